@@ -1,0 +1,70 @@
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+VENV_PYTHON := .venv/bin/python
+PYTEST := $(VENV_PYTHON) -m pytest
+
+##@ Start here
+.PHONY: help demo setup
+help: ## print this help
+	@awk 'BEGIN {FS = ":.*## "} \
+		/^##@/ {printf "\n%s\n", substr($$0, 5)} \
+		/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+demo: jars ## run the main job for real; KEEP=1 leaves everything up
+	@$(VENV_PYTHON) -m airflow_provider_sinks.local.demo $(if $(KEEP),--keep)
+
+setup: ## make .venv with the pinned packages (every target does it when needed)
+	@scripts/setup
+
+##@ Check
+.PHONY: test lint test-unit test-airflow test-live test-scenarios test-faults bench bench-parse
+test: lint docs jars ## all checks: lint, then every test against real services
+	@$(PYTEST) --ignore=tests/live/scenarios
+
+lint: setup ## formatting, ruff, dependency direction, mypy --strict
+	@scripts/lint
+
+test-unit: setup ## the pure core, in seconds
+	@$(PYTEST) tests/unit
+
+test-airflow: setup ## the Airflow side, without services
+	@$(PYTEST) tests/airflow
+
+test-live: jars ## with a real broker, Postgres, Spark and Airflow
+	@$(PYTEST) tests/live --ignore=tests/live/scenarios
+
+test-scenarios: jars ## lost workers, clears, marks and timeouts in a real Airflow; not part of make test
+	@$(PYTEST) tests/live/scenarios
+
+test-faults: jars ## kills, cuts and replaced topics
+	@$(PYTEST) tests/faults
+
+bench: jars ## rows per second, ours beside Spark's own Kafka sink
+	@$(VENV_PYTHON) -m tests.bench
+
+bench-parse: setup ## how long Airflow takes to read 500 sinks
+	@$(VENV_PYTHON) -m tests.bench.parse
+
+##@ Package
+.PHONY: docs wheel format constraints clean jars
+docs: setup ## build the documentation into build/docs; a warning is an error
+	@$(VENV_PYTHON) -m mkdocs build --clean
+
+wheel: setup ## build the source distribution and the wheel into dist/
+	@$(VENV_PYTHON) -m uv build --quiet --python $(VENV_PYTHON) --build-constraints constraints.txt --out-dir dist
+
+format: setup ## format the code and mend what ruff can mend
+	@$(VENV_PYTHON) -m ruff format .
+	@$(VENV_PYTHON) -m ruff check --fix .
+
+constraints: setup ## pin again, keeping the versions that still fit
+	@$(VENV_PYTHON) -m uv pip compile --quiet pyproject.toml --all-extras --group dev --universal \
+		--python-version 3.11 --no-annotate --no-header --output-file constraints.txt
+
+clean: ## remove all that these targets made here
+	@rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache *.egg-info
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+jars: setup
+	@$(VENV_PYTHON) -m airflow_provider_sinks.local

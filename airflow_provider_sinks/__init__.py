@@ -1,0 +1,57 @@
+"""Exactly-once streaming sinks for Airflow. Names here are loaded when they are first used."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from airflow_provider_sinks.assets import sink_assets
+    from airflow_provider_sinks.core.build import Sink, kafka, postgres
+    from airflow_provider_sinks.core.errors import SinkError
+    from airflow_provider_sinks.core.spec import SinkSpec
+    from airflow_provider_sinks.dag_factory import SinkTaskGroup, sink_dag
+    from airflow_provider_sinks.provider_info import get_provider_info
+    from airflow_provider_sinks.yaml_dags import dags_from_yaml
+
+__all__ = [
+    "Sink",
+    "SinkError",
+    "SinkSpec",
+    "SinkTaskGroup",
+    "__version__",
+    "dags_from_yaml",
+    "get_provider_info",
+    "kafka",
+    "postgres",
+    "sink_assets",
+    "sink_dag",
+]
+
+__version__ = "0.1.0"
+
+_HOME_OF = {
+    "Sink": "core.build",
+    "SinkError": "core.errors",
+    "SinkSpec": "core.spec",
+    "SinkTaskGroup": "dag_factory",
+    "dags_from_yaml": "yaml_dags",
+    "get_provider_info": "provider_info",
+    "kafka": "core.build",
+    "postgres": "core.build",
+    "sink_assets": "assets",
+    "sink_dag": "dag_factory",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name of the short API: nothing heavy is imported before it is needed."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,111 @@
+"""The arguments that operators and sensors share; above all ``sink``, kept as plain data.
+
+Plain data is what Airflow can template, serialise and show; it becomes a :class:`SinkSpec` again, with all
+its problems at once, when the task runs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem
+from airflow_provider_sinks.core.spec import SinkSpec
+
+_MOST_KNOWN = 4096
+_known: dict[str, SinkSpec] = {}
+"""Sinks by their canonical JSON: the tasks of a sink ask for it again and again while a DAG file is read."""
+
+
+def plain(sink: Any) -> Any:
+    """Return a spec as a dict; a template or the output of another task stays what it is. Never raises.
+
+    :param sink: a :class:`SinkSpec`, a mapping, or something that becomes a mapping when the task runs.
+    """
+    if isinstance(sink, SinkSpec):
+        text = sink.to_json()
+        _remember(text, sink)
+        return json.loads(text)
+    return dict(sink) if isinstance(sink, Mapping) else sink
+
+
+def parse(sink: Any) -> SinkSpec:
+    """Return the spec that a rendered argument stands for.
+
+    :raises ConfigurationError: with all problems of the spec.
+    """
+    if isinstance(sink, SinkSpec):
+        return sink
+    if isinstance(sink, str):
+        sink = _from_json(sink)
+    if not isinstance(sink, Mapping):
+        problem = Problem("sink", f"is a {type(sink).__name__}", "a Sink, a mapping, or JSON text of one")
+        raise ConfigurationError("the argument sink is not a sink", [problem])
+    return _remembered(sink) or SinkSpec.parse(sink)
+
+
+def is_template(value: Any) -> bool:
+    """Return whether a value, or a text somewhere in it, is rendered before the task runs."""
+    if isinstance(value, str):
+        return "{{" in value or "{%" in value or "{#" in value
+    if isinstance(value, Mapping):
+        return any(is_template(part) for part in [*value, *value.values()])
+    if isinstance(value, (list, tuple, set)):
+        return any(is_template(part) for part in value)
+    return hasattr(value, "resolve") and hasattr(value, "iter_references")  # the output of another task
+
+
+def sink_problems(name: str, value: Any) -> Iterator[Problem]:
+    """Judge the argument that holds a sink, rendered or literal.
+
+    :param name: of the argument; each problem is named after it.
+    """
+    try:
+        parse(value)
+    except ConfigurationError as error:
+        for problem in error.problems:
+            where = problem.where if problem.where == name else f"{name}: {problem.where}"
+            yield Problem(where, problem.what, problem.hint)
+
+
+def accept_problems(name: str, value: Any) -> Iterator[Problem]:
+    """Judge the argument that holds an accept code, rendered or literal."""
+    if not isinstance(value, str | None):
+        yield Problem(name, f"is a {type(value).__name__}", "the code that a refusal printed, or None")
+
+
+def accept_code(accept: str | None) -> str | None:
+    """Return an accept code as a person pasted it into a form, or ``None`` when the field was left empty."""
+    return (accept or "").strip() or None
+
+
+def as_list(value: Any) -> list[Any]:
+    """Return what Airflow takes as one thing or many, such as ``outlets``, as a list."""
+    if value is None:
+        return []
+    return list(value) if isinstance(value, (list, tuple, set)) else [value]
+
+
+def _remember(text: str, spec: SinkSpec) -> None:
+    if len(_known) >= _MOST_KNOWN:
+        _known.clear()
+    _known[text] = spec
+
+
+def _remembered(sink: Mapping[str, Any]) -> SinkSpec | None:
+    """Return the sink that :func:`plain` made this very data from, if it did."""
+    try:
+        text = json.dumps(sink, sort_keys=True, separators=(",", ":"))
+    except (TypeError, ValueError):
+        return None
+    spec = _known.get(text)
+    return spec if spec is not None and json.loads(text) == sink else None
+
+
+def _from_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        problem = Problem("sink", f"is not JSON: {error}", "was a template rendered to something else?")
+        raise ConfigurationError("the argument sink is not a sink", [problem]) from None

@@ -1,0 +1,1 @@
+"""The only files that talk to a service, one file each."""

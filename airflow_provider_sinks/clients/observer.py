@@ -1,0 +1,88 @@
+"""Looks at everything a decision needs: the topics of a sink on one or two clusters, and its progress."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from airflow_provider_sinks.clients.kafka import KafkaClient
+from airflow_provider_sinks.clients.progress_log import read_timeout_seconds
+from airflow_provider_sinks.core.errors import UnavailableError
+from airflow_provider_sinks.core.history import NO_HISTORY, History
+from airflow_provider_sinks.core.observation import Existence, Observation, Role, TopicFacts
+from airflow_provider_sinks.core.options import ResolvedConnections
+from airflow_provider_sinks.core.spec import SinkSpec
+
+
+class SinkObserver:
+    """An observer of one sink. Creates nothing. Use it as a context manager.
+
+    :param spec: the sink.
+    :param connections: what its connection ids stand for.
+    :param read_seconds: how long reading the progress topic may take; ``None`` is long enough to outlive a
+        transaction that somebody abandoned.
+    """
+
+    def __init__(
+        self, spec: SinkSpec, connections: ResolvedConnections, read_seconds: float | None = None
+    ) -> None:
+        source, target = spec.source.kafka, spec.target.kafka
+        self._sink = spec.name
+        self._read_seconds = read_seconds or read_timeout_seconds(spec.transaction_timeout)
+        self._source_topic = source.topic
+        self._target_topics = {Role.DATA: target.topic, Role.PROGRESS: spec.progress_topic}
+        if spec.dead_letter is not None:
+            self._target_topics[Role.DEAD_LETTER] = spec.dead_letter.topic
+        self.target = KafkaClient(connections.kafka(target.connection))
+        self.source = self.target
+        if source.connection != target.connection:
+            self.source = KafkaClient(connections.kafka(source.connection))
+
+    def observe(self) -> Observation:
+        """Return everything the decision is made from, except Spark's checkpoint.
+
+        :raises AuthenticationError: a cluster refused the credentials.
+        :raises UnavailableError: a cluster did not answer.
+        """
+        source = self.source.observe_topics([self._source_topic])[self._source_topic]
+        progress_topic = self._target_topics[Role.PROGRESS]
+        seen = self.target.observe_topics(self._target_topics.values(), policy_of=[progress_topic])
+        facts = {role: seen[name] for role, name in self._target_topics.items()}
+        history, reason = self._history(facts[Role.PROGRESS])
+        return Observation(
+            source=source,
+            data=facts[Role.DATA],
+            progress=facts[Role.PROGRESS],
+            dead_letter=facts.get(Role.DEAD_LETTER),
+            history=history,
+            history_reason=reason,
+            bootstrap=self.target.bootstrap,
+        )
+
+    def identify(self) -> dict[Role, TopicFacts]:
+        """Return which topics these are right now, by role; cheap enough for every epoch."""
+        seen = self.target.describe_topics(self._target_topics.values())
+        facts = {role: seen[name] for role, name in self._target_topics.items()}
+        return {Role.SOURCE: self.source.describe_topics([self._source_topic])[self._source_topic], **facts}
+
+    def close(self) -> None:
+        """Drop the clients."""
+        self.source.close()
+        if self.target is not self.source:
+            self.target.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _history(self, progress: TopicFacts) -> tuple[History | None, str]:
+        """Read the progress of the sink; not being able to is an answer too, and never an empty history."""
+        if progress.existence is Existence.MISSING:
+            return NO_HISTORY, ""
+        if progress.existence is Existence.UNKNOWN or progress.partitions != 1:
+            return None, progress.reason or f"it has {progress.partitions} partitions"
+        try:
+            return self.target.read_progress(progress.name, self._sink, self._read_seconds), ""
+        except UnavailableError as error:
+            return None, f"{error.primary}: {error.detail}"

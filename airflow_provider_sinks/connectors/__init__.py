@@ -1,0 +1,1 @@
+"""The targets: the interface that every target implements, then one file per target."""

@@ -1,0 +1,98 @@
+"""The Kafka target: what it can do, how its writers are made, and the driver's own records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from airflow_provider_sinks.connectors.base import Capabilities, CommitsOn
+from airflow_provider_sinks.connectors.kafka_writer import KafkaEpochWriter
+from airflow_provider_sinks.core.options import KafkaOptions
+from airflow_provider_sinks.core.progress import DRIVER, ProgressRecord
+
+CAPABILITIES = Capabilities(
+    exactly_once=True,
+    upsert=False,
+    commits_on=CommitsOn.EXECUTOR,
+    token_survives=False,
+    suggested_timeout=timedelta(seconds=60),
+)
+
+
+@dataclass(frozen=True)
+class KafkaTopics:
+    """The topics that a writer writes to.
+
+    :param data: for rows.
+    :param progress: for the record.
+    :param dead_letter: for rows that did not parse, or ``None``.
+    :param source: the topic that rows came from; named in the headers of dead letters.
+    """
+
+    data: str
+    progress: str
+    dead_letter: str | None
+    source: str
+
+
+@dataclass(frozen=True)
+class KafkaWriterFactory:
+    """Makes Kafka writers on executors.
+
+    :param sink: the sink's name.
+    :param run: the run that the writers belong to.
+    :param generation: its generation.
+    :param prefix: the spec's prefix of transactional ids.
+    :param options: the connection; holds secrets and is never printed.
+    :param transaction_timeout: after it the broker aborts what was not committed.
+    :param compression: the codec of the data topic's batches.
+    """
+
+    sink: str
+    run: str
+    generation: int
+    prefix: str
+    topics: KafkaTopics
+    transaction_timeout: timedelta
+    compression: str
+    options: KafkaOptions = field(repr=False)
+
+    def prepare(self, writer: str) -> KafkaEpochWriter:
+        """Return a writer whose producer connects in the background."""
+        return KafkaEpochWriter(self, writer)
+
+
+class DriverRecords:
+    """The driver as a writer: it commits records only, under its own transactional id.
+
+    Making one fences every other holder of that id, and the same producer commits everything that follows. A
+    start that was overtaken in between is therefore stopped by its first record, instead of fencing the newer
+    start a second time and announcing what is no longer true.
+
+    :param factory: what the sink's writers have in common; its generation is not known yet.
+    """
+
+    def __init__(self, factory: KafkaWriterFactory) -> None:
+        self._writer = KafkaEpochWriter(factory, DRIVER)
+        self._writer.take()
+
+    def run_as(self, factory: KafkaWriterFactory) -> None:
+        """Take the run and generation that are about to be announced for the ones in force."""
+        self._writer.belong_to(factory)
+
+    def commit(self, record: ProgressRecord) -> None:
+        """Commit a record.
+
+        :raises InDoubtError: when the answer did not come; the next start reads what holds.
+        """
+        self._writer.begin_epoch()
+        self._writer.pre_commit(record)
+        self._writer.commit_epoch()
+
+    def demand_in_force(self) -> None:
+        """Raise :class:`FencedError` when a newer start has announced itself."""
+        self._writer.demand_in_force()
+
+    def close(self) -> None:
+        """Drop the producer."""
+        self._writer.close()

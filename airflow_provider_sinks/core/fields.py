@@ -1,0 +1,129 @@
+"""The fields of a sink's parts: each kind with its rule, its error and its JSON Schema."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, StrictStr, WithJsonSchema
+
+from airflow_provider_sinks.core.errors import nearest
+from airflow_provider_sinks.core.problems import UnfitError
+from airflow_provider_sinks.core.source_options import ALLOWED, check_source_option
+
+TOPIC_PATTERN = "^[a-zA-Z0-9._-]{1,249}$"
+NAME_PATTERN = "^[A-Za-z0-9_-]{1,100}$"
+VIEW_PATTERN = "^[A-Za-z_][A-Za-z0-9_]{0,62}$"
+LONGEST_POSTGRES_NAME_BYTES = 63
+"""Postgres cuts longer names off without a word."""
+
+
+def _match(pattern: str, what: str, hint: str) -> BeforeValidator:
+    """Refuse text that is not of this form, in words of ours."""
+
+    def check(value: Any) -> Any:
+        if isinstance(value, str) and not re.fullmatch(pattern, value):
+            raise UnfitError(f"{value!r} is not {what}", hint)
+        return value
+
+    return BeforeValidator(check)
+
+
+def _scalar_as_text(value: Any) -> Any:
+    """Let ``retention.ms: 1000`` and ``true`` stand for their text: topics and clients know only text."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int) else value
+
+
+def _topic_name(value: Any) -> Any:
+    if isinstance(value, str) and (value in (".", "..") or not re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", value)):
+        hint = "1 to 249 of the characters a-z A-Z 0-9 . _ -"
+        raise UnfitError(f"{value[:60]!r} is not a valid topic name", hint)
+    return value
+
+
+def _not_blank(value: Any) -> Any:
+    if isinstance(value, str) and not value.strip():
+        raise UnfitError("is empty", "write something, or leave it out")
+    return value
+
+
+def _table_name(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    parts = value.split(".")
+    if len(parts) != 2 or not all(parts) or re.search(r'[\x00-\x1f"]', value):
+        raise UnfitError(f"{value!r} is not a table", "schema.table, such as public.users")
+    if any(len(part.encode()) > LONGEST_POSTGRES_NAME_BYTES for part in parts):
+        raise UnfitError(f"{value!r} has a name of more than {LONGEST_POSTGRES_NAME_BYTES} bytes")
+    return value
+
+
+def _one_or_more(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else value
+
+
+def _start(value: Any) -> Any:
+    if isinstance(value, str) and value in ("earliest", "latest"):
+        return value
+    if not isinstance(value, Mapping) or not value:
+        near = nearest(str(value), ["earliest", "latest"])
+        raise UnfitError(f"{value!r} is no start", near or "earliest, latest, or {partition: offset}")
+    offsets = {_whole(partition): _whole(offset) for partition, offset in value.items()}
+    return dict(sorted(offsets.items()))
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,18}", value):  # JSON writes the keys as text
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise UnfitError(f"{value!r} is neither a partition nor an offset", "whole numbers from 0")
+    return value
+
+
+TopicName = Annotated[
+    StrictStr, BeforeValidator(_topic_name), WithJsonSchema({"type": "string", "pattern": TOPIC_PATTERN})
+]
+ConnectionId = Annotated[
+    StrictStr,
+    _match(r"[\w#!()\-.:/\\]{1,200}", "an Airflow connection id", "the id of a connection, not its address"),
+]
+SinkName = Annotated[
+    StrictStr,
+    _match(NAME_PATTERN, "a name", "1 to 100 letters, digits, _ and -"),
+    WithJsonSchema({"type": "string", "pattern": NAME_PATTERN}),
+]
+ViewName = Annotated[StrictStr, _match(VIEW_PATTERN, "a name for a view", "letters, digits and _")]
+TableName = Annotated[StrictStr, BeforeValidator(_table_name)]
+SourceOption = Annotated[StrictStr, AfterValidator(check_source_option)]
+Text = Annotated[StrictStr, BeforeValidator(_not_blank)]
+Scalar = Annotated[
+    StrictStr,
+    BeforeValidator(_scalar_as_text),
+    WithJsonSchema({"type": ["string", "integer", "boolean"]}),
+]
+Config = dict[StrictStr, Scalar]
+SourceOptions = Annotated[
+    dict[SourceOption, Scalar], Field(json_schema_extra={"propertyNames": {"enum": list(ALLOWED)}})
+]
+Columns = Annotated[
+    tuple[Text, ...],
+    BeforeValidator(_one_or_more),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+]
+Start = Annotated[
+    Literal["earliest", "latest"] | dict[int, int],
+    BeforeValidator(_start),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"enum": ["earliest", "latest"]},
+                {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}},
+            ]
+        }
+    ),
+]
+Count = Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)]
+Replication = Annotated[int, Field(strict=True, ge=1, le=2**15 - 1)]

@@ -1,0 +1,280 @@
+"""The progress record: what a writer knows to be committed, written in the same transaction as its rows.
+
+A record is the last message of its data transaction. Its key is JSON ``[sink, writer]``, so that a compacted
+topic keeps the newest record of each writer; its value is JSON with everything a stranger needs to audit the
+sink. Only this module knows the two formats. Executors import it too: standard library only.
+
+>>> ProgressKey("orders", partition_writer(3)).encode()
+b'["orders","p3"]'
+
+What ``to`` promises depends on who wrote the record:
+
+* ``p<n>`` (one writer per source partition): partition *n* is committed up to ``to[n]``. For every other
+  partition only ``from`` is certain, because an epoch starts only when the one before is whole.
+* ``all`` (the single writer): every partition is committed up to ``to``.
+* ``driver``: it writes only what is whole: the start offsets when it announces a run (``from == to``), and
+  the range of an epoch in which no writer had a row.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import Any, TypeAlias
+
+FORMAT = 1
+"""The newest format of the value that this code writes and reads."""
+
+WriterId: TypeAlias = str
+DRIVER: WriterId = "driver"
+SINGLE_WRITER: WriterId = "all"
+
+
+def partition_writer(partition: int) -> WriterId:
+    """Return the id of the writer of one source partition."""
+    return f"p{partition}"
+
+
+def utc_now() -> str:
+    """Return the time as records and status documents carry it, such as ``2026-11-20T22:14:05Z``."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class Format(enum.Enum):
+    """Why a value under our own key cannot be taken."""
+
+    NEWER = "newer"
+    GARBAGE = "garbage"
+
+
+class ProgressFormatError(ValueError):
+    """A value under our own key is not a progress record that this code can read."""
+
+    def __init__(self, why: Format, what: str) -> None:
+        super().__init__(what)
+        self.why = why
+
+
+@dataclass(frozen=True)
+class TopicIdentity:
+    """Which topic it really was: a topic that is deleted and made again keeps its name, not its id."""
+
+    cluster_id: str
+    topic: str
+    topic_id: str
+    partitions: int
+
+
+@dataclass(frozen=True)
+class Identities:
+    """All topics of a sink, as they were when a record was written."""
+
+    source: TopicIdentity
+    data: TopicIdentity
+    progress: TopicIdentity
+    dead_letter: TopicIdentity | None = None
+
+    @classmethod
+    def from_mapping(cls, data: Mapping[str, Any]) -> Identities:
+        """Read identities as :func:`dataclasses.asdict` wrote them."""
+        dead_letter = data.get("dead_letter")
+        return cls(
+            source=_topic(data["source"]),
+            data=_topic(data["data"]),
+            progress=_topic(data["progress"]),
+            dead_letter=_topic(dead_letter) if dead_letter is not None else None,
+        )
+
+
+@dataclass(frozen=True)
+class ProgressKey:
+    """The key of a record; ``decode`` answers None for keys that are not ours to judge."""
+
+    sink: str
+    writer: WriterId
+
+    def encode(self) -> bytes:
+        """Return the key as it stands in the topic."""
+        return json.dumps([self.sink, self.writer], separators=(",", ":")).encode()
+
+    @classmethod
+    def decode(cls, key: bytes | None) -> ProgressKey | None:
+        """Read a key; None if it is not one of ours."""
+        try:
+            parts = json.loads(key or b"null")
+        except (ValueError, RecursionError):
+            return None
+        if isinstance(parts, list) and len(parts) == 2 and all(isinstance(part, str) for part in parts):
+            return cls(*parts)
+        return None
+
+
+@dataclass(frozen=True)
+class ProgressRecord:
+    """What one writer committed together with its rows.
+
+    :param generation: how often the sink was reset on purpose, from 1.
+    :param owner: the Airflow that the sink belongs to.
+    :param run: the uuid of this start of the driver.
+    :param epoch: counts over the whole sink and over checkpoints, from 1; 0 means that no epoch began yet.
+    :param from_: the first offset of the epoch, for all source partitions.
+    :param to: the offset after the epoch, for all source partitions; the module says who promises what.
+    :param checkpoint: Spark's checkpoint folder.
+    :param batch: Spark's batch id in that checkpoint, or -1 when no batch stands behind the record.
+    :param rows: rows of this writer in this epoch.
+    :param rows_total: rows of this writer in this generation; 0 for the driver.
+    :param dead_total: dead letters of this writer in this generation; 0 for the driver.
+    :param at: when, in UTC.
+    :param writers: driver only: every writer id ever used and those about to be used.
+    :param writer_mode: driver only: ``per_partition`` or ``single``.
+    :param spec: driver only: the whole spec as JSON text.
+    :param totals: driver only: rows and dead letters of each writer in this generation when this was written,
+        so that a reader who starts at this record knows them although it never saw the writers' own records.
+    :param rows_before: driver only: rows that earlier generations left in the data topic; they count when it
+        is missing, although a reset starts to count anew.
+    :param dead_before: driver only: the same for the dead-letter topic.
+    """
+
+    generation: int
+    owner: str
+    run: str
+    epoch: int
+    from_: Mapping[int, int]
+    to: Mapping[int, int]
+    identities: Identities
+    checkpoint: str = ""
+    batch: int = -1
+    rows: int = 0
+    rows_total: int = 0
+    dead_total: int = 0
+    spec_digest: str = ""
+    at: str = field(default_factory=utc_now)
+    writers: tuple[WriterId, ...] = ()
+    writer_mode: str = ""
+    spec: str = ""
+    totals: Mapping[WriterId, tuple[int, int]] = field(default_factory=dict)
+    rows_before: int = 0
+    dead_before: int = 0
+
+    def encode(self) -> bytes:
+        """Return the value as it stands in the topic, without the fields that only a driver fills."""
+        data = {"v": FORMAT} | {_json_name(name): value for name, value in asdict(self).items()}
+        for name in _DRIVER_ONLY:
+            if not data[name]:
+                del data[name]
+        return json.dumps(data, separators=(",", ":"), sort_keys=True).encode()
+
+    @classmethod
+    def decode(cls, value: bytes) -> ProgressRecord:
+        """Read a record.
+
+        Fields that this format does not know are ignored, so that a later release may add some.
+
+        :raises ProgressFormatError: it is of a newer format, or no progress record at all.
+        """
+        data = _json_object(value)
+        _check_format(data.get("v"))
+        try:
+            given = [name for name in _READERS if name not in _DRIVER_ONLY or name in data]
+            return cls(**{name: _READERS[name](data[_json_name(name)]) for name in given})
+        except KeyError as error:
+            raise ProgressFormatError(Format.GARBAGE, f"{error.args[0]!r} is missing") from None
+        except (TypeError, ValueError, AttributeError) as error:
+            raise ProgressFormatError(Format.GARBAGE, str(error)) from None
+
+    def committed(self, writer: WriterId, partition: int) -> int | None:
+        """Return up to where this record proves ``partition`` committed, or None if it says nothing.
+
+        :param writer: who wrote the record.
+        """
+        whole = writer in (DRIVER, SINGLE_WRITER, partition_writer(partition))
+        return (self.to if whole else self.from_).get(partition)
+
+
+def _json_name(name: str) -> str:
+    return name.rstrip("_")
+
+
+def _json_object(value: bytes) -> dict[str, Any]:
+    try:
+        data = json.loads(value)
+    except (ValueError, RecursionError):
+        raise ProgressFormatError(Format.GARBAGE, f"not JSON: {_excerpt(value)}") from None
+    if not isinstance(data, dict):
+        raise ProgressFormatError(Format.GARBAGE, f"not a JSON object: {_excerpt(value)}")
+    return data
+
+
+def _check_format(v: object) -> None:
+    if not isinstance(v, int) or isinstance(v, bool):
+        raise ProgressFormatError(Format.GARBAGE, f"format {v!r} is not a number")
+    if v < 1:
+        raise ProgressFormatError(Format.GARBAGE, f"format {v} was never written")
+    if v > FORMAT:
+        raise ProgressFormatError(Format.NEWER, f"format {v}, this release reads up to {FORMAT}")
+
+
+def _excerpt(value: bytes) -> str:
+    return repr(value[:40]) + ("..." if len(value) > 40 else "")
+
+
+def _int(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{value!r} is not a number")
+    return value
+
+
+def _str(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not a text")
+    return value
+
+
+def _offsets(value: Mapping[str, object]) -> dict[int, int]:
+    return {int(partition): _int(offset) for partition, offset in value.items()}
+
+
+def _totals(value: Mapping[str, list[object]]) -> dict[WriterId, tuple[int, int]]:
+    return {writer: (_int(rows), _int(dead)) for writer, (rows, dead) in value.items()}
+
+
+def _writers(value: list[object]) -> tuple[WriterId, ...]:
+    return tuple(_str(writer) for writer in value)
+
+
+def _topic(data: Mapping[str, Any]) -> TopicIdentity:
+    return TopicIdentity(
+        cluster_id=_str(data["cluster_id"]),
+        topic=_str(data["topic"]),
+        topic_id=_str(data["topic_id"]),
+        partitions=_int(data["partitions"]),
+    )
+
+
+_DRIVER_ONLY = ("writers", "writer_mode", "spec", "totals", "rows_before", "dead_before")
+
+_READERS: Mapping[str, Callable[[Any], Any]] = {
+    "generation": _int,
+    "owner": _str,
+    "run": _str,
+    "epoch": _int,
+    "from_": _offsets,
+    "to": _offsets,
+    "identities": Identities.from_mapping,
+    "checkpoint": _str,
+    "batch": _int,
+    "rows": _int,
+    "rows_total": _int,
+    "dead_total": _int,
+    "spec_digest": _str,
+    "at": _str,
+    "writers": _writers,
+    "writer_mode": _str,
+    "spec": _str,
+    "totals": _totals,
+    "rows_before": _int,
+    "dead_before": _int,
+}

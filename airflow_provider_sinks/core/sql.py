@@ -1,0 +1,149 @@
+"""Reading a user's SQL: tokens with their places in the text, and the tree that sqlglot makes of them.
+
+The text is never printed anew from the tree. sqlglot writes *its* idea of a function (``listagg(a)`` comes
+back as ``LISTAGG(a, ',')``, another result), so a rewritten query is made of slices of what the user wrote.
+
+sqlglot is imported when the first query is read: a DAG file that names no query does not pay for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_sinks.core.errors import Problem
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+OPENING = frozenset({"(", "[", "{"})
+CLOSING = frozenset({")", "]", "}"})
+
+
+@dataclass(frozen=True)
+class Token:
+    """One token of the text.
+
+    :param kind: sqlglot's name of its type, such as ``SELECT`` or ``VAR``.
+    :param text: the characters as written, without quotes.
+    :param start: place of its first character.
+    :param end: place after its last character.
+    :param depth: how many brackets stand open around it.
+    """
+
+    kind: str
+    text: str
+    start: int
+    end: int
+    depth: int
+
+    @property
+    def word(self) -> str:
+        """The text in lower case: Spark's names and words do not know case."""
+        return self.text.lower()
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One parsed statement: the text, its tokens and its tree."""
+
+    text: str
+    tokens: tuple[Token, ...]
+    tree: exp.Query
+
+    def slice(self, tokens: Sequence[Token]) -> str:
+        """Return the user's text from the first to the last of these tokens, comments included."""
+        return self.text[tokens[0].start : tokens[-1].end] if tokens else ""
+
+    def outermost(self) -> Iterator[tuple[int, Token]]:
+        """Give the tokens that stand in no bracket, with their index."""
+        return ((index, token) for index, token in enumerate(self.tokens) if token.depth == 0)
+
+    def calls(self) -> Iterator[tuple[int, Token]]:
+        """Give the name token of each function call, with its index."""
+        for index, (token, following) in enumerate(zip(self.tokens, self.tokens[1:], strict=False)):
+            if following.text == "(" and re.fullmatch(r"\w+", token.text) and token.kind != "STRING":
+                yield index, token
+
+
+class SqlError(ValueError):
+    """The text is not SQL that can be read; carries one problem, without its place in the spec."""
+
+    def __init__(self, what: str, hint: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.hint = hint
+
+    def at(self, where: str) -> Problem:
+        """Return the problem for the option that held the text."""
+        return Problem(where, self.what, self.hint)
+
+
+@lru_cache(maxsize=1024)
+def read(text: str) -> Statement:
+    """Read one SELECT statement in Spark's dialect.
+
+    :raises SqlError: it cannot be read, is empty, is no query, or is more than one.
+    """
+    from sqlglot import exp
+    from sqlglot.dialects.spark import Spark
+    from sqlglot.errors import ParseError, SqlglotError
+
+    dialect = Spark()
+    try:
+        raw = _functions_named_window(dialect.tokenize(text))
+        parsed = dialect.parser().parse(raw, text)
+        trees = [tree for tree in parsed if not isinstance(tree, exp.Semicolon | None)]
+    except ParseError as error:
+        raise SqlError(_parse_message(error)) from error
+    except (SqlglotError, RecursionError) as error:
+        raise SqlError(f"is not SQL that Spark can read: {str(error).splitlines()[0]}") from error
+    if len(trees) != 1:
+        raise SqlError(f"holds {len(trees)} statements, not one", "write a single SELECT")
+    if not isinstance(trees[0], exp.Query):
+        raise SqlError(f"is {_article(trees[0].key)} statement, not a query", "write a single SELECT")
+    return Statement(text, _located(raw), trees[0])
+
+
+def _functions_named_window(tokens: list[Any]) -> list[Any]:
+    """Let ``GROUP BY window(ts, '1 minute')`` be a call: sqlglot takes it for a WINDOW clause."""
+    from sqlglot.tokens import Token as RawToken
+    from sqlglot.tokens import TokenType
+
+    def fix(token: Any, following: Any) -> Any:
+        if token.token_type != TokenType.WINDOW or following.token_type != TokenType.L_PAREN:
+            return token
+        return RawToken(
+            TokenType.VAR, token.text, token.line, token.col, token.start, token.end, token.comments
+        )
+
+    return [fix(*pair) for pair in zip(tokens, [*tokens[1:], tokens[-1]], strict=True)] if tokens else []
+
+
+def _located(raw: list[Any]) -> tuple[Token, ...]:
+    tokens, depth = [], 0
+    for token in raw:
+        if token.token_type.name == "SEMICOLON":
+            break
+        depth -= token.text in CLOSING and not _quoted(token)
+        tokens.append(Token(token.token_type.name, token.text, token.start, token.end + 1, depth))
+        depth += token.text in OPENING and not _quoted(token)
+    return tuple(tokens)
+
+
+def _quoted(token: Any) -> bool:
+    return token.token_type.name in ("STRING", "IDENTIFIER", "RAW_STRING")
+
+
+def _parse_message(error: Any) -> str:
+    first = error.errors[0] if error.errors else {}
+    place = f" at line {first['line']}, near {first['highlight']!r}" if first.get("highlight") else ""
+    what = first.get("description", "unreadable").rstrip(".")
+    return f"is not SQL that Spark can read: {what[:1].lower()}{what[1:]}{place}"
+
+
+def _article(word: str) -> str:
+    return f"an {word.upper()}" if word[:1] in "aeiou" else f"a {word.upper()}"

@@ -1,0 +1,58 @@
+"""The phrases in which progress is told, the same in refusals, answers and reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from airflow_provider_sinks.core.history import EARLIEST, History
+from airflow_provider_sinks.core.progress import TopicIdentity
+from airflow_provider_sinks.core.witness import Witness
+
+_SHOWN_PARTITIONS_MAX = 8
+
+
+def summary(history: History) -> str:
+    """Return how far the records are, such as ``5,000 rows through epoch 12 of generation 1 (<time>)``."""
+    if not history:
+        return "no record"
+    when = max(record.at for record in history.current.values())
+    place = f"epoch {history.epoch} of generation {history.generation}"
+    return f"{count(history.rows_ever, 'row')} through {place} ({when})"
+
+
+def remembered(witness: Witness | None) -> str:
+    """Return how far the witness says the sink is."""
+    if witness is None:
+        return "nothing"
+    when = f" ({witness.at})" if witness.at else ""
+    return (
+        f"{count(witness.rows, 'row')} through epoch {witness.epoch} of generation {witness.generation}{when}"
+    )
+
+
+def offsets(positions: Mapping[int, int]) -> str:
+    """Return positions by source partition, such as ``0: 120, 1: earliest``; shortened if there are many."""
+    return _by_partition({p: "earliest" if at == EARLIEST else str(at) for p, at in positions.items()})
+
+
+def ranges(gone: Mapping[int, tuple[int, int]]) -> str:
+    """Return ranges [from, to) by source partition, such as ``0: 120 to 129``; shortened if many."""
+    return _by_partition({partition: f"{begin} to {end - 1}" for partition, (begin, end) in gone.items()})
+
+
+def count(number: int, what: str) -> str:
+    """Return a number of things, such as ``1 partition`` or ``1,200 rows``."""
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
+def identity(topic: TopicIdentity) -> str:
+    """Return which topic it is, in one phrase."""
+    size = f"{count(topic.partitions, 'partition')} in cluster {topic.cluster_id}"
+    return f'"{topic.topic}" with id {topic.topic_id} and {size}'
+
+
+def _by_partition(texts: Mapping[int, str]) -> str:
+    shown = sorted(texts.items())[:_SHOWN_PARTITIONS_MAX]
+    text = ", ".join(f"{partition}: {what}" for partition, what in shown)
+    rest = len(texts) - len(shown)
+    return f"{text} and {rest} more partitions" if rest else text

@@ -1,0 +1,161 @@
+"""Airflow connections as checked options: what stands in a connection is judged before anything uses it.
+
+Connections are of the types that Airflow's providers know (``kafka``, ``postgres``, ``spark``); no new ones.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from airflow.sdk import BaseHook, Connection, Variable
+from airflow.sdk.exceptions import AirflowNotFoundException
+from airflow.sdk.log import mask_secret
+
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem, UnavailableError
+from airflow_provider_sinks.core.kafka_names import SECRETS
+from airflow_provider_sinks.core.options import (
+    ConnectionOptions,
+    KafkaOptions,
+    PostgresOptions,
+    ResolvedConnections,
+)
+from airflow_provider_sinks.core.spec import SinkSpec
+
+KAFKA = "kafka"
+POSTGRES = "postgres"
+SPARK = "spark"
+SPARK_TYPES = (SPARK, "k8s", "yarn")
+"""A Spark connection given as a URI has the master's scheme as its type."""
+
+
+def connection(conn_id: str) -> Connection:
+    """Return a connection as the worker sees it: environment, secrets backend, then the metadata database.
+
+    :param conn_id: the connection's id.
+    :raises ConfigurationError: when there is none, or this task may not see it.
+    :raises UnavailableError: when Airflow did not answer.
+    """
+    try:
+        with contextlib.suppress(AirflowNotFoundException):
+            return BaseHook.get_connection(conn_id)
+        _require_airflow(conn_id)
+        return BaseHook.get_connection(conn_id)
+    except AirflowNotFoundException:
+        why = "it is neither in Airflow's database, nor in the environment or secrets backend of this worker"
+    except PermissionError as error:
+        why = str(error)
+    raise ConfigurationError(
+        f'connection "{conn_id}" does not exist',
+        [Problem("", f"does not exist: {why}")],
+        f"Create it in the UI under Admin, Connections, or by: airflow connections add {conn_id}",
+    )
+
+
+def _require_airflow(conn_id: str) -> None:
+    """Make sure that Airflow answers: its SDK says *not defined* also when it could not ask."""
+    try:
+        len(Variable.keys(prefix="sinks.owner"))  # any question does, if its failure is not swallowed
+    except Exception as error:
+        raise UnavailableError(
+            f'connection "{conn_id}" could not be read',
+            f"Airflow did not answer: {type(error).__name__}: {error}",
+            "Look at Airflow's API server.",
+        ) from error
+
+
+def kafka_options(conn_id: str) -> KafkaOptions:
+    """Return the checked options of a ``kafka`` connection: its extra is librdkafka configuration."""
+    options = KafkaOptions.from_connection_extra(_extra(_of_type(conn_id, KAFKA)), conn_id)
+    for name in SECRETS & set(options.options):
+        mask_secret(options.options[name])  # by value: Airflow itself masks by name, and knows only some
+    return options
+
+
+def postgres_options(conn_id: str) -> PostgresOptions:
+    """Return the checked options of a ``postgres`` connection."""
+    found = _of_type(conn_id, POSTGRES)
+    return PostgresOptions.from_connection(
+        conn_id,
+        host=found.host,
+        port=found.port,
+        login=found.login,
+        password=found.password,
+        schema=found.schema,
+        extra=_extra(found),
+    )
+
+
+def spark_connection(conn_id: str) -> Connection:
+    """Return a Spark connection; a missing one is an error, where the provider takes YARN instead."""
+    return _of_type(conn_id, *SPARK_TYPES)
+
+
+def resolve(spec: SinkSpec) -> ResolvedConnections:
+    """Return the options of each connection that a sink names, with the text of its PEM files in them.
+
+    :raises ConfigurationError: with the problems of all of them.
+    """
+    options: dict[str, ConnectionOptions] = {}
+    problems: list[Problem] = []
+    for conn_id, kind in connection_types(spec).items():
+        try:
+            options[conn_id] = READERS[kind](conn_id)
+        except ConfigurationError as error:
+            problems += [_in_connection(conn_id, problem) for problem in error.problems]
+            problems += [] if error.problems else [Problem(conn_id, error.primary, error.hint)]
+    if problems:
+        raise ConfigurationError(f'the connections of sink "{spec.name}" cannot be used', problems)
+    return ResolvedConnections(options)
+
+
+def connection_types(spec: SinkSpec) -> dict[str, str]:
+    """Return the connections that a sink names, and the type that each must have."""
+    kafka = dict.fromkeys([spec.source.kafka.connection, spec.target.kafka.connection], KAFKA)
+    return kafka | {lookup.postgres.connection: POSTGRES for lookup in spec.lookups.values()}
+
+
+def options_of(spec: SinkSpec, conn_id: str) -> ConnectionOptions:
+    """Return the options of one connection of a sink as a driver would get them now.
+
+    :raises ConfigurationError: there is no such connection, or it cannot be used.
+    """
+    return READERS[connection_types(spec)[conn_id]](conn_id)
+
+
+def _kafka_with_files(conn_id: str) -> KafkaOptions:
+    return kafka_options(conn_id).with_files_read()
+
+
+READERS: Mapping[str, Callable[[str], ConnectionOptions]] = {
+    KAFKA: _kafka_with_files,
+    POSTGRES: postgres_options,
+}
+"""How a connection of each type becomes options."""
+
+
+def _of_type(conn_id: str, *types: str) -> Connection:
+    found = connection(conn_id)
+    if found.conn_type not in types:
+        problem = Problem("conn_type", f"is {found.conn_type}", f"a sink needs {types[0]} here")
+        raise ConfigurationError(f'connection "{conn_id}" is of another type', [problem])
+    return found
+
+
+def _extra(found: Connection) -> Mapping[str, Any]:
+    """Return the extra of a connection; Airflow's own reading takes broken JSON for an empty one."""
+    try:
+        extra = json.loads(found.extra or "{}")
+    except ValueError as error:
+        what = f"is not JSON: {error}"
+    else:
+        if isinstance(extra, dict):
+            return extra
+        what = "is not a JSON object"
+    raise ConfigurationError(f'connection "{found.conn_id}" cannot be read', [Problem("extra", what)])
+
+
+def _in_connection(conn_id: str, problem: Problem) -> Problem:
+    return Problem(f"{conn_id}: {problem.where}" if problem.where else conn_id, problem.what, problem.hint)

@@ -1,0 +1,112 @@
+"""The whole local stack: a broker, a Postgres and an Airflow that has connections to both and to Spark.
+
+The parts start side by side, because Airflow takes longer than all the others together. Spark is no service
+here: the Airflow worker runs ``spark-submit`` with a master of ``local[2,4]``, which is two cores and four
+attempts for each task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
+from pathlib import Path
+from threading import Event
+
+from airflow_provider_sinks.local import spark
+from airflow_provider_sinks.local.airflow import AirflowStack
+from airflow_provider_sinks.local.broker import KafkaBroker
+from airflow_provider_sinks.local.jars import KAFKA_VERSION
+from airflow_provider_sinks.local.postgres import Postgres
+from airflow_provider_sinks.local.progress import step
+
+SPARK_MASTER = "local[2,4]"
+
+Fill = Callable[[KafkaBroker, Postgres, Event], None]
+"""Puts data into the two; told by the event to leave the rest out."""
+
+
+class Stack:
+    """The parts, from :meth:`start` to :meth:`stop`.
+
+    :param folder: for their data, configuration and logs.
+    """
+
+    broker: KafkaBroker
+    postgres: Postgres
+    airflow: AirflowStack
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def start(self, dags_folder: Path, fill: Fill) -> None:
+        """Start everything, and return when it answers and is filled; ``stop`` it also when this fails."""
+        cancelled = Event()
+        with ThreadPoolExecutor(max_workers=1) as beside:
+            services = beside.submit(self._start_services, fill, cancelled)
+            try:
+                self._start_airflow(dags_folder)
+                services.result()
+            except BaseException:
+                cancelled.set()
+                raise
+        self._connect()
+
+    def stop(self) -> None:
+        """Stop what was started, Airflow first, because its tasks use the others."""
+        for name in ("airflow", "broker", "postgres"):
+            if part := vars(self).get(name):
+                part.stop()
+
+    def _start_services(self, fill: Fill, cancelled: Event) -> None:
+        with step("Kafka broker") as line:
+            self.broker = KafkaBroker.start(self.folder / "kafka")
+            line.leave(f"{KAFKA_VERSION} on {self.broker.bootstrap}")
+        with step("Postgres") as line:
+            self.postgres = Postgres.start(self.folder / "postgres")
+            line.leave(f"on {self.postgres.host}:{self.postgres.port}")
+        if not cancelled.is_set():
+            fill(self.broker, self.postgres, cancelled)
+
+    def _start_airflow(self, dags_folder: Path) -> None:
+        environment = {
+            **spark.spark_environment(),
+            "SPARK_CONF_DIR": str(spark_settings(self.folder / "spark")),
+            # An edited DAG file is read at once all the same; reading the others again takes half a core.
+            "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "600",
+        }
+        self.airflow = AirflowStack.start(self.folder / "airflow", dags_folder, environment)
+
+    def _connect(self) -> None:
+        """Give Airflow its connections, through its API, as a user would."""
+        with step("Connections") as line:
+            postgres = self.postgres
+            self.airflow.add_connection("kafka_prod", "kafka", extra=self.broker.client_config())
+            self.airflow.add_connection(
+                "pg_prod",
+                "postgres",
+                host=postgres.host,
+                port=postgres.port,
+                login=postgres.user,
+                password=postgres.password,
+                schema=postgres.dbname,
+            )
+            self.airflow.add_connection("spark_default", "spark", host=SPARK_MASTER)
+            airflow = version("apache-airflow")
+            line.leave(f"kafka_prod, pg_prod, spark_default ({SPARK_MASTER}) in Airflow {airflow}")
+
+
+def spark_settings(folder: Path) -> Path:
+    """Write what a Spark installation would have: the jars of its Kafka source, and its Java options.
+
+    :param folder: is made, and returned: what ``SPARK_CONF_DIR`` names.
+    """
+    folder.mkdir(parents=True)
+    settings = {
+        "spark.jars": ",".join(map(str, spark.kafka_jars())),
+        # A job that lasts seconds ends before Java's second compiler has paid for itself.
+        "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1",
+    }
+    lines = [f"{name} {value}\n".replace("\\", "\\\\") for name, value in settings.items()]
+    (folder / "spark-defaults.conf").write_text("".join(lines))
+    return folder

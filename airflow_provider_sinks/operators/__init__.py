@@ -1,0 +1,1 @@
+"""The operators: check what a sink needs, and run its job."""

@@ -1,0 +1,100 @@
+"""A task whose driver is on YARN: its launch, its wait in the triggerer, and how it comes back from there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, Protocol
+
+from airflow.sdk.exceptions import TaskDeferred
+
+from airflow_provider_sinks.arguments import plain
+from airflow_provider_sinks.core.spec import SinkSpec
+from airflow_provider_sinks.hooks.cluster_driver import end_transactions
+from airflow_provider_sinks.operators.client_launch import Submit
+from airflow_provider_sinks.operators.cluster_launch import ClusterLaunch, outcome_of
+from airflow_provider_sinks.operators.launch import LaunchOrder, LaunchOutcome, Listeners, stopped
+from airflow_provider_sinks.operators.place import Place
+from airflow_provider_sinks.operators.status_watch import StatusWatch
+from airflow_provider_sinks.triggers.sink_driver import SinkDriverTrigger
+
+_POLITE_SECONDS = 10.0
+_RESTART_POLITE_SECONDS = 30.0
+_FENCE_SECONDS = 10.0
+
+
+class Waiting(Protocol):
+    """What the operator says about the wait."""
+
+    spark_conn_id: str
+    cancel_on_kill: bool
+    follow_connections: bool
+    execution_timeout: timedelta | None
+
+
+class ClusterTask:
+    """One try of a task.
+
+    :param spec: the sink.
+    :param listeners: hear how it goes.
+    :param place: where its driver runs.
+    """
+
+    def __init__(self, spec: SinkSpec, listeners: Listeners, place: Place) -> None:
+        self._spec = spec
+        self._listeners = listeners
+        self._place = place
+
+    def launch(self, order: Callable[[], LaunchOrder], submit: Submit) -> ClusterLaunch:
+        """Return the launch of this try, which may turn out to be one that runs already."""
+        owner = self._listeners.memory.recall().owner
+        return ClusterLaunch(
+            self._spec, order, submit, listeners=self._listeners, place=self._place, owner=owner
+        )
+
+    def wait_in_triggerer(self, launch: ClusterLaunch, task: Waiting) -> BaseException:
+        """Find or submit the driver, and return what makes Airflow wait for it without a worker.
+
+        When the task's ``execution_timeout`` is over, Airflow comes back and the driver is ended
+        (:meth:`give_up`).
+        """
+        driver = launch.begin()
+        if driver is None:
+            return stopped(self._spec.name)
+        trigger = SinkDriverTrigger(
+            application_id=driver.id,
+            spark_conn_id=task.spark_conn_id,
+            status_uri=driver.store.uri,
+            sink=plain(self._spec),
+            poll_interval=self._place.poll_seconds,
+            cancel_on_kill=task.cancel_on_kill,
+            follow_connections=task.follow_connections,
+        )
+        return TaskDeferred(trigger=trigger, method_name="execute_complete", timeout=task.execution_timeout)
+
+    def settle(self, event: dict[str, Any]) -> LaunchOutcome:
+        """Return how the driver ended, and remember what it did.
+
+        :param event: of the trigger: the driver is over, or is to be ended because connections changed.
+        """
+        listeners, changed = self._listeners, tuple(event["changed"])
+        driver = self._place.driver(event["application_id"], event["status_uri"], listeners.log)
+        if changed:
+            driver.end(_RESTART_POLITE_SECONDS)
+        application = driver.application()
+        watch = StatusWatch(driver.status_text, listeners.memory, listeners.log, listeners.tell)
+        status = watch.finish()
+        note = self._place.note()
+        found = outcome_of(driver, application, status, note.launch if note else 0, listeners.memory)
+        return replace(found, changed=changed)
+
+    def give_up(self) -> None:
+        """End the driver that this task noted down, because its time is over."""
+        note = self._place.note()
+        if note is None or not note.id:
+            return
+        driver = self._place.driver(note.id, note.status_uri, self._listeners.log)
+        self._listeners.log.warning("the time of the task is over: ending driver %s", note.id)
+        driver.end(_POLITE_SECONDS)
+        end_transactions(self._spec, driver.status(), _FENCE_SECONDS, self._listeners.log)

@@ -1,0 +1,30 @@
+"""What Airflow's ``apache_airflow_provider`` entry point returns: which modules hold what.
+
+Not called ``get_provider_info.py``: a module of that name would hide the function in the package.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+_INTEGRATION = "Streaming sinks"
+_PACKAGE = "airflow_provider_sinks"
+_LINKS = ("SparkUILink", "SparkHistoryLink", "SinkStatusLink")
+
+
+def get_provider_info() -> dict[str, Any]:
+    """Return the metadata of this provider, as Airflow's ``provider_info.schema.json`` wants it."""
+    return {
+        "package-name": "airflow-provider-sinks",
+        "name": _INTEGRATION,
+        "description": "Exactly-once streaming sinks, with stock Spark and stock Kafka.",
+        "integrations": [{"integration-name": _INTEGRATION, "tags": ["service"]}],
+        "operators": _modules("operators.submit_sink_job", "operators.validate_connection"),
+        "sensors": _modules("sensors.check_topics"),
+        "extra-links": [f"{_PACKAGE}.links.{name}" for name in _LINKS],
+        "triggers": _modules("triggers.check_topics", "triggers.sink_driver"),
+    }
+
+
+def _modules(*names: str) -> list[dict[str, Any]]:
+    return [{"integration-name": _INTEGRATION, "python-modules": [f"{_PACKAGE}.{name}" for name in names]}]

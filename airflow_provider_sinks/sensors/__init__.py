@@ -1,0 +1,1 @@
+"""The sensors: wait until a sink's topics allow a start."""

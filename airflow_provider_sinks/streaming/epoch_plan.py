@@ -1,0 +1,44 @@
+"""What the driver tells each task of one epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from airflow_provider_sinks.connectors.base import WriterFactory
+from airflow_provider_sinks.core.errors import SinkError
+from airflow_provider_sinks.core.progress import ProgressRecord
+
+
+class StopDriverError(SinkError):
+    """This epoch can never be written as it stands: the driver must stop, and a repeated task cannot help."""
+
+
+@dataclass(frozen=True)
+class EpochPlan:
+    """What the driver tells each task of one epoch; pickled into the closure.
+
+    :param sink: the sink's name.
+    :param record: the progress record of the epoch; writers fill in rows, totals and time.
+    :param single_writer: the id of the one writer with ``single``, or ``None`` with ``per_partition``.
+    :param source_topic: for messages.
+    :param known: by source partition, the position that the driver knows to be committed.
+    :param tokens: by writer id, the token of its last commit in this run.
+    :param expected: the writer ids expected to have rows, in the order of the tasks; a hint, no more.
+    :param has_dead_letters: whether rows that did not parse have somewhere to go.
+    :param step_rows: a long range is committed after so many rows,
+    :param step_seconds: or after so many seconds.
+    :param factory: makes the target's writers.
+    """
+
+    sink: str
+    record: ProgressRecord
+    single_writer: str | None
+    source_topic: str
+    known: Mapping[int, int]
+    tokens: Mapping[str, str]
+    expected: tuple[str, ...]
+    has_dead_letters: bool
+    step_rows: int
+    step_seconds: float
+    factory: WriterFactory = field(repr=False)

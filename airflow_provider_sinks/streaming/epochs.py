@@ -1,0 +1,281 @@
+"""One epoch after another, on the driver: give each writer its range, run the one action, keep the account.
+
+The order within an epoch, and why it is safe:
+
+1. identity: every topic is still the one that progress speaks of;
+2. ranges: [from, to) of each source partition, from what Spark wrote down before it called us. A replay of
+   the newest epoch has the range that is recorded; anything else starts where the epoch before ended;
+3. announce writers that were never used, so that the next start fences them too;
+4. the action. Each writer commits its rows with its record, or nothing;
+5. identity once more: a topic can be replaced inside a transaction, and the commit still succeeds;
+6. only then is the epoch reported, and Spark may write its own commit.
+
+A crash anywhere in between leaves at most the newest epoch torn, and its writers know what they committed.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from pyspark.sql import DataFrame
+
+from airflow_provider_sinks.connectors.base import WriterFactory
+from airflow_provider_sinks.core.errors import ConfigurationError, FencedError, JobFailedError, Problem
+from airflow_provider_sinks.core.progress import (
+    DRIVER,
+    SINGLE_WRITER,
+    Identities,
+    ProgressRecord,
+    WriterId,
+    partition_writer,
+)
+from airflow_provider_sinks.streaming import small_epochs
+from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
+from airflow_provider_sinks.streaming.rows import REPORT_SCHEMA, Outcome, TaskReport
+from airflow_provider_sinks.streaming.source import CheckpointLog, Offsets
+from airflow_provider_sinks.streaming.writer import write_epoch
+
+STEP_ROWS = 1_000_000
+STEP_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class EpochResult:
+    """What one epoch did.
+
+    :param epoch: its number.
+    :param rows: rows that became visible.
+    :param dead: dead letters that became visible.
+    :param skipped: whether it was found committed already, wholly or in part.
+    :param seconds: from the call by Spark until the epoch was whole.
+    :param positions: the position of each source partition after it.
+    :param reports: what each task said.
+    """
+
+    epoch: int
+    rows: int
+    dead: int
+    skipped: bool
+    seconds: float
+    positions: Mapping[int, int]
+    reports: Sequence[TaskReport] = field(repr=False)
+
+
+@dataclass
+class Account:
+    """What the driver knows to be committed; changes only when an epoch is whole.
+
+    :param newest: a record of the newest epoch, filled in for the run that is in force.
+    :param positions: by source partition, the position.
+    :param tokens: by writer, the token of its last holder in this run.
+    :param totals: by writer, rows and dead letters in this generation.
+    :param writers: every writer id ever used.
+    """
+
+    newest: ProgressRecord
+    positions: dict[int, int]
+    totals: dict[WriterId, tuple[int, int]]
+    writers: set[WriterId]
+    tokens: dict[WriterId, str] = field(default_factory=dict)
+
+    def sums(self) -> tuple[int, int]:
+        """Return rows and dead letters of all writers in this generation."""
+        return sum(rows for rows, _ in self.totals.values()), sum(dead for _, dead in self.totals.values())
+
+
+class Epochs:
+    """What ``foreachBatch`` calls.
+
+    :param log: Spark's own record of the offsets.
+    :param account: what is committed so far.
+    :param single: whether one writer writes everything.
+    :param stateful: whether Spark keeps state for the plan; its tasks then run as they are, before a shuffle.
+    :param driver_rows_max: the largest epoch, in source records, that the driver writes itself.
+    :param factory: makes writers on executors.
+    :param to_rows: turns a micro-batch and its range into the columns of a writer.
+    :param check_before: returns the identities of the topics; raises when one is not what progress speaks of.
+    :param check_after: the same, and looks in any case.
+    :param announce: commits a record of the driver.
+    :param finished: told of each whole epoch.
+    """
+
+    def __init__(
+        self,
+        *,
+        sink: str,
+        source_topic: str,
+        log: CheckpointLog,
+        account: Account,
+        single: bool,
+        stateful: bool,
+        driver_rows_max: int,
+        has_dead_letters: bool,
+        factory: WriterFactory,
+        to_rows: Callable[[DataFrame, Offsets, Offsets], DataFrame],
+        check_before: Callable[[], Identities],
+        check_after: Callable[[], Identities],
+        announce: Callable[[ProgressRecord], None],
+        finished: Callable[[EpochResult], None],
+    ) -> None:
+        self._sink = sink
+        self._source_topic = source_topic
+        self._log = log
+        self._account = account
+        self._single = single
+        self._stateful = stateful
+        self._driver_rows_max = driver_rows_max
+        self._has_dead_letters = has_dead_letters
+        self._factory = factory
+        self._to_rows = to_rows
+        self._check_before = check_before
+        self._check_after = check_after
+        self._announce = announce
+        self._finished = finished
+        self._stopping = False
+        self.running = threading.Lock()
+        self.failure: BaseException | None = None
+
+    def stop(self) -> None:
+        """Let no further epoch begin. Call it while holding ``running``, that is between two epochs."""
+        self._stopping = True
+
+    def __call__(self, batch: DataFrame, batch_id: int) -> None:
+        """Run one epoch. Called by Spark, once per micro-batch, and again for an uncommitted one."""
+        with self.running:
+            if self._stopping:
+                raise JobFailedError(f'sink "{self._sink}" is stopping')
+            try:
+                self._finished(self._run(batch, batch_id))
+            except BaseException as error:
+                self.failure = error
+                raise
+
+    def _run(self, batch: DataFrame, batch_id: int) -> EpochResult:
+        started = time.monotonic()
+        identities = self._check_before()
+        record = replace(self._next_record(batch_id), identities=identities)
+        self._announce_new_writers(record)
+        rows = self._to_rows(batch, dict(record.from_), dict(record.to))
+        if self._single:
+            rows = rows.repartition(1) if self._stateful else rows.coalesce(1)
+        reports = self._act(rows, record)
+        self._check_after()
+        self._raise_if_stopped(reports)
+        return self._settle(record, reports, time.monotonic() - started)
+
+    def _act(self, rows: DataFrame, record: ProgressRecord) -> list[TaskReport]:
+        plan = self._plan(record)
+        if small_epochs.is_small(record.from_, record.to, self._driver_rows_max):
+            return small_epochs.write_here(plan, rows)
+        collected = rows.mapInArrow(write_epoch(plan), REPORT_SCHEMA).collect()
+        return [TaskReport.from_json(row.report) for row in collected]
+
+    def _next_record(self, batch_id: int) -> ProgressRecord:
+        """Return the record of this epoch, still without rows and time.
+
+        :raises JobFailedError: when the range neither repeats nor follows what is committed.
+        """
+        newest = self._account.newest
+        begin, end = self._log.start_offsets(batch_id), self._log.offsets(batch_id)
+        begin = {partition: begin.get(partition, 0) for partition in end}
+        replayed = (newest.checkpoint, newest.batch) == (self._log.folder, batch_id) and _fits(
+            newest, begin, end
+        )
+        epoch = newest.epoch if replayed else newest.epoch + 1
+        if not replayed:
+            self._demand_no_gap(begin, epoch)
+        return replace(newest, epoch=epoch, from_=begin, to=end, checkpoint=self._log.folder, batch=batch_id)
+
+    def _demand_no_gap(self, begin: Offsets, epoch: int) -> None:
+        gaps = {p: at for p, at in begin.items() if self._account.positions.get(p, 0) < at}
+        if gaps:
+            known = {partition: self._account.positions.get(partition, 0) for partition in gaps}
+            raise JobFailedError(
+                f'epoch {epoch} of sink "{self._sink}" would leave a gap',
+                f"It starts at {gaps} (offset by source partition), but only {known} are committed.",
+                "Start the sink again: it resumes from its progress with a new checkpoint.",
+            )
+
+    def _announce_new_writers(self, record: ProgressRecord) -> None:
+        new = set(self._writers(record)) - self._account.writers
+        if new:
+            self._account.writers |= new
+            self._announce(self._driver_record(self._account.newest))
+
+    def _driver_record(self, record: ProgressRecord) -> ProgressRecord:
+        """Return the driver's record that names the epoch of ``record`` and everything committed so far."""
+        account = self._account
+        positions = dict(account.positions)
+        return replace(
+            record,
+            from_=positions,
+            to=positions,
+            rows=0,
+            rows_total=0,
+            dead_total=0,
+            writers=tuple(sorted(account.writers)),
+            totals={writer: totals for writer, totals in account.totals.items() if writer != DRIVER},
+        )
+
+    def _writers(self, record: ProgressRecord) -> tuple[WriterId, ...]:
+        """Return the writers that can have rows in an epoch, in the order of Spark's tasks."""
+        if self._single:
+            return (SINGLE_WRITER,)
+        return tuple(partition_writer(p) for p in sorted(record.to) if record.to[p] > record.from_[p])
+
+    def _plan(self, record: ProgressRecord) -> EpochPlan:
+        known = {partition: self._account.positions.get(partition, 0) for partition in record.to}
+        return EpochPlan(
+            sink=self._sink,
+            record=replace(record, spec="", writers=(), writer_mode="", totals={}),
+            single_writer=SINGLE_WRITER if self._single else None,
+            source_topic=self._source_topic,
+            known=known,
+            tokens=dict(self._account.tokens),
+            expected=self._writers(record),
+            has_dead_letters=self._has_dead_letters,
+            step_rows=STEP_ROWS,
+            step_seconds=STEP_SECONDS,
+            factory=self._factory,
+        )
+
+    def _raise_if_stopped(self, reports: Sequence[TaskReport]) -> None:
+        for report in reports:
+            if report.token:
+                self._account.tokens[report.writer] = report.token
+        for report in reports:
+            if report.outcome == Outcome.FENCED:
+                raise FencedError(report.primary, report.detail, report.hint)
+        for report in reports:
+            if report.outcome == Outcome.STOPPED:
+                problems = [Problem("", report.detail)] if report.detail else []
+                raise ConfigurationError(report.primary, problems, report.hint)
+
+    def _settle(self, record: ProgressRecord, reports: Sequence[TaskReport], seconds: float) -> EpochResult:
+        """Enter a whole epoch into the account; leave a record of it even if no writer had a row."""
+        account = self._account
+        before = account.sums()
+        account.totals.update({r.writer: (r.rows_total, r.dead_total) for r in reports if r.writer})
+        rows, dead = (now - then for now, then in zip(account.sums(), before, strict=True))
+        account.positions.update({p: max(account.positions.get(p, 0), at) for p, at in record.to.items()})
+        account.newest = record
+        skipped = any(report.outcome == Outcome.SKIPPED for report in reports)
+        if not skipped and not any(report.rows or report.dead for report in reports):
+            self._announce(self._driver_record(record))
+        return EpochResult(
+            record.epoch,
+            rows,
+            dead,
+            skipped,
+            seconds,
+            dict(account.positions),
+            tuple(reports),
+        )
+
+
+def _fits(newest: ProgressRecord, begin: Offsets, end: Offsets) -> bool:
+    """Whether a record can be of this range; one written after a step of it ends earlier."""
+    return dict(newest.from_) == begin and all(at <= end.get(p, 0) for p, at in newest.to.items())

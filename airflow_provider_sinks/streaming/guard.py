@@ -1,0 +1,135 @@
+"""Watches what an epoch cannot see: whether topics were replaced, and whether a newer start took over.
+
+A topic that is deleted under a transactional producer hangs its flush, and one that is made again under the
+same name takes a commit as if nothing had happened. So the guard looks before an epoch, after its commits,
+and beside it from a thread of its own.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+
+from airflow_provider_sinks.core.errors import (
+    FencedError,
+    JobFailedError,
+    RefusedError,
+    SinkError,
+    UnavailableError,
+)
+from airflow_provider_sinks.core.observation import Existence, Role, TopicFacts
+from airflow_provider_sinks.core.progress import Identities, TopicIdentity
+
+FRESH_SECONDS = 2.0
+"""Before an epoch, a look that is younger than this is not repeated."""
+WATCH_SECONDS = 3.0
+"""How often the thread looks."""
+_SIGHT_SECONDS = 30.0
+"""How long a topic may stay unseen before the job gives up."""
+
+
+class Guard:
+    """The guard of one run.
+
+    :param expected: the identities that were announced.
+    :param look: returns the facts of every topic of the sink, by role.
+    :param demand_in_force: raises :class:`FencedError` when a newer start has announced itself.
+    """
+
+    def __init__(
+        self,
+        expected: Identities,
+        look: Callable[[], Mapping[Role, TopicFacts]],
+        demand_in_force: Callable[[], None],
+    ) -> None:
+        self.identities = expected
+        self.failure: SinkError | None = None
+        self._look = look
+        self._demand_in_force = demand_in_force
+        self._looked_at = 0.0
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="guard", daemon=True)
+
+    def start(self) -> None:
+        """Look from now on every few seconds, until :meth:`close`."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop looking."""
+        self._closing.set()
+
+    def check_before(self) -> Identities:
+        """Look, unless that was done just now; return the identities as they are. Called before an epoch."""
+        if time.monotonic() - self._looked_at < FRESH_SECONDS:
+            return self.identities
+        return self.check()
+
+    def check(self) -> Identities:
+        """Look now; return the identities as they are.
+
+        :raises RefusedError: when a topic is missing or is another one than announced.
+        :raises UnavailableError: when a topic could not be seen for too long.
+        """
+        deadline = time.monotonic() + _SIGHT_SECONDS
+        while True:
+            started = time.monotonic()
+            try:
+                return self._compare(started)
+            except UnavailableError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(1)
+
+    def _compare(self, started: float) -> Identities:
+        with self._lock:
+            facts = self._look()
+            for role, was in _by_role(self.identities):
+                _demand_same(role, was, facts[role])
+            dead_letter = facts.get(Role.DEAD_LETTER)
+            self.identities = Identities(
+                facts[Role.SOURCE].identity,
+                facts[Role.DATA].identity,
+                facts[Role.PROGRESS].identity,
+                dead_letter.identity if dead_letter else None,
+            )
+            self._looked_at = started
+            return self.identities
+
+    def _watch(self) -> None:
+        while not self._closing.wait(WATCH_SECONDS):
+            try:
+                self._compare(time.monotonic())
+                self._demand_in_force()
+            except (RefusedError, FencedError, JobFailedError) as error:
+                self.failure = error
+                return
+            except Exception:  # noqa: BLE001, S112  a look that failed: the check after the epoch insists
+                continue
+
+
+def _by_role(identities: Identities) -> Iterator[tuple[Role, TopicIdentity]]:
+    yield Role.SOURCE, identities.source
+    yield Role.DATA, identities.data
+    yield Role.PROGRESS, identities.progress
+    if identities.dead_letter is not None:
+        yield Role.DEAD_LETTER, identities.dead_letter
+
+
+def _demand_same(role: Role, was: TopicIdentity, facts: TopicFacts) -> None:
+    if facts.existence is Existence.UNKNOWN:
+        raise UnavailableError(f'{role} "{was.topic}" cannot be seen', facts.reason)
+    if facts.existence is Existence.MISSING:
+        raise RefusedError(
+            f'{role} "{was.topic}" was deleted while the sink ran',
+            f"It had id {was.topic_id} and {was.partitions} partitions.",
+            "Start the sink again: it decides from its progress what can be done.",
+        )
+    now = facts.identity
+    if (now.cluster_id, now.topic_id) != (was.cluster_id, was.topic_id) or now.partitions < was.partitions:
+        raise RefusedError(
+            f'{role} "{was.topic}" was replaced while the sink ran',
+            f"It was {was.topic_id} ({was.partitions} partitions) and is {now.topic_id} ({now.partitions}).",
+            "Start the sink again: it decides from its progress what can be done.",
+        )

@@ -1,0 +1,37 @@
+"""Writers that a worker process keeps between epochs, so that a warm epoch opens nothing."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from airflow_provider_sinks.connectors.base import EpochWriter
+
+HELD_MAX = 8
+
+HeldKey = tuple[str, str, str]
+"""Sink, run and writer id."""
+
+_held: OrderedDict[HeldKey, EpochWriter] = OrderedDict()
+
+
+def token(key: HeldKey) -> str | None:
+    """Return the token of a kept writer, or ``None``."""
+    return _held[key].token if key in _held else None
+
+
+def take(key: HeldKey) -> EpochWriter | None:
+    """Take a writer out, if one is kept."""
+    return _held.pop(key, None)
+
+
+def keep(key: HeldKey, writer: EpochWriter) -> None:
+    """Keep a writer; the one that was idle for longest is closed when there are too many."""
+    _held[key] = writer
+    while len(_held) > HELD_MAX:
+        _held.popitem(last=False)[1].close()
+
+
+def forget_all() -> None:
+    """Close all."""
+    while _held:
+        _held.popitem()[1].close()

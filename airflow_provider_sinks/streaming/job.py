@@ -1,0 +1,247 @@
+"""One launch, from its directory to its exit code: start, run epochs, end for one reason.
+
+The main thread only watches. Epochs run where Spark calls them, the guard looks from a thread of its own, and
+whoever fails first is the reason that is reported.
+"""
+
+from __future__ import annotations
+
+import traceback
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from airflow_provider_sinks.core.errors import ExitCode, JobFailedError, RefusedError, SinkError
+from airflow_provider_sinks.core.launch import Launch, LaunchFiles
+from airflow_provider_sinks.core.options import ResolvedConnections
+from airflow_provider_sinks.core.spec import OutputMode, SinkSpec, Writers
+from airflow_provider_sinks.core.status import SinkState, SinkStatus
+from airflow_provider_sinks.streaming import transform
+from airflow_provider_sinks.streaming.cluster_files import ClusterFiles
+from airflow_provider_sinks.streaming.epochs import EpochResult, Epochs
+from airflow_provider_sinks.streaming.executors import Warmup
+from airflow_provider_sinks.streaming.failures import ended_by_metrics, explain, log_is_shared, unexpected
+from airflow_provider_sinks.streaming.guard import Guard
+from airflow_provider_sinks.streaming.lookups import Lookups
+from airflow_provider_sinks.streaming.reporter import Reporter, say
+from airflow_provider_sinks.streaming.session import open_session
+from airflow_provider_sinks.streaming.small_epochs import ROWS_MAX, SETTING
+from airflow_provider_sinks.streaming.source import CheckpointLog, Offsets, read_range, stream_source
+from airflow_provider_sinks.streaming.start import Start, Started
+
+_WATCH_SECONDS = 0.25
+
+
+def run(files: LaunchFiles) -> ExitCode:
+    """Run a launch to its end and return the exit code. Never raises."""
+    launch = files.read()
+    files = ClusterFiles.of(files, launch.status_uri) if launch.status_uri else files
+    status = SinkStatus(sink=str(launch.spec.get("name", "")), launch=launch.number, owner=launch.owner)
+    reporter = Reporter(files, status)
+    try:
+        connections = ResolvedConnections.from_json(files.take_connections())
+        _Job(files, launch, SinkSpec.parse(launch.spec), connections, reporter).run()
+    except SinkError as error:
+        reporter.end(error)
+        return error.exit_code
+    except BaseException as error:  # noqa: BLE001  whatever it is becomes the reported reason
+        say(traceback.format_exc())
+        found = unexpected(error, status.sink)
+        reporter.end(found)
+        return found.exit_code
+    finally:
+        files.forget_connections()
+    reporter.end(None)
+    return ExitCode.OK
+
+
+class _Job:
+    """The parts of one launch, put together."""
+
+    def __init__(
+        self,
+        files: LaunchFiles,
+        launch: Launch,
+        spec: SinkSpec,
+        connections: ResolvedConnections,
+        reporter: Reporter,
+    ) -> None:
+        self._files = files
+        self._spec = spec
+        self._connections = connections
+        self._reporter = reporter
+        self._launch = launch
+        self._lookups = Lookups(spec, connections)
+        self._source_options = connections.kafka(spec.source.kafka.connection)
+
+    def run(self) -> None:
+        """Start, run epochs until there is a reason to end.
+
+        :raises SinkError: the reason, unless it is that all is done or that somebody asked to stop.
+        """
+        spark = open_session(self._spec.name)
+        context = spark.sparkContext
+        self._reporter.change(
+            SinkState.STARTING,
+            spark_ui_url=context.uiWebUrl or "",
+            spark_app_id=context.applicationId or "",
+        )
+        warmup = Warmup(spark)
+        start = Start(spark, self._spec, self._launch, self._connections)
+        try:
+            if why := self._files.end_wanted():  # a launch that comes late must not fence its successor
+                say(f"{why}: ending before the start")
+                return
+            started = start.run()
+            warmup.demand()
+            self._stream(spark, start, started)
+        finally:
+            start.close()
+
+    def _stream(self, spark: SparkSession, start: Start, started: Started) -> None:
+        self._reporter.change(
+            SinkState.RUNNING,
+            run=started.run,
+            generation=started.generation,
+            epoch=started.account.newest.epoch,
+            rows_total=started.account.sums()[0],
+            dead_total=started.account.sums()[1],
+            positions=dict(started.account.positions),
+            identities=started.identities,
+            writers=tuple(sorted(started.account.writers)),
+        )
+        guard = Guard(started.identities, start.look, start.demand_in_force)
+        epochs = self._epochs(spark, start, started, guard)
+        guard.start()
+        try:
+            while not self._watch(self._start_query(spark, started, epochs), epochs, guard):
+                say("Spark ended the query after it repeated an epoch (SPARK-57438); starting it again")
+        except RefusedError as refused:
+            spark.sparkContext.cancelAllJobs()
+            start.abort_open_transactions(started.account.writers)
+            raise _judged(refused, start) from refused
+        except JobFailedError as failed:
+            if log_is_shared(failed):
+                start.demand_in_force()
+            raise
+        finally:
+            guard.close()
+
+    def _epochs(self, spark: SparkSession, start: Start, started: Started, guard: Guard) -> Epochs:
+        spec = self._spec
+        lookups = self._lookups
+
+        def to_rows(batch: DataFrame, begin: Offsets, end: Offsets) -> DataFrame:
+            written = all_columns(batch, begin, end)
+            return written if spec.dead_letter is not None else transform.without_raw(written)
+
+        def all_columns(batch: DataFrame, begin: Offsets, end: Offsets) -> DataFrame:
+            if spec.plan.row_wise:
+                session = batch.sparkSession
+                lookups.refresh(session)
+                transform.parse(batch, spec.source.kafka).createOrReplaceTempView(transform.SOURCE_VIEW)
+                output = session.sql(spec.job_sql)
+                return transform.encode(output, spec.target.kafka, has_source_columns=True)
+            rows = transform.encode(batch, spec.target.kafka, has_source_columns=False)
+            records = read_range(batch.sparkSession, spec.source.kafka, self._source_options, begin, end)
+            return rows.unionByName(transform.dead_letters(transform.parse(records, spec.source.kafka)))
+
+        def finished(result: EpochResult) -> None:
+            account = started.account
+            self._reporter.epoch(result, account.sums(), account.writers, start.source_end_offsets)
+
+        return Epochs(
+            sink=spec.name,
+            source_topic=spec.source.kafka.topic,
+            log=CheckpointLog(spark, started.checkpoint, spec.source.kafka.topic),
+            account=started.account,
+            single=spec.writer_mode is Writers.SINGLE,
+            stateful=not spec.plan.row_wise,
+            driver_rows_max=self._driver_rows_max(spark),
+            has_dead_letters=spec.dead_letter is not None,
+            factory=started.factory,
+            to_rows=to_rows,
+            check_before=guard.check_before,
+            check_after=guard.check,
+            announce=start.announce,
+            finished=finished,
+        )
+
+    def _driver_rows_max(self, spark: SparkSession) -> int:
+        """Return how large an epoch may be for the driver: few records in must mean few rows out.
+
+        That does not hold where windows close: an epoch without a record may give all that was ever counted.
+        """
+        if not self._spec.plan.row_wise and self._spec.stream_mode is OutputMode.APPEND:
+            return 0
+        return int(spark.conf.get(SETTING, str(ROWS_MAX)) or 0)
+
+    def _start_query(self, spark: SparkSession, started: Started, epochs: Epochs) -> StreamingQuery:
+        spec = self._spec
+        records = stream_source(spark, spec.source.kafka, self._source_options, started.account.positions)
+        frame = records if spec.plan.row_wise else self._stateful(spark, records)
+        writer = frame.writeStream.foreachBatch(epochs).outputMode(spec.stream_mode.value)
+        writer = writer.option("checkpointLocation", started.checkpoint).queryName(spec.name)
+        if spec.trigger.every is None:
+            return writer.trigger(availableNow=True).start()
+        every = f"{int(spec.trigger.every.total_seconds() * 1000)} milliseconds"
+        return writer.trigger(processingTime=every).start()
+
+    def _stateful(self, spark: SparkSession, records: DataFrame) -> DataFrame:
+        """Return the stream of a query that Spark keeps state for, over the records that parse."""
+        source = self._spec.source.kafka
+        parsed = transform.parse(records, source)
+        good = transform.parsed_only(parsed)
+        if source.watermark is not None:
+            delay = f"{source.watermark.delay.total_seconds()} seconds"
+            good = good.withWatermark(source.watermark.column, delay)
+        good.createOrReplaceTempView(transform.SOURCE_VIEW)
+        self._lookups.refresh(spark)
+        return spark.sql(self._spec.job_sql)
+
+    def _watch(self, query: StreamingQuery, epochs: Epochs, guard: Guard) -> bool:
+        """Wait for the end of the query, a request to stop, or a refusal.
+
+        :returns: whether the job is done; else the query must be started again.
+        """
+        while True:
+            if guard.failure is not None:
+                raise guard.failure
+            self._reporter.alive()
+            try:
+                if query.awaitTermination(_WATCH_SECONDS):  # type: ignore[arg-type]  # parts of seconds too
+                    return True
+            except StreamingQueryException as error:
+                if epochs.failure is None and ended_by_metrics(error):
+                    return False
+                raise guard.failure or explain(epochs.failure, error, self._spec.name) from error
+            why = self._files.end_wanted()
+            if why is not None and epochs.running.acquire(timeout=_WATCH_SECONDS):
+                say(f"{why}: ending between two epochs")
+                self._end_between_epochs(query, epochs)
+                return True
+
+    def _end_between_epochs(self, query: StreamingQuery, epochs: Epochs) -> None:
+        """Stop the query while no epoch runs.
+
+        The lock is held on entry, so that none runs, and given back before Spark is asked: its thread may be
+        waiting for it to begin an epoch, which then ends at once.
+        """
+        epochs.stop()
+        epochs.running.release()
+        try:
+            query.stop()
+        except Exception as error:  # noqa: BLE001  what is committed is whole, however Spark ends
+            say(f"Spark did not stop in order: {error}")
+
+
+def _judged(refused: RefusedError, start: Start) -> SinkError:
+    """Return what a start would say now, which knows the ways on; if it would go on, a retry helps."""
+    try:
+        error = start.decide_anew().error()
+    except SinkError:
+        return refused
+    if isinstance(error, RefusedError):
+        return error
+    return JobFailedError(refused.primary, refused.detail, refused.hint)

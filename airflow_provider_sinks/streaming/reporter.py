@@ -1,0 +1,94 @@
+"""Tells the outside how a launch is doing: the status document, and the driver's own words for its log."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from airflow_provider_sinks.core.errors import SinkError
+from airflow_provider_sinks.core.launch import LaunchFiles
+from airflow_provider_sinks.core.progress import WriterId
+from airflow_provider_sinks.core.status import SinkState, SinkStatus
+from airflow_provider_sinks.streaming.epochs import EpochResult
+
+_LAG_SECONDS = 2.0
+_ALIVE_SECONDS = 10.0
+
+
+class Reporter:
+    """Keeps the status document of one launch.
+
+    :param files: where the document stands.
+    :param status: the first status.
+    """
+
+    def __init__(self, files: LaunchFiles, status: SinkStatus) -> None:
+        self._files = files
+        self._lag: Mapping[int, int] = {}
+        self._lag_at = 0.0
+        self._lock = threading.Lock()
+        self._written_at = 0.0
+        self.status = status
+        self._write()
+
+    def change(self, state: SinkState, **changes: Any) -> None:
+        """Report a state with changes to the other fields."""
+        with self._lock:
+            self.status = self.status.transition(state, **changes)
+            self._write()
+
+    def alive(self) -> None:
+        """Say every few seconds that the driver lives, also while no epoch has anything to do."""
+        if time.monotonic() - self._written_at > _ALIVE_SECONDS:
+            self.change(self.status.state)
+
+    def epoch(
+        self,
+        result: EpochResult,
+        totals: tuple[int, int],
+        writers: Iterable[WriterId],
+        end_offsets: Callable[[], Mapping[int, int]],
+    ) -> None:
+        """Report a whole epoch.
+
+        :param totals: rows and dead letters in this generation.
+        :param writers: every writer ever used.
+        :param end_offsets: asks the broker for the end of each source partition; called every few seconds.
+        """
+        if time.monotonic() - self._lag_at > _LAG_SECONDS:
+            self._lag = end_offsets()
+            self._lag_at = time.monotonic()
+        lag = {p: max(0, end - result.positions.get(p, 0)) for p, end in self._lag.items()}
+        self.change(
+            SinkState.RUNNING,
+            epoch=result.epoch,
+            rows=self.status.rows + result.rows,
+            rows_total=totals[0],
+            dead_total=totals[1],
+            rows_per_second=round((result.rows + result.dead) / max(result.seconds, 0.001), 1),
+            positions=dict(result.positions),
+            lag=lag,
+            writers=tuple(sorted(writers)),
+        )
+        say(self.status.one_line())
+
+    def end(self, error: BaseException | None) -> None:
+        """Report how the launch ended; the first end stays."""
+        with self._lock:
+            self.status = self.status.ended(error)
+            self._write()
+        if error is not None:
+            say(str(error) if isinstance(error, SinkError) else f"{type(error).__name__}: {error}")
+        say(self.status.one_line())
+
+    def _write(self) -> None:
+        self._files.write_status(self.status.to_json())
+        self._written_at = time.monotonic()
+
+
+def say(text: str) -> None:
+    """Print a line to the driver's log at once."""
+    print(text, file=sys.stderr, flush=True)  # noqa: T201  the driver's log is what it prints

@@ -1,0 +1,101 @@
+"""The columns in which rows reach a writer, and the columns in which its outcome comes back."""
+
+from __future__ import annotations
+
+import enum
+import json
+import struct
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import pyarrow as pa
+
+PARTITION = "__sinks_partition"
+OFFSET = "__sinks_offset"
+ERROR = "__sinks_error"
+KEY = "__sinks_key"
+VALUE = "__sinks_value"
+RAW_KEY = "__sinks_raw_key"
+RAW_VALUE = "__sinks_raw_value"
+
+WRITER_COLUMNS = (PARTITION, OFFSET, ERROR, KEY, VALUE, RAW_KEY, RAW_VALUE)
+"""Source partition (int) and offset (long) of the row; why it did not parse (string, else null); the key and
+value for the target (binary); for rows that did not parse, the source record's own key and value (binary).
+The last two are left out where the sink has no dead-letter topic."""
+
+
+class Outcome(enum.StrEnum):
+    """How a writer's task ended.
+
+    Only what ends the whole driver comes back as data: a task that fails in a way that another attempt may
+    mend raises, and Spark repeats it.
+    """
+
+    COMMITTED = "committed"
+    SKIPPED = "skipped"
+    NOTHING = "nothing"
+    FENCED = "fenced"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True)
+class TaskReport:
+    """What one task of an epoch did, as its row in the result of the epoch's one action.
+
+    :param writer: the writer's id, empty when the task had no row.
+    :param outcome: an :class:`Outcome`.
+    :param rows: rows committed to the target by this task.
+    :param dead: rows committed to the dead-letter target.
+    :param rows_total: rows that the writer has committed in this generation.
+    :param dead_total: dead letters of the same.
+    :param size_bytes: keys and values committed.
+    :param token: the token of the writer's last commit; the next task must hold it to go on without asking.
+    :param primary: with ``stopped`` and ``fenced``: what happened.
+    :param detail: what was seen.
+    :param hint: what helps.
+    :param open_ms: milliseconds from the first row until the writer knew its progress.
+    :param write_ms: milliseconds spent handing rows over.
+    :param commit_ms: milliseconds from the last row until the commit was confirmed.
+    """
+
+    writer: str
+    outcome: str
+    rows: int = 0
+    dead: int = 0
+    rows_total: int = 0
+    dead_total: int = 0
+    size_bytes: int = 0
+    token: str = ""
+    primary: str = ""
+    detail: str = ""
+    hint: str = ""
+    open_ms: int = 0
+    write_ms: int = 0
+    commit_ms: int = 0
+
+    def to_batch(self) -> pa.RecordBatch:
+        """Return the report as a batch of one row with one column, JSON text (:data:`REPORT_SCHEMA`)."""
+        text = json.dumps(asdict(self)).encode()
+        bounds = pa.py_buffer(struct.pack("<ii", 0, len(text)))
+        column = pa.Array.from_buffers(pa.string(), 1, [None, bounds, pa.py_buffer(text)])
+        return pa.RecordBatch.from_arrays([column], ["report"])
+
+    @classmethod
+    def from_json(cls, text: str) -> TaskReport:
+        """Read back what :meth:`to_batch` wrote."""
+        return cls(**json.loads(text))
+
+
+REPORT_SCHEMA = "report string"
+"""The Spark schema of a batch of reports."""
+
+
+def integers(column: pa.Array) -> np.ndarray:
+    """Return a column of integers without nulls as numpy's, on the same memory.
+
+    Arrow's own ``to_numpy``, and anything that makes an Arrow array from Python values, imports pandas: a
+    second of each worker's first task. Buffers do not.
+    """
+    kind = np.dtype(f"i{column.type.bit_width // 8}")
+    values = np.frombuffer(column.buffers()[1], dtype=kind)
+    return values[column.offset : column.offset + len(column)]

@@ -1,0 +1,107 @@
+"""The Spark session of a sink: the settings that exactly-once needs, set before the first task runs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from pyspark import SparkContext
+from pyspark.conf import SparkConf
+from pyspark.sql import SparkSession
+
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem
+from airflow_provider_sinks.streaming import daemon
+
+REDACTION_REGEX = "(?i)secret|password|token|access[.]?key|jaas|ssl[.]"
+"""Whose values Spark must not show, by name."""
+PLAN_REDACTION_REGEX = (
+    r'(?s)(?<=LoginModule required )(?:\w+="(?:[^"\\]|\\.)*"\s*)+'
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----"
+    r"|(?<=[.]password -> )[^\n]*"
+)
+"""What Spark must cut out of the text of a plan: a view over a stream shows the options of its source there,
+with their values, in the UI and in the event log."""
+
+_OWNED = {
+    "spark.python.daemon.module": (
+        daemon.MODULE,
+        "it proves that a task has seen its whole input; a writer would else commit a part of an epoch",
+    ),
+    "spark.speculation": ("false", "two tasks for one source partition fence each other"),
+    "spark.sql.adaptive.enabled": ("false", "it re-plans tasks, and one task must be one source partition"),
+    "spark.python.worker.reuse": ("true", "a writer keeps its transactional producer between epochs"),
+}
+
+_DEFAULTS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.streaming.stopTimeout": "20s",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
+    # Over TCP each task waits 40 ms for its input: Nagle's algorithm against a delayed acknowledgement.
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+_SHORT_FOLDER = "/tmp"  # noqa: S108  only sockets are made in it, readable by their owner alone
+
+_REDACTED = {
+    "spark.redaction.regex": REDACTION_REGEX,
+    "spark.redaction.string.regex": PLAN_REDACTION_REGEX,
+    "spark.sql.redaction.string.regex": PLAN_REDACTION_REGEX,
+}
+
+
+def open_session(sink: str) -> SparkSession:
+    """Return the session of this driver, set up for exactly-once.
+
+    :param sink: the sink's name; becomes the application's name.
+    :raises ConfigurationError: when the user set what must not be set, naming each setting.
+    """
+    # What spark-submit was given stands in the JVM; a SparkConf made before it is there is empty.
+    SparkContext._ensure_initialized()  # noqa: SLF001  PySpark has no public word for it
+    conf = SparkConf()
+    _refuse_owned(conf)
+    for key, (value, _) in _OWNED.items():
+        conf.set(key, value)
+    for key, value in _DEFAULTS.items():
+        conf.setIfMissing(key, value)
+    if (conf.get("spark.master") or "").startswith("yarn"):
+        # The name of a socket has at most 107 bytes; the folders of a container alone are often longer.
+        conf.setIfMissing("spark.python.unix.domain.socket.dir", _SHORT_FOLDER)
+    for key, value in _REDACTED.items():
+        given = conf.get(key)
+        conf.set(key, f"{given}|{value}" if given else value)
+    conf.set("spark.executorEnv.PYTHONPATH", executor_python_path(conf.get("spark.executorEnv.PYTHONPATH")))
+    conf.setAppName(f"sink:{sink}")
+    session = SparkSession.builder.config(conf=conf).getOrCreate()
+    session.sparkContext.setLogLevel("WARN")
+    return session
+
+
+def executor_python_path(given: str | None) -> str:
+    """Return the path on which an executor finds this package before Spark has told it of ``--py-files``.
+
+    The daemon is started as ``python -m``, so the package must be importable by then: from the place where
+    this driver has it (executors on the same machine), or from the zip file of that name in an executor's
+    working directory, where Spark puts ``--py-files`` (executors elsewhere).
+
+    :param given: what the user set for the executors, kept in front.
+    """
+    here = str(Path(__file__).parents[2])
+    parts = [given, here, "airflow_provider_sinks.zip"]
+    return ":".join(part for part in parts if part)
+
+
+def _refuse_owned(conf: Any) -> None:
+    problems = [
+        Problem(key, f"is set to {conf.get(key)!r}, but a sink needs {value!r}: {reason}")
+        for key, (value, reason) in _OWNED.items()
+        if conf.get(key) is not None and conf.get(key) != value
+    ]
+    master = conf.get("spark.master") or ""
+    if problems:
+        raise ConfigurationError("the Spark settings do not fit a sink", problems, "leave these settings out")
+    if master.startswith("local[") and "," not in master:
+        print(  # noqa: T201  the driver's log is what it prints
+            f"warning: master {master} never retries a failed task; local[N,4] does", file=sys.stderr
+        )

@@ -1,0 +1,48 @@
+"""The one task of ``single``: every row of the epoch, in one commit."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from airflow_provider_sinks.core.progress import ProgressRecord
+from airflow_provider_sinks.streaming.epoch_plan import StopDriverError
+from airflow_provider_sinks.streaming.task import Task
+
+
+class SingleTask(Task):
+    """The one task of ``single``: every row of the epoch, in one commit."""
+
+    def take(self, batch: pa.RecordBatch) -> None:
+        """Write everything, unless the epoch is committed already."""
+        if self._writer is None:
+            assert self.plan.single_writer is not None  # noqa: S101  what chose this class
+            self.skips = self._is_committed(self._open(self.plan.single_writer))
+        if not self.skips:
+            self._write(batch)
+
+    def _is_committed(self, last: ProgressRecord | None) -> bool:
+        record = self.plan.record
+        if last is None:
+            return False
+        if _range(last) == _range(record):
+            return True
+        beyond = {p: at for p, at in last.to.items() if at > record.from_.get(p, 0)}
+        if beyond:
+            raise StopDriverError(
+                f'epoch {record.epoch} of sink "{self.plan.sink}" overlaps what is committed',
+                f"Recorded is {last.from_} to {last.to}; this epoch is {record.from_} to {record.to}.",
+                "Start the sink again: it resumes from its progress.",
+            )
+        return False
+
+    def _expected_writer(self) -> str | None:
+        return self.plan.single_writer
+
+
+def _range(record: ProgressRecord) -> tuple[object, ...]:
+    """Return what two records of the same epoch have in common.
+
+    The offsets alone are not enough: with several stateful operators Spark runs one epoch without new records
+    after another, each over the same empty range, and each may have rows.
+    """
+    return record.checkpoint, record.batch, dict(record.from_), dict(record.to)

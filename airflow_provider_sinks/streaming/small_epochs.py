@@ -1,0 +1,77 @@
+"""Small epochs are written by the driver itself: for a few rows, tasks in Python cost more than the rows.
+
+A Python task costs tens of milliseconds before its first row, and Spark gives a source partition to any of
+its worker processes, so a writer that was kept from the last epoch is often in the other process and must be
+opened anew. The driver has one process: its writers are always at hand, and the rows come to it by a job
+that runs in the JVM alone.
+
+Nothing about exactness changes. The driver runs the same tasks with the same writers' ids, tokens and
+records; when epochs grow, the executors' writers fence the driver's, and the other way round. That the input
+is complete needs no other proof here: a Spark job hands over its result as a whole or fails.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from airflow_provider_sinks.core.errors import SinkError
+from airflow_provider_sinks.core.progress import partition_writer
+from airflow_provider_sinks.streaming import held_writers, rows
+from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
+from airflow_provider_sinks.streaming.rows import TaskReport
+from airflow_provider_sinks.streaming.writer import run_task
+
+ROWS_MAX = 2_000
+"""An epoch of at most so many source records is small; records have a size limit of their own in Kafka."""
+SETTING = "spark.sinks.driverEpochRows"
+"""The Spark setting that changes :data:`ROWS_MAX`; 0 leaves every epoch to the executors."""
+_ATTEMPTS = 4
+"""As often as Spark runs a task."""
+
+
+def is_small(begin: Mapping[int, int], end: Mapping[int, int], rows_max: int) -> bool:
+    """Whether the range of an epoch is for the driver: few records, and of few enough source partitions."""
+    sizes = [at - begin.get(partition, 0) for partition, at in end.items()]
+    return sum(sizes) <= rows_max and sum(map(bool, sizes)) <= held_writers.HELD_MAX
+
+
+def write_here(plan: EpochPlan, frame: DataFrame) -> list[TaskReport]:
+    """Write an epoch from this process; does what :func:`.writer.write_epoch` does in tasks."""
+    table = frame.toArrow().combine_chunks()
+    batches = table.to_batches()
+    if plan.single_writer is not None:
+        return [_run(plan, batches)]
+    tasks = [(replace(plan, expected=(writer,)), part) for writer, part in _by_writer(batches)]
+    with ThreadPoolExecutor(max(1, len(tasks))) as pool:
+        return list(pool.map(lambda task: _run(*task), tasks))
+
+
+def _run(plan: EpochPlan, batches: list[pa.RecordBatch]) -> TaskReport:
+    """Run a task, and again when that may help."""
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return run_task(plan, batches)
+        except SinkError as error:
+            if not error.retryable:
+                raise
+    return run_task(plan, batches)
+
+
+def _by_writer(batches: list[pa.RecordBatch]) -> Iterator[tuple[str, list[pa.RecordBatch]]]:
+    """Split rows by source partition; Spark hands them over partition by partition."""
+    found: dict[int, list[pa.RecordBatch]] = {}
+    for batch in batches:
+        partitions = rows.integers(batch.column(rows.PARTITION))
+        bounds = [0, *(np.flatnonzero(np.diff(partitions)) + 1).tolist(), len(partitions)]
+        for first, end in itertools.pairwise(bounds):
+            if end > first:
+                found.setdefault(int(partitions[first]), []).append(batch.slice(first, end - first))
+    for partition, parts in found.items():
+        yield partition_writer(partition), parts

@@ -1,0 +1,315 @@
+"""The start of a run, in this order and no other; all of it at every start.
+
+1. **Look** (advice): decide once without touching anything, so that a start that will be refused does not
+   stop the sink's rightful driver.
+2. **Fence** the driver's id and every writer id the spec names: from here on no other holder can commit.
+3. **Read** the progress, only now: what was committed before the fence is in it, and nothing follows.
+   If records name more writer ids, fence those and read again.
+4. **Observe** the topics. 5. **Decide**, and this time it counts.
+6. **Ensure** the progress topic, then data and dead-letter topic.
+7. **Announce**: the driver commits its record with the new run. Writers of an older run that open after this
+   see it and stop; writers that opened before are fenced.
+8. **Resume** at the positions that the records prove, with the checkpoint that fits them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from pyspark.sql import SparkSession
+
+from airflow_provider_sinks.clients.observer import SinkObserver
+from airflow_provider_sinks.clients.transactions import fence, transactional_id
+from airflow_provider_sinks.connectors.kafka import DriverRecords, KafkaTopics, KafkaWriterFactory
+from airflow_provider_sinks.core.checkpoint import CheckpointFacts
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem, UnavailableError
+from airflow_provider_sinks.core.history import EARLIEST, NO_HISTORY, History
+from airflow_provider_sinks.core.launch import Launch
+from airflow_provider_sinks.core.observation import Observation, Role, TopicFacts
+from airflow_provider_sinks.core.options import ResolvedConnections
+from airflow_provider_sinks.core.progress import (
+    DRIVER,
+    SINGLE_WRITER,
+    Identities,
+    ProgressRecord,
+    WriterId,
+    partition_writer,
+)
+from airflow_provider_sinks.core.report import render
+from airflow_provider_sinks.core.spec import SinkSpec, Writers
+from airflow_provider_sinks.core.topics import decide
+from airflow_provider_sinks.core.verdict import Verdict
+from airflow_provider_sinks.core.wanted import wanted
+from airflow_provider_sinks.core.witness import Witness
+from airflow_provider_sinks.streaming.epochs import Account
+from airflow_provider_sinks.streaming.reporter import say
+from airflow_provider_sinks.streaming.source import CheckpointLog
+
+_ROUNDS_MAX = 3
+
+
+@dataclass(frozen=True)
+class Started:
+    """What a start has established.
+
+    :param run: the uuid of this run.
+    :param checkpoint: the folder for Spark's checkpoint.
+    :param account: what is committed.
+    :param identities: the topics as announced.
+    :param factory: makes writers on executors.
+    """
+
+    run: str
+    generation: int
+    checkpoint: str
+    account: Account
+    identities: Identities
+    factory: KafkaWriterFactory
+
+
+class Start:
+    """One start of a sink, and what the run keeps of it: the observer, and the driver's own writer.
+
+    :param spec: the sink.
+    :param launch: what Airflow said: owner, witness, accept code.
+    :param connections: the resolved connections.
+    """
+
+    def __init__(
+        self, spark: SparkSession, spec: SinkSpec, launch: Launch, connections: ResolvedConnections
+    ) -> None:
+        self._spark = spark
+        self._spec = spec
+        self._launch = launch
+        self._run = str(uuid.uuid4())
+        self._options = connections.kafka(spec.target.kafka.connection)
+        self._observer = SinkObserver(spec, connections)
+        witness = Witness.from_mapping(launch.witness) if launch.witness else None
+        self._wanted = wanted(spec, launch.owner, witness)
+        self._fenced: set[WriterId] = set()
+        self._records: DriverRecords | None = None
+
+    def run(self) -> Started:
+        """Go through all eight steps.
+
+        :raises RefusedError: with every way on.
+        :raises UnavailableError: when something could not be seen.
+        """
+        looked = self._look()
+        self._records = DriverRecords(self._factory(generation=0))
+        self._fenced.add(DRIVER)
+        self._fence(
+            {*self._spec_writers(looked.source.partitions), *_writers_ever(looked.history)} - {DRIVER}
+        )
+        observation = self._read_behind_the_fence()
+        verdict = self._decide(observation, looked.history)
+        observation = self._ensure(verdict, observation)
+        return self._announce_run(verdict, observation)
+
+    def look(self) -> dict[Role, TopicFacts]:
+        """Return which topics the sink's topics are right now."""
+        return self._observer.identify()
+
+    def decide_anew(self) -> Verdict:
+        """Decide on what is there now; called when a topic changed under the running sink."""
+        return decide(self._observe(), self._wanted)
+
+    def abort_open_transactions(self, writers: Iterable[WriterId]) -> None:
+        """Fence this run's own writers, once nothing of it may be committed any more.
+
+        Without it the progress could be read only after their transaction timeout: a flush to a topic that is
+        gone hangs, with the progress record behind it.
+        """
+        with contextlib.suppress(UnavailableError):  # then the timeout aborts them
+            self._fence({*writers} - {DRIVER})
+
+    def demand_in_force(self) -> None:
+        """Raise :class:`FencedError` when a newer start has announced itself."""
+        if self._records is not None:
+            self._records.demand_in_force()
+
+    def source_end_offsets(self) -> Mapping[int, int]:
+        """Return the offset after the last record of each source partition."""
+        topic = self._wanted.source
+        return self._observer.source.observe_topics([topic])[topic].high
+
+    def announce(self, record: ProgressRecord) -> None:
+        """Commit a record of the driver."""
+        assert self._records is not None  # noqa: S101  nobody announces before the run is
+        self._records.commit(record)
+
+    def close(self) -> None:
+        """Drop all clients."""
+        self._observer.close()
+        if self._records is not None:
+            self._records.close()
+
+    def _look(self) -> Observation:
+        """Decide once without touching anything."""
+        observation = self._observe()
+        _demand(decide(observation, self._wanted, self._launch.accept))
+        return observation
+
+    def _observe(self) -> Observation:
+        """Return what is there, with what Spark's checkpoint says where records name one."""
+        observation = self._observer.observe()
+        folder = observation.history.checkpoint if observation.history else ""
+        return replace(observation, checkpoint=self._checkpoint(folder)) if folder else observation
+
+    def _checkpoint(self, folder: str) -> CheckpointFacts:
+        log = CheckpointLog(self._spark, folder, self._spec.source.kafka.topic)
+        committed, planned = log.newest("commits"), log.newest("offsets")
+        return CheckpointFacts(
+            folder, -1 if committed is None else committed, -1 if planned is None else planned
+        )
+
+    def _fence(self, writers: set[WriterId]) -> None:
+        spec = self._spec
+        ids = [
+            transactional_id(spec.transactional_id_prefix, spec.name, writer) for writer in sorted(writers)
+        ]
+        fence(self._options, ids, spec.transaction_timeout)
+        self._fenced |= writers
+
+    def _read_behind_the_fence(self) -> Observation:
+        """Observe until the records name no writer that is not fenced yet.
+
+        :raises UnavailableError: when somebody goes on naming new ones.
+        """
+        for _ in range(_ROUNDS_MAX):
+            observation = self._observe()
+            unfenced = set(_writers_ever(observation.history)) - self._fenced
+            if not unfenced:
+                return observation
+            self._fence(unfenced)
+        raise UnavailableError(
+            f'sink "{self._spec.name}" is being started somewhere else',
+            f"New writers were announced while this start was fencing: {sorted(unfenced)}.",
+            "Find out who else starts it; the next try looks again.",
+        )
+
+    def _decide(self, observation: Observation, looked: History | None) -> Verdict:
+        """Decide, and this time it counts."""
+        seen_before = looked.generation if looked is not None else None
+        verdict = decide(observation, replace(self._wanted, generation=seen_before), self._launch.accept)
+        say(render(observation, verdict))
+        return _demand(verdict)
+
+    def _ensure(self, verdict: Verdict, observation: Observation) -> Observation:
+        """Make the topics that are missing, and look at all of them again."""
+        if not verdict.actions:
+            return observation
+        for action in verdict.actions:
+            say(str(action))
+            self._observer.target.ensure_topic(action)
+        return self._observe()
+
+    def _announce_run(self, verdict: Verdict, observation: Observation) -> Started:
+        history = (observation.history or NO_HISTORY) if verdict.generation else NO_HISTORY
+        resumes = bool(history) and history.generation == verdict.generation
+        checkpoint = history.checkpoint if verdict.continues_checkpoint else self._new_checkpoint(verdict)
+        positions = self._positions(verdict, observation.source)
+        writers = self._fenced | set(self._spec_writers(observation.source.partitions))
+        factory = self._factory(verdict.generation)
+        assert self._records is not None  # noqa: S101  the fence made it
+        self._records.run_as(factory)
+        record = ProgressRecord(
+            generation=verdict.generation,
+            owner=self._launch.owner,
+            run=self._run,
+            epoch=verdict.epoch,
+            from_=positions,
+            to=positions,
+            identities=observation.identities(),
+            checkpoint=checkpoint,
+            batch=history.batch(checkpoint) if resumes else -1,
+            spec_digest=self._spec.digest,
+            writers=tuple(sorted(writers)),
+            writer_mode=self._spec.writer_mode.value,
+            spec=self._spec.to_json(),
+            totals={w: t for w, t in history.totals().items() if w != DRIVER} if resumes else {},
+            rows_before=verdict.rows_before,
+            dead_before=verdict.dead_before,
+        )
+        self.announce(record)
+        newest = self._newest(history, record) if resumes else record
+        account = Account(newest, dict(positions), dict(record.totals), set(writers))
+        return Started(self._run, verdict.generation, checkpoint, account, record.identities, factory)
+
+    def _newest(self, history: History, announced: ProgressRecord) -> ProgressRecord:
+        """Return the announced record with the range of the newest epoch, to tell a replay of it."""
+        newest = history.newest
+        if newest is None:
+            return announced
+        return replace(
+            announced, from_=newest.from_, to=newest.to, checkpoint=newest.checkpoint, batch=newest.batch
+        )
+
+    def _positions(self, verdict: Verdict, source: TopicFacts) -> dict[int, int]:
+        """Return an offset for every source partition; names such as ``earliest`` are resolved here, once."""
+        if verdict.positions is not None:
+            return {p: source.low[p] if at == EARLIEST else at for p, at in verdict.positions.items()}
+        start = self._spec.source.kafka.start
+        if start == "latest":
+            return dict(source.high)
+        named = start if isinstance(start, dict) else {}
+        _demand_in_source(named, source)
+        return {partition: named.get(partition, low) for partition, low in source.low.items()}
+
+    def _spec_writers(self, source_partitions: int) -> tuple[WriterId, ...]:
+        if self._spec.writer_mode is Writers.SINGLE:
+            return (SINGLE_WRITER,)
+        return tuple(partition_writer(partition) for partition in range(source_partitions))
+
+    def _new_checkpoint(self, verdict: Verdict) -> str:
+        """Return a folder of its own for this run: Spark ignores start offsets where a checkpoint exists."""
+        return f"{self._launch.checkpoint_root}/{self._spec.name}/{verdict.generation}-{self._run}"
+
+    def _factory(self, generation: int) -> KafkaWriterFactory:
+        spec = self._spec
+        return KafkaWriterFactory(
+            sink=spec.name,
+            run=self._run,
+            generation=generation,
+            prefix=spec.transactional_id_prefix,
+            topics=KafkaTopics(
+                data=spec.target.kafka.topic,
+                progress=spec.progress_topic,
+                dead_letter=spec.dead_letter.topic if spec.dead_letter else None,
+                source=spec.source.kafka.topic,
+            ),
+            transaction_timeout=spec.transaction_timeout,
+            compression=spec.target.kafka.compression.value,
+            options=self._options.with_files_read(),
+        )
+
+
+def _demand_in_source(named: Mapping[int, int], source: TopicFacts) -> None:
+    """Refuse a start that the user names and the source does not have: Spark would fail, or never begin."""
+    ranges = {p: (low, source.high[p]) for p, low in source.low.items()}
+    problems = [
+        Problem(
+            f"source.kafka.start.{partition}",
+            f"offset {at} is not in [{ranges[partition][0]}, {ranges[partition][1]}]"
+            if partition in ranges
+            else f"the topic has no partition {partition}, only {source.partitions}",
+        )
+        for partition, at in named.items()
+        if partition not in ranges or not ranges[partition][0] <= at <= ranges[partition][1]
+    ]
+    if problems:
+        raise ConfigurationError(f'the start does not fit source topic "{source.name}"', problems)
+
+
+def _writers_ever(history: History | None) -> tuple[WriterId, ...]:
+    return history.writers_ever if history else ()
+
+
+def _demand(verdict: Verdict) -> Verdict:
+    error = verdict.error()
+    if error is not None:
+        raise error
+    return verdict

@@ -1,0 +1,170 @@
+"""From Kafka records to the columns that a writer takes: parse, query, encode. All of it runs in the JVM."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sql
+
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem
+from airflow_provider_sinks.core.parts import Format, KafkaSource, KafkaTarget
+from airflow_provider_sinks.core.plan import INTERNAL, SOURCE
+from airflow_provider_sinks.streaming import rows
+
+TOPIC = "__sinks_topic"
+SOURCE_VIEW = SOURCE
+_CORRUPT = "__sinks_corrupt"
+
+
+def parse(records: DataFrame, source: KafkaSource) -> DataFrame:
+    """Return the view ``source``: the record's columns, then the source columns.
+
+    - ``json``: the columns of the schema, or nulls and an error for a value that does not parse; a record
+      without a value (a tombstone) has nulls and no error.
+    - ``text`` and ``bytes``: one column, ``value``.
+
+    :param records: what Spark's Kafka source yields.
+    """
+    if source.format is Format.JSON:
+        return _parse_json(records, str(source.schema_))
+    kind = "string" if source.format is Format.TEXT else "binary"
+    return records.select(sql.col("value").cast(kind), *_source_columns(sql.lit(None)))
+
+
+def _parse_json(records: DataFrame, schema: str) -> DataFrame:
+    text = sql.col("value").cast("string")
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
+    parsed = sql.from_json(text, f"{schema}, {_CORRUPT} string", options)
+    spoilt = sql.col("value").isNotNull() & (
+        sql.col("parsed").isNull() | sql.col(f"parsed.{_CORRUPT}").isNotNull()
+    )
+    error = sql.when(spoilt, sql.lit(f"The value is not a JSON object of the schema: {schema}"))
+    with_struct = records.withColumn("parsed", parsed)
+    names = with_struct.select("parsed.*").drop(_CORRUPT).columns
+    columns = [sql.when(~spoilt, sql.col("parsed").getField(name)).alias(name) for name in names]
+    return with_struct.select(*columns, *_source_columns(error))
+
+
+def _source_columns(error: Column) -> list[Column]:
+    return [
+        sql.col("topic").alias(TOPIC),
+        sql.col("partition").alias(rows.PARTITION),
+        sql.col("offset").alias(rows.OFFSET),
+        error.cast("string").alias(rows.ERROR),
+        sql.col("key").alias(rows.RAW_KEY),
+        sql.col("value").alias(rows.RAW_VALUE),
+    ]
+
+
+def encode(output: DataFrame, target: KafkaTarget, *, has_source_columns: bool) -> DataFrame:
+    """Return the writer's columns (:data:`rows.WRITER_COLUMNS`) for the rows of a query.
+
+    :param output: the query's columns, followed by the source columns where the plan keeps them.
+    :param has_source_columns: whether it keeps them.
+    :raises ConfigurationError: when the columns do not fit the target's key and format.
+    """
+    names = [name for name in output.columns if not name.startswith(INTERNAL)]
+    key = _key(output, names, target, has_source_columns=has_source_columns)
+    value = _value(output, names, target)
+    if not has_source_columns:
+        null = {rows.PARTITION: "int", rows.OFFSET: "bigint", rows.ERROR: "string"}
+        raw = {rows.RAW_KEY: "binary", rows.RAW_VALUE: "binary"}
+        nulls = [sql.lit(None).cast(kind).alias(name) for name, kind in {**null, **raw}.items()]
+        return output.select(key.alias(rows.KEY), value.alias(rows.VALUE), *nulls).select(
+            *rows.WRITER_COLUMNS
+        )
+    bad = sql.col(rows.ERROR).isNotNull()
+    return output.select(
+        rows.PARTITION,
+        rows.OFFSET,
+        rows.ERROR,
+        sql.when(~bad, key).alias(rows.KEY),
+        sql.when(~bad, value).alias(rows.VALUE),
+        sql.when(bad, sql.col(rows.RAW_KEY)).alias(rows.RAW_KEY),
+        sql.when(bad, sql.col(rows.RAW_VALUE)).alias(rows.RAW_VALUE),
+    )
+
+
+def parsed_only(parsed: DataFrame) -> DataFrame:
+    """Return the user's columns of those rows of the view ``source`` that did parse."""
+    names = [name for name in parsed.columns if not name.startswith(INTERNAL)]
+    return parsed.where(sql.col(rows.ERROR).isNull()).select(*(sql.col(_quoted(name)) for name in names))
+
+
+def dead_letters(parsed: DataFrame) -> DataFrame:
+    """Return the writer's columns for those rows of the view ``source`` that did not parse."""
+    bad = parsed.where(sql.col(rows.ERROR).isNotNull())
+    nothing = sql.lit(None).cast("binary")
+    return bad.select(
+        rows.PARTITION,
+        rows.OFFSET,
+        rows.ERROR,
+        nothing.alias(rows.KEY),
+        nothing.alias(rows.VALUE),
+        rows.RAW_KEY,
+        rows.RAW_VALUE,
+    )
+
+
+def without_raw(written: DataFrame) -> DataFrame:
+    """Return the writer's columns without the record's own key and value, which only a dead letter has.
+
+    Spark asks each column for its size after each row (``spark.sql.execution.arrow.maxBytesPerBatch``).
+    """
+    return written.drop(rows.RAW_KEY, rows.RAW_VALUE)
+
+
+def _key(output: DataFrame, names: list[str], target: KafkaTarget, *, has_source_columns: bool) -> Column:
+    missing = [name for name in target.key if name not in names]
+    if missing:
+        problem = Problem(
+            "target.kafka.key", f"column {missing[0]!r} is not in the output: {', '.join(names)}"
+        )
+        raise ConfigurationError("the key does not fit the query", [problem])
+    if not target.key:
+        return sql.col(rows.RAW_KEY) if has_source_columns else sql.lit(None).cast("binary")
+    if len(target.key) == 1:
+        return _bytes(output, target.key[0])
+    return _json([sql.col(_quoted(name)) for name in target.key])
+
+
+def _value(output: DataFrame, names: list[str], target: KafkaTarget) -> Column:
+    if target.format is Format.JSON and target.value is None:
+        value = _json([sql.col(_quoted(name)) for name in names])
+        if not target.tombstones:
+            return value
+        others = [sql.col(_quoted(name)).isNotNull() for name in names if name not in target.key]
+        anything = others[0]
+        for other in others[1:]:
+            anything = anything | other
+        return sql.when(anything, value)
+    column = _value_column(names, target)
+    kind = dict(output.dtypes)[column]
+    if target.format is Format.JSON and kind not in ("string", "binary"):
+        return sql.to_json(sql.col(_quoted(column)), {"ignoreNullFields": "false"}).cast("binary")
+    return _bytes(output, column)
+
+
+def _value_column(names: list[str], target: KafkaTarget) -> str:
+    others = [name for name in names if name not in target.key]
+    column = target.value or (others[0] if len(others) == 1 else None)
+    if column in names:
+        return column
+    problem = Problem(
+        "target.kafka.value",
+        f"names no output column: {column}" if column else f"format {target.format.value} takes one column",
+        f"the output has {', '.join(names)}",
+    )
+    raise ConfigurationError("the value does not fit the query", [problem])
+
+
+def _json(columns: list[Column]) -> Column:
+    return sql.to_json(sql.struct(*columns), {"ignoreNullFields": "false"}).cast("binary")
+
+
+def _bytes(output: DataFrame, name: str) -> Column:
+    column = sql.col(_quoted(name))
+    return column if dict(output.dtypes)[name] == "binary" else column.cast("string").cast("binary")
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"

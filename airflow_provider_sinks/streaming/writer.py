@@ -1,0 +1,82 @@
+"""What runs in a task: which of the rows are new, and when a writer may commit.
+
+The rules, for ``per_partition`` (a writer is one source partition; *position* is the first source offset that
+it has not committed; the driver gives it the epoch's range [from, to)):
+
+- position >= to: the epoch is committed already; read the input to its end and write nothing;
+- from < position < to: a part was committed in steps; leave out the rows below the position;
+- position < from: rows between were never committed; stop the driver, for going on would lose them.
+
+For ``single`` (one writer; rows carry no usable coordinates): skip exactly when the recorded range equals the
+range about to run, and stop when the record lies beyond the start of this range in any other way.
+
+Why this is exactly once. A writer learns its position only *after* its target has fenced every other holder
+of the same writer id, so nobody can commit between the reading and its own commit. It commits only what the
+input proved to be complete (:mod:`.daemon`), and the record that moves its position becomes visible with the
+rows or not at all. Whatever dies where: the position says what is in the target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import pyarrow as pa
+
+from airflow_provider_sinks.core.errors import FencedError, SinkError
+from airflow_provider_sinks.streaming import daemon
+from airflow_provider_sinks.streaming.epoch_plan import EpochPlan, StopDriverError
+from airflow_provider_sinks.streaming.partition_task import PartitionTask
+from airflow_provider_sinks.streaming.rows import Outcome, TaskReport
+from airflow_provider_sinks.streaming.single_task import SingleTask
+from airflow_provider_sinks.streaming.task import Task
+
+
+def write_epoch(plan: EpochPlan) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
+    """Return the function for ``mapInArrow``: it writes the rows of its task and yields one report."""
+
+    def write(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+        yield _run_proved(plan, batches).to_batch()
+
+    return write
+
+
+def _run_proved(plan: EpochPlan, batches: Iterable[pa.RecordBatch]) -> TaskReport:
+    """Run a task, unless its input could end without anybody noticing."""
+    if daemon.input_is_proved():
+        return run_task(plan, batches)
+    return TaskReport(
+        "",
+        Outcome.STOPPED,
+        primary=f'an executor of sink "{plan.sink}" does not run the sink\'s Python daemon',
+        detail="Without it a killed executor looks like the end of the input: a part would commit.",
+        hint=f"Leave spark.python.daemon.module unset, and see that executors can import {daemon.MODULE}.",
+    )
+
+
+def run_task(plan: EpochPlan, batches: Iterable[pa.RecordBatch]) -> TaskReport:
+    """Write the rows of one task.
+
+    :param batches: raises when it ends before it is complete.
+
+    :raises SinkError: when another attempt of the task may help; nothing of this attempt is visible then,
+        except whole steps of a long range.
+    """
+    task = SingleTask(plan) if plan.single_writer else PartitionTask(plan)
+    try:
+        for batch in batches:
+            if batch.num_rows:
+                task.take(batch)
+        return task.finish()
+    except StopDriverError as stop:
+        task.give_up()
+        return _stopped(task, Outcome.STOPPED, stop)
+    except FencedError as fenced:
+        task.give_up()
+        return _stopped(task, Outcome.FENCED, fenced)
+    except BaseException:
+        task.give_up()
+        raise
+
+
+def _stopped(task: Task, outcome: Outcome, error: SinkError) -> TaskReport:
+    return TaskReport(task.writer_id, outcome, primary=error.primary, detail=error.detail, hint=error.hint)

@@ -1,0 +1,152 @@
+"""The waiting half of a deferred ``SubmitSinkJobOperator``: it follows a driver on YARN and holds no worker.
+
+It rings once: when the driver is over, or is to be started again because connections changed. A worker does
+what is to be done. A restarted triggerer begins again where it was: the driver is an application of the
+cluster and knows nothing of triggerers.
+
+Nothing blocks the triggerer's event loop: each look runs in a thread of a small pool, and a trigger has at
+most one under way. Nothing here is secret: connections are named, and read where they are needed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from airflow.triggers.base import BaseTrigger, TriggerEvent
+
+if TYPE_CHECKING:
+    from airflow_provider_sinks.hooks.cluster_driver import ClusterDriver
+    from airflow_provider_sinks.operators.status_watch import StatusWatch
+    from airflow_provider_sinks.triggers.followed import FollowedConnections
+
+_LOOKS = ThreadPoolExecutor(max_workers=8, thread_name_prefix="sinks-driver")
+_ENDS = ThreadPoolExecutor(max_workers=8, thread_name_prefix="sinks-end")
+"""Apart, so that looks at a manager that does not answer hold up nobody who ends a driver."""
+
+_POLITE_SECONDS = 5.0
+_DEAD_SECONDS = 10.0
+_FENCE_SECONDS = 10.0
+"""Together below the 30 seconds that a triggerer gives ``on_kill``."""
+
+
+_STORED = (
+    "application_id",
+    "spark_conn_id",
+    "status_uri",
+    "sink",
+    "poll_interval",
+    "cancel_on_kill",
+    "follow_connections",
+)
+
+
+class SinkDriverTrigger(BaseTrigger):
+    """Wait for the end of a driver.
+
+    :param application_id: of the driver.
+    :param spark_conn_id: the Airflow connection that names the resource manager.
+    :param status_uri: where the driver's status stands.
+    :param sink: the sink, as plain data without templates and without secrets.
+    :param poll_interval: how often to look, in seconds.
+    :param cancel_on_kill: end the driver when a person ends the task.
+    :param follow_connections: ring when a connection of the sink changes, too.
+    """
+
+    def __init__(
+        self,
+        *,
+        application_id: str,
+        spark_conn_id: str,
+        status_uri: str,
+        sink: dict[str, Any],
+        poll_interval: float,
+        cancel_on_kill: bool = True,
+        follow_connections: bool = True,
+    ) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.application_id = application_id
+        self.spark_conn_id = spark_conn_id
+        self.status_uri = status_uri
+        self.sink = sink
+        self.poll_interval = poll_interval
+        self.cancel_on_kill = cancel_on_kill
+        self.follow_connections = follow_connections
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Return the class path and the arguments, which Airflow stores while the task waits."""
+        return f"{__name__}.{type(self).__name__}", {name: getattr(self, name) for name in _STORED}
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Look until there is something to do, and ring. Called by the triggerer, anew after each restart."""
+        changed: tuple[str, ...] = ()
+        complained = ""
+        while True:
+            try:
+                over, changed = await asyncio.wrap_future(_LOOKS.submit(self._look))
+                if over or changed:
+                    break
+                complained = ""
+            except Exception as error:  # noqa: BLE001  what cannot be asked now is asked again; the driver goes on
+                if complained != (complained := f"{type(error).__name__}: {error}"):
+                    self.log.warning("driver %s cannot be seen: %s", self.application_id, complained)
+            await asyncio.sleep(self.poll_interval)
+        ids = {name: getattr(self, name) for name in ("application_id", "status_uri")}
+        yield TriggerEvent({"sink": self.sink["name"], **ids, "changed": [] if over else list(changed)})
+
+    async def on_kill(self) -> None:
+        """End the driver. Called when a person clears the task, or marks it.
+
+        By its id and never by its sink: a cleared task may have started the next driver by now.
+        """
+        if self.cancel_on_kill:
+            await asyncio.wrap_future(_ENDS.submit(self._end))
+
+    def _look(self) -> tuple[bool, tuple[str, ...]]:
+        """Return whether the driver is over, and the connections that changed."""
+        from airflow_provider_sinks.core.yarn import Fate, fate
+
+        over = fate(self._driver.application()) is not Fate.ALIVE
+        self._watch.look()
+        return over, self._connections.changed() if self.follow_connections else ()
+
+    def _end(self) -> None:
+        from airflow_provider_sinks.arguments import parse
+        from airflow_provider_sinks.hooks.cluster_driver import end_transactions
+
+        driver = self._driver
+        driver.end(_POLITE_SECONDS, _DEAD_SECONDS)
+        self.log.info("driver %s was ended", self.application_id)
+        end_transactions(parse(self.sink), driver.status(), _FENCE_SECONDS, self.log)
+
+    @cached_property
+    def _driver(self) -> ClusterDriver:
+        """The driver; its connection is read once, because a triggerer reads few connections a second."""
+        from airflow_provider_sinks.clients.launch_store import LaunchStore
+        from airflow_provider_sinks.hooks.cluster_driver import ClusterDriver, yarn_client
+
+        client = yarn_client(self.spark_conn_id)
+        return ClusterDriver(client, self.application_id, LaunchStore(self.status_uri), self.log)
+
+    @cached_property
+    def _connections(self) -> FollowedConnections:
+        """The connections of the sink."""
+        from airflow_provider_sinks.arguments import parse
+        from airflow_provider_sinks.triggers.followed import FollowedConnections
+
+        return FollowedConnections(parse(self.sink))
+
+    @cached_property
+    def _watch(self) -> StatusWatch:
+        """Turns the status into lines of the log and into the witness.
+
+        A trigger may write Variables, but not the store of an asset: one of the two copies of the witness.
+        """
+        from airflow_provider_sinks.hooks.memory import SinkMemory
+        from airflow_provider_sinks.operators.status_watch import StatusWatch
+
+        memory = SinkMemory(self.sink["name"], None, self.log)
+        return StatusWatch(self._driver.status_text, memory, self.log)

@@ -1,0 +1,267 @@
+"""The DAGs that the factory makes: their schedule, their retries, and what can be changed."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.airflow.fakes import SINK
+
+if TYPE_CHECKING:
+    from airflow.sdk import DAG
+
+CLICKS = """
+sinks:
+  - {name: clicks, source: kafka_test/clicks, target: kafka_test/clicks-copy}
+"""
+
+
+def serialised(dag: DAG) -> str:
+    from airflow.serialization.serialized_objects import DagSerialization
+
+    return json.dumps(DagSerialization.to_dict(dag), sort_keys=True)
+
+
+def test_an_endless_sink_runs_until_a_person_is_needed() -> None:
+    from airflow_provider_sinks import sink_dag
+
+    dag = sink_dag(SINK, every=timedelta(seconds=1))
+
+    assert dag.task_ids == ["validate", "submit"]
+    assert type(dag.timetable).__name__ == "ContinuousTimetable"
+    assert dag.start_date is not None
+    assert (dag.max_active_runs, dag.max_consecutive_failed_dag_runs, dag.catchup) == (1, 1, False)
+    submit: Any = dag.get_task("submit")
+    assert submit.sink["trigger"] == {"every": "1s"}
+    assert submit.retries == 10_000
+    assert submit.max_retry_delay == timedelta(minutes=5)
+
+
+def test_a_sink_that_takes_what_is_there_runs_on_the_users_schedule() -> None:
+    from airflow_provider_sinks import sink_dag
+
+    dag = sink_dag(SINK, schedule="@hourly")
+
+    assert sorted(dag.task_ids) == ["check_topics", "submit", "validate"]
+    assert dag.get_task("submit").upstream_task_ids == {"check_topics"}
+    assert dag.get_task("submit").retries == 3
+    assert dag.max_consecutive_failed_dag_runs == 0
+
+
+def test_ordinary_airflow_arguments_win() -> None:
+    from airflow_provider_sinks import sink_dag
+
+    dag = sink_dag(
+        SINK,
+        every=timedelta(seconds=1),
+        dag_id="mine",
+        schedule=None,
+        tags=["team-a"],
+        default_args={"retries": 1, "owner": "me"},
+        params={"extra": 1},
+        spark={"packages": "a:b:1", "retries": 7},
+    )
+
+    submit: Any = dag.get_task("submit")
+    assert dag.dag_id == "mine"
+    assert type(dag.timetable).__name__ == "NullTimetable"
+    assert dag.tags == {"team-a"}
+    assert set(dag.params) == {"accept", "extra"}
+    assert (submit.packages, submit.retries, submit.owner) == ("a:b:1", 7, "me")
+    assert dag.get_task("validate").retries == 1
+
+
+def test_the_form_asks_for_an_accept_code_and_hands_it_on() -> None:
+    from airflow_provider_sinks import sink_dag
+
+    dag = sink_dag(SINK)
+    submit: Any = dag.get_task("submit")
+
+    rendered = [
+        submit.render_template(submit.accept, {"params": params})
+        for params in ({"accept": None}, {"accept": "adopt-12"}, {})
+    ]
+    assert dag.params.get_param("accept").schema["type"] == ["null", "string"]
+    assert rendered == ["", "adopt-12", ""]
+
+
+def test_a_person_finds_the_sink_by_its_owner_and_its_tags() -> None:
+    from airflow_provider_sinks import sink_dag
+
+    dag = sink_dag(SINK, owner="team-a", owner_link="https://chat.example/team-a")
+
+    assert dag.get_task("submit").owner == "team-a"
+    assert dag.owner_links == {"team-a": "https://chat.example/team-a"}
+    assert dag.tags == {"sinks", "connection:kafka_test"}
+    assert "| rows written | missing | **refuses**" in (dag.doc_md or "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"shedule": "@daily"}, 'shedule: is not known (did you mean "schedule"?)'),
+        ({"evry": "1s"}, 'evry: is not known (did you mean "every"?)'),
+        ({"every": 5}, "every: 5 is not a duration (a number with ms, s, m, h or d, such as 60s)"),
+        ({"spark": {"pakages": "a"}}, 'spark.pakages: is not known (did you mean "packages"?)'),
+        ({"spark": {"application": "a.py"}}, "spark.application: it runs the sink's own application"),
+        ({"spark": {"accept": "x"}}, "spark.accept: is set here"),
+        ({"spark": "local"}, "spark: must be a mapping"),
+        ({"owner_link": "https://a.b"}, "owner_link: whose link is it? (give an owner too)"),
+        ({"check_topics": "no"}, "check_topics: is 'no' (True or False)"),
+        ({"params": 1, "default_args": []}, "params: must be a mapping"),
+    ],
+    ids=str,
+)
+def test_a_wrong_argument_is_named_with_the_nearest_right_one(arguments: dict[str, Any], said: str) -> None:
+    from airflow_provider_sinks import sink_dag
+    from airflow_provider_sinks.core.errors import ConfigurationError
+
+    with pytest.raises(ConfigurationError) as error:
+        sink_dag(SINK, **arguments)
+
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"group": "a"}, 'group: is not known (did you mean "group_id"?)'),
+        ({"spark": {"conn_id": "a"}}, "spark.conn_id: a sink has several connections"),
+    ],
+)
+def test_a_wrong_argument_of_a_group_is_named(dag: DAG, arguments: dict[str, Any], said: str) -> None:
+    from airflow_provider_sinks import SinkTaskGroup
+    from airflow_provider_sinks.core.errors import ConfigurationError
+
+    with pytest.raises(ConfigurationError) as error:
+        SinkTaskGroup(SINK, dag=dag, **arguments)
+
+    assert said in str(error.value)
+
+
+def test_a_group_stands_in_a_dag_of_ones_own(dag: DAG) -> None:
+    from airflow_provider_sinks import SinkTaskGroup
+
+    first = SinkTaskGroup({**SINK, "name": "first"}, dag=dag)
+    second = SinkTaskGroup({**SINK, "name": "second"}, check_topics=False, group_id="last", dag=dag)
+    first >> second
+
+    assert sorted(dag.task_ids) == [
+        "first.check_topics", "first.submit", "first.validate", "last.submit", "last.validate",
+    ]  # fmt: skip
+    assert dag.get_task("first.submit").downstream_task_ids == {"last.validate"}
+
+
+def test_a_literal_sink_is_checked_when_the_file_is_read() -> None:
+    from airflow_provider_sinks import sink_dag
+    from airflow_provider_sinks.core.errors import ConfigurationError
+
+    with pytest.raises(ConfigurationError, match='did you mean "target"'):
+        sink_dag({"name": "x", "source": "a/b", "tagret": "a/c"})
+
+
+def test_the_same_sink_gives_the_same_bytes() -> None:
+    from airflow_provider_sinks import sink_dag
+
+    assert serialised(sink_dag(SINK, every=timedelta(seconds=1))) == serialised(
+        sink_dag(SINK, every=timedelta(seconds=1))
+    )
+
+
+def test_yaml_gives_one_dag_for_each_sink(tmp_path: Path) -> None:
+    from airflow_provider_sinks import dags_from_yaml
+
+    (tmp_path / "a.yaml").write_text(CLICKS)
+    (tmp_path / "b.yml").write_text(CLICKS.replace("clicks", "views"))
+    (tmp_path / "readme.md").write_text("no sink")
+
+    dags = dags_from_yaml(tmp_path, schedule="@daily")
+
+    assert sorted(dags) == ["clicks", "views"]
+    assert str(dags["views"].schedule) == "@daily"
+
+
+def test_what_a_sink_says_about_its_dag_wins(tmp_path: Path) -> None:
+    from airflow_provider_sinks import dags_from_yaml
+
+    file = tmp_path / "sinks.yaml"
+    own = (
+        "{schedule: '@hourly', owner: team-a, owner_link: 'mailto:a@b.example', tags: [x], check_topics: no}"
+    )
+    first = "  - {name: first, source: k/a, target: k/b}\n"
+    file.write_text(f"sinks:\n{first}  - {{name: second, source: k/a, target: k/c, dag: {own}}}\n")
+
+    dags = dags_from_yaml(file, schedule="@daily", tags=["all"])
+
+    first_dag, second_dag = dags["first"], dags["second"]
+    assert (str(first_dag.schedule), first_dag.tags) == ("@daily", {"all"})
+    assert (str(second_dag.schedule), second_dag.tags) == ("@hourly", {"x"})
+    assert second_dag.owner_links == {"team-a": "mailto:a@b.example"}
+    assert "check_topics" not in second_dag.task_ids
+
+
+def test_the_problems_of_all_files_are_named_at_once(tmp_path: Path) -> None:
+    from airflow_provider_sinks import dags_from_yaml
+    from airflow_provider_sinks.core.errors import ConfigurationError
+
+    (tmp_path / "a.yaml").write_text(CLICKS.replace("target", "tagret"))
+    (tmp_path / "b.yaml").write_text(CLICKS.replace("}", ", dag: {owner_link: x, shedule: y}}"))
+
+    with pytest.raises(ConfigurationError) as error:
+        dags_from_yaml(tmp_path)
+
+    assert [str(problem) for problem in error.value.problems] == [
+        'a.yaml: sinks[clicks].tagret: is not known (did you mean "target"?)',
+        "b.yaml: sinks[clicks].dag.owner_link: 'x' is no link (https://... or mailto:...)",
+        'b.yaml: sinks[clicks].dag.shedule: is not known (did you mean "schedule"?)',
+    ]
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    from airflow_provider_sinks import dags_from_yaml
+    from airflow_provider_sinks.core.errors import ConfigurationError
+
+    with pytest.raises(ConfigurationError, match="nothing cannot be read"):
+        dags_from_yaml(tmp_path / "nothing")
+
+
+def test_two_files_with_one_sink_are_named(tmp_path: Path) -> None:
+    from airflow_provider_sinks import dags_from_yaml
+    from airflow_provider_sinks.core.errors import ConfigurationError
+
+    (tmp_path / "a.yaml").write_text(CLICKS)
+    (tmp_path / "b.yaml").write_text(CLICKS)
+
+    with pytest.raises(ConfigurationError, match=r"clicks: stands in a\.yaml and in b\.yaml"):
+        dags_from_yaml(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["ConfigurationError", "AuthenticationError", "RefusedError", "FencedError"])
+def test_the_retry_policy_does_not_retry_what_cannot_heal(kind: str) -> None:
+    from airflow.sdk.definitions.retry_policy import RetryAction
+
+    from airflow_provider_sinks.core import errors
+    from airflow_provider_sinks.retry_policy import SINK_RETRY_POLICY
+
+    decide = SINK_RETRY_POLICY.evaluate
+
+    assert decide(getattr(errors, kind)("x"), 1, 3).action is RetryAction.FAIL
+    assert decide(errors.UnavailableError("x"), 1, 3).action is RetryAction.RETRY
+    assert decide(ValueError("x"), 1, 3).action is RetryAction.DEFAULT
+
+
+def test_many_sinks_can_be_mapped(dag: DAG) -> None:
+    from airflow_provider_sinks.operators.submit_sink_job import SubmitSinkJobOperator
+    from airflow_provider_sinks.sensors.check_topics import CheckTopicsSensor
+
+    sinks = [{**SINK, "name": "one"}, {**SINK, "name": "two"}]
+    check = CheckTopicsSensor.partial(task_id="check", dag=dag).expand(sink=sinks)
+    submit = SubmitSinkJobOperator.partial(task_id="submit", packages="a:b:1", dag=dag).expand(sink=sinks)
+    check >> submit
+
+    assert serialised(dag) == serialised(dag)
+    assert submit.unmap({"sink": sinks[1]}).outlets[0].name == "sink:two"

@@ -1,0 +1,202 @@
+"""A running sink whose connections change: launched again in place, with a real process for a driver."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from airflow_provider_sinks.core import follow
+from airflow_provider_sinks.core.errors import UnavailableError
+from airflow_provider_sinks.core.options import ConnectionOptions, KafkaOptions, ResolvedConnections
+from tests.airflow.fakes import KAFKA, SINK, FakeSpark, status
+
+if TYPE_CHECKING:
+    from airflow_provider_sinks.operators.submit_sink_job import SubmitSinkJobOperator
+    from tests.airflow_side import RunTask, Submit
+
+OTHER = {"conn_type": "kafka", "extra": {"bootstrap.servers": "127.0.0.1:2"}}
+
+
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No pause between two launches."""
+    monkeypatch.setattr(follow, "LAUNCH_SECONDS", 0)
+
+
+def quick(task: SubmitSinkJobOperator) -> SubmitSinkJobOperator:
+    """Look more often than a user may."""
+    task.poll_interval = 0.1
+    return task
+
+
+def _when_it_runs(spark: FakeSpark, act: Callable[[], None]) -> threading.Thread:
+    """Do something as soon as the driver runs."""
+
+    def wait() -> None:
+        while not (spark.folder / "seen.json").exists():
+            time.sleep(0.02)
+        act()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    return thread
+
+
+@pytest.mark.usefixtures("often")
+def test_a_changed_connection_launches_the_sink_again_in_place(
+    run_task: RunTask, submit: Submit, spark: FakeSpark, connections: Callable[..., None],
+    capfd: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    spark.play(wait=60, statuses=[status(state="running")])
+
+    def change() -> None:
+        connections(kafka_test=OTHER)
+        spark.play(statuses=[status(state="stopped", epoch=1)])
+
+    changing = _when_it_runs(spark, change)
+    result = run_task(quick(submit(sink={**SINK, "name": "followed"})))
+    changing.join()
+
+    assert result.state == "success", result.error
+    assert spark.seen["launch"]["number"] == 2
+    assert spark.seen["connections"]["kafka_test"]["kafka"] == OTHER["extra"]
+    log = capfd.readouterr().out
+    assert log.count("launch 2: connection kafka_test changed") == 1
+    assert "launch 1: running" in log
+    assert "the driver was ended in the middle" not in log
+
+
+@pytest.mark.usefixtures("often")
+def test_a_driver_that_does_not_listen_is_replaced_all_the_same(
+    run_task: RunTask, submit: Submit, spark: FakeSpark, connections: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("airflow_provider_sinks.operators.client_launch._POLITE_SECONDS", 0.2)
+    monkeypatch.setattr("airflow_provider_sinks.operators.client_launch._SIGTERM_SECONDS", 0.2)
+    spark.play(wait=60, stubborn=True)
+
+    def change() -> None:
+        connections(kafka_test=OTHER)
+        spark.play()
+
+    changing = _when_it_runs(spark, change)
+    result = run_task(quick(submit()))
+    changing.join()
+
+    assert result.state == "success", result.error
+    assert spark.seen["connections"]["kafka_test"]["kafka"] == OTHER["extra"]
+
+
+@pytest.mark.usefixtures("often")
+def test_a_launch_that_is_refused_for_another_reason_is_not_repeated(
+    run_task: RunTask, submit: Submit, spark: FakeSpark, connections: Callable[..., None]
+) -> None:
+    error = {"kind": "FencedError", "primary": "a newer start took over", "detail": "", "hint": ""}
+    spark.play(wait=60, statuses=[status(state="fenced", error=error)], exit_when_stopped=66)
+
+    changing = _when_it_runs(spark, lambda: connections(kafka_test=OTHER))
+    result = run_task(quick(submit()))
+    changing.join()
+
+    assert result.state == "failed"
+    assert "a newer start took over" in str(result.error)
+
+
+@pytest.mark.usefixtures("often")
+@pytest.mark.parametrize(
+    ("connection", "follows"),
+    [
+        pytest.param({**KAFKA, "description": "ours"}, True, id="a-description-does-not-count"),
+        pytest.param({"conn_type": "kafka", "extra": {"plugin.library.paths": "x"}}, True, id="unreadable"),
+        pytest.param(OTHER, False, id="not-followed"),
+    ],
+)
+def test_what_does_not_launch_it_again(  # noqa: PLR0917  four fixtures and a row of the table
+    run_task: RunTask, submit: Submit, spark: FakeSpark, connections: Callable[..., None],
+    connection: dict[str, Any], follows: bool,
+) -> None:  # fmt: skip
+    spark.play(wait=1.5)
+
+    changing = _when_it_runs(spark, lambda: connections(kafka_test=connection))
+    result = run_task(quick(submit(sink={**SINK, "name": "calm"}, follow_connections=follows)))
+    changing.join()
+
+    assert result.state == "success", result.error
+    assert spark.launches == 1
+
+
+def test_without_following_there_is_no_thread(run_task: RunTask, submit: Submit, spark: FakeSpark) -> None:
+    spark.play(wait=0.5)
+    names: list[str] = []
+
+    looking = _when_it_runs(spark, lambda: names.extend(thread.name for thread in threading.enumerate()))
+    run_task(submit(follow_connections=False))
+    looking.join()
+
+    assert "sink-status" in names
+    assert "sink-connections" not in names
+
+
+# The thread by itself.
+
+
+def _watch(read: Callable[[str], ConnectionOptions], restart: Callable[[tuple[str, ...]], None]) -> Any:
+    from airflow_provider_sinks.operators.connection_watch import ConnectionWatch
+
+    launched = ResolvedConnections({"kafka": _options("a")})
+    return ConnectionWatch(launched, read, 0.01, restart, cast("Any", logging.getLogger("task")))
+
+
+def _options(server: str) -> KafkaOptions:
+    return KafkaOptions.from_connection_extra({"bootstrap.servers": f"{server}:1"}, "kafka")
+
+
+@pytest.mark.usefixtures("often")
+def test_secrets_that_differ_at_every_read_change_nothing() -> None:
+    read = iter(range(100_000))
+    restarts: list[tuple[str, ...]] = []
+
+    with _watch(lambda _: _options(f"host{next(read)}"), restarts.append):
+        _wait_until(lambda: next(read) > 40)
+
+    assert restarts == []
+
+
+@pytest.mark.usefixtures("often")
+def test_what_cannot_be_read_is_said_once_and_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    calls: list[str] = []
+    restarts: list[tuple[str, ...]] = []
+
+    def fail(conn_id: str) -> ConnectionOptions:
+        calls.append(conn_id)
+        raise UnavailableError("Airflow does not answer")
+
+    with _watch(fail, restarts.append):
+        _wait_until(lambda: len(calls) > 20)
+
+    assert restarts == []
+    assert [record.getMessage() for record in caplog.records] == [
+        "connection kafka cannot be read now, so the sink goes on as it is: Airflow does not answer"
+    ]
+
+
+@pytest.mark.usefixtures("often")
+def test_a_change_is_told_once() -> None:
+    restarts: list[tuple[str, ...]] = []
+
+    with _watch(lambda _: _options("b"), restarts.append) as watch:
+        watch.join(5)
+
+    assert restarts == [("kafka",)]
+
+
+def _wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

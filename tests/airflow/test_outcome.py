@@ -1,0 +1,30 @@
+"""What the end of a driver means."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_provider_sinks.core import errors
+from airflow_provider_sinks.operators.outcome import error_of
+
+
+@pytest.mark.parametrize("code", [code for code in errors.ExitCode if code])
+def test_every_exit_code_becomes_the_error_that_has_it(code: errors.ExitCode) -> None:
+    assert error_of(code, "orders", None, "").exit_code == code
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        pytest.param(-9, "was ended by SIGKILL", id="signal"),
+        pytest.param(143, "was ended by SIGTERM", id="signal-through-a-shell"),
+        pytest.param(1, "ended with exit code 1", id="exit-code"),
+        pytest.param(255, "ended with exit code 255", id="no-signal"),
+    ],
+)
+def test_a_silent_end_is_told_by_its_exit_code(code: int, words: str) -> None:
+    error = error_of(code, "orders", None, "last line")
+
+    assert f'the job of sink "orders" {words} and did not say why' in str(error)
+    assert "last line" in str(error)
+    assert error.retryable

@@ -1,0 +1,166 @@
+"""The trigger of a deferred submit: what Airflow stores of it, when it rings, and what it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.airflow.fake_manager import APP_ID, FakeManager, fake_manager
+from tests.airflow.fakes import KAFKA, SINK
+
+if TYPE_CHECKING:
+    from airflow_provider_sinks.triggers.sink_driver import SinkDriverTrigger
+
+
+@pytest.fixture
+def manager(connections: Callable[..., None], airflow_db: None) -> Iterator[FakeManager]:
+    """A manager that runs one application, and a Spark connection that names it."""
+    del airflow_db
+    with fake_manager() as running:
+        extra = {"deploy-mode": "cluster", "yarn_resourcemanager_webapp_address": running.url}
+        connections(spark_yarn={"conn_type": "spark", "host": "yarn", "extra": extra})
+        running.run(APP_ID)
+        yield running
+
+
+def trigger(folder: Path, **changes: Any) -> SinkDriverTrigger:
+    from airflow_provider_sinks.triggers.sink_driver import SinkDriverTrigger
+
+    given = {
+        "application_id": APP_ID,
+        "spark_conn_id": "spark_yarn",
+        "status_uri": folder.as_uri(),
+        "sink": SINK,
+        "poll_interval": 0.05,
+    }
+    return SinkDriverTrigger(**{**given, **changes})
+
+
+async def ring(
+    waiting: SinkDriverTrigger, when: Callable[[], bool], then: Callable[[], None]
+) -> dict[str, Any]:
+    """Run a trigger, do something as soon as it can be seen to wait, and return its event."""
+    event = asyncio.ensure_future(anext(aiter(waiting.run())))
+    while not when():
+        await asyncio.sleep(0.01)
+        assert not event.done()
+    then()
+    return dict((await asyncio.wait_for(event, 10)).payload)
+
+
+def test_what_airflow_stores_of_it_is_json_names_no_secret_and_makes_the_same_trigger(tmp_path: Path) -> None:
+    from airflow.sdk._shared.module_loading import import_string
+
+    path, stored = trigger(tmp_path, cancel_on_kill=False).serialize()
+    again = import_string(path)(**json.loads(json.dumps(stored)))
+
+    assert again.serialize() == (path, stored)
+    assert path == "airflow_provider_sinks.triggers.sink_driver.SinkDriverTrigger"
+    assert set(stored) == {
+        "application_id", "spark_conn_id", "status_uri", "sink", "poll_interval", "cancel_on_kill",
+        "follow_connections",
+    }  # fmt: skip
+
+
+def test_it_rings_when_the_driver_is_over_and_says_ids_only(manager: FakeManager, tmp_path: Path) -> None:
+    event = asyncio.run(
+        ring(trigger(tmp_path), lambda: len(manager.asked) > 3, lambda: manager.end("FINISHED", "SUCCEEDED"))
+    )
+
+    assert event == {
+        "sink": "orders",
+        "application_id": APP_ID,
+        "status_uri": tmp_path.as_uri(),
+        "changed": [],
+    }
+
+
+def test_a_driver_that_the_manager_does_not_know_is_over(manager: FakeManager, tmp_path: Path) -> None:
+    asyncio.run(ring(trigger(tmp_path), lambda: len(manager.asked) > 1, manager.apps.clear))
+
+
+def test_a_manager_that_is_away_is_waited_for(manager: FakeManager, tmp_path: Path) -> None:
+    manager.broken = True
+
+    def mend() -> None:
+        manager.end("FAILED", "FAILED")
+        manager.broken = False
+
+    asyncio.run(ring(trigger(tmp_path), lambda: len(manager.asked) > 3, mend))
+
+
+@pytest.mark.parametrize("cancel", [True, False])
+def test_a_person_who_ends_the_task_ends_its_driver_and_no_other(
+    manager: FakeManager, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cancel: bool
+) -> None:
+    from airflow_provider_sinks.triggers import sink_driver
+
+    monkeypatch.setattr(sink_driver, "_POLITE_SECONDS", 0.1)
+    manager.run("application_1795240018597_0002", "sink:orders")
+
+    asyncio.run(trigger(tmp_path, cancel_on_kill=cancel).on_kill())
+
+    assert manager.killed == ([APP_ID] if cancel else [])
+    assert (tmp_path / "stop").exists() is cancel
+
+
+def test_many_of_them_leave_the_event_loop_free(manager: FakeManager, tmp_path: Path) -> None:
+    async def count() -> int:
+        waiting = [asyncio.ensure_future(anext(aiter(trigger(tmp_path).run()))) for _ in range(50)]
+        turns = 0
+        while len(manager.asked) < 200:
+            await asyncio.sleep(0)
+            turns += 1
+        manager.end("FINISHED", "SUCCEEDED")
+        await asyncio.gather(*waiting)
+        return turns
+
+    assert asyncio.run(count()) > 200
+
+
+def test_it_rings_when_a_connection_changed(
+    manager: FakeManager, tmp_path: Path, connections: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from airflow_provider_sinks.core import follow
+    from airflow_provider_sinks.hooks.shared_readings import SharedReadings
+    from airflow_provider_sinks.triggers import followed
+
+    monkeypatch.setattr(follow, "LAUNCH_SECONDS", 0.0)
+    monkeypatch.setattr(followed, "_READINGS", SharedReadings(0.0))
+    extra = {"bootstrap.servers": "127.0.0.1:1", "client.id": "edited"}
+    edited = {"conn_type": "kafka", "extra": extra}
+    connections(kafka_test=KAFKA)
+
+    event = asyncio.run(
+        ring(trigger(tmp_path), lambda: len(manager.asked) > 3, lambda: connections(kafka_test=edited))
+    )
+
+    assert event["changed"] == ["kafka_test"]
+
+
+def test_many_sinks_share_one_reading_of_a_connection() -> None:
+    from airflow_provider_sinks.hooks.shared_readings import SharedReadings
+
+    shared, reads = SharedReadings(60.0), []
+
+    def read() -> str:
+        reads.append(1)
+        return "a"
+
+    seen = [shared.newest("kafka_test", read) for _ in range(100)]
+
+    assert (set(seen), len(reads)) == ({(1, "a")}, 1)
+
+
+def test_a_reading_that_is_seen_twice_is_not_two() -> None:
+    from airflow_provider_sinks.hooks.shared_readings import SharedReadings
+
+    values = iter(["a", "b"])
+    shared = SharedReadings(0.0)
+
+    assert [shared.newest("k", lambda: next(values)) for _ in range(3)] == [(1, "a"), (2, "b"), (3, None)]

@@ -1,0 +1,139 @@
+"""The operator in cluster mode: a process plays `spark-submit`, and a test the resource manager."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.airflow.fake_manager import FakeManager, fake_manager
+from tests.airflow.fakes import SINK
+
+if TYPE_CHECKING:
+    from tests.airflow_side import RunTask, Submit
+
+_CANARY = "canary-2718281828"
+_SECRET = {
+    "bootstrap.servers": "127.0.0.1:1",
+    "security.protocol": "sasl_plaintext",
+    "sasl.mechanism": "PLAIN",
+    "sasl.username": "me",
+    "sasl.password": _CANARY,
+}
+
+
+@pytest.fixture
+def manager(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, connections: Callable[..., None]
+) -> Iterator[FakeManager]:
+    """A cluster whose drivers succeed soon, and a ``spark-submit`` for it on the PATH."""
+    command = tmp_path / "bin" / "spark-submit"
+    command.parent.mkdir()
+    program = Path(__file__).with_name("fake_yarn_submit.py")
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{program}" "$@"\n')
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{command.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("FAKE_SEEN", str(tmp_path / "seen.json"))
+    with fake_manager() as running:
+        monkeypatch.setenv("FAKE_MANAGER", running.url)
+        extra = {"deploy-mode": "cluster", "yarn_resourcemanager_webapp_address": running.url}
+        connections(
+            spark_default={"conn_type": "spark", "host": "yarn", "extra": extra},
+            kafka_test={"conn_type": "kafka", "extra": _SECRET},
+        )
+        running.ends_after = 2
+        yield running
+
+
+def _sink(folder: Path, **changes: Any) -> dict[str, Any]:
+    return {**SINK, "checkpoint": folder.as_uri(), **changes}
+
+
+def _seen(folder: Path) -> dict[str, Any]:
+    return dict(json.loads((folder / "seen.json").read_text()))
+
+
+def test_a_driver_is_shipped_what_it_needs(
+    run_task: RunTask, submit: Submit, manager: FakeManager, tmp_path: Path
+) -> None:
+    given = {"conf": {"spark.yarn.tags": "mine"}, "files": "lookup.csv", "py_files": "more.py"}
+
+    result = run_task(submit(sink=_sink(tmp_path), poll_interval=1, **given))
+
+    assert result.state == "success", result.error
+    seen = _seen(tmp_path)
+    argv = seen["argv"]
+    options = dict(zip(argv[1::2], argv[2::2], strict=False))
+    assert (options["--master"], options["--deploy-mode"]) == ("yarn", "cluster")
+    assert seen["files"]["connections.json"] == "0o600"
+    assert options["--files"].endswith("log4j2.properties,lookup.csv")
+    assert options["--py-files"].endswith("airflow_provider_sinks.zip,more.py")
+    assert argv[-3:] == [argv[-3], "--launch", "."]
+    settings = [word for word in argv if word.startswith("spark.")]
+    assert "spark.yarn.submit.waitAppCompletion=false" in settings
+    assert "spark.yarn.maxAppAttempts=1" in settings
+    assert any(word.startswith("spark.yarn.tags=mine,sink:orders,sinks-") for word in settings)
+    assert "spark.driver.extraJavaOptions=-Dlog4j2.configurationFile=log4j2.properties" in settings
+    assert seen["launch"]["status_uri"].startswith(f"{tmp_path.as_uri()}/orders/launches/")
+    assert len(manager.apps) == 1
+
+
+def test_the_place_of_the_status_can_be_chosen(
+    run_task: RunTask, submit: Submit, manager: FakeManager, tmp_path: Path
+) -> None:
+    del manager
+    elsewhere = (tmp_path / "elsewhere").as_uri()
+
+    run_task(submit(sink=_sink(tmp_path), poll_interval=1, status_uri=elsewhere))
+
+    assert _seen(tmp_path)["launch"]["status_uri"].startswith(f"{elsewhere}/orders/launches/")
+    assert _seen(tmp_path)["launch"]["checkpoint_root"] == tmp_path.as_uri()
+
+
+def test_a_sink_without_a_place_for_its_checkpoint_is_refused(
+    run_task: RunTask, submit: Submit, manager: FakeManager
+) -> None:
+    result = run_task(submit())
+
+    assert result.state == "failed"
+    assert 'sink "orders" has no place for its checkpoint' in str(result.error)
+    assert manager.apps == {}
+
+
+def test_secrets_travel_in_one_file_and_are_seen_nowhere_else(
+    run_task: RunTask,
+    submit: Submit,
+    manager: FakeManager,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    del manager
+    task = submit(sink=_sink(tmp_path), poll_interval=1)
+
+    run_task(task)
+
+    seen = _seen(tmp_path)
+    assert seen["connections"]["kafka_test"]["kafka"]["sasl.password"] == _CANARY
+    assert _CANARY not in json.dumps([seen["argv"], seen["launch"]])
+    assert _CANARY not in json.dumps({name: repr(getattr(task, name)) for name in task.template_fields})
+    assert _CANARY not in capfd.readouterr().out
+    assert list((Path(os.environ["AIRFLOW_HOME"]) / "sinks").rglob("connections.json")) == []
+
+
+def test_sparks_own_cluster_is_refused_with_the_reason(
+    run_task: RunTask, submit: Submit, manager: FakeManager, connections: Callable[..., None]
+) -> None:
+    connections(
+        spark_default={"conn_type": "spark", "host": "spark://m:7077", "extra": {"deploy-mode": "cluster"}}
+    )
+
+    result = run_task(submit(deferrable=True))
+
+    assert result.state == "failed"
+    assert "takes no Python application" in str(result.error)
+    assert manager.asked == []

@@ -1,0 +1,181 @@
+"""Validation without services: what can be told from the connections alone, and a broker that is away."""
+
+from __future__ import annotations
+
+import re
+import socket
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.airflow.fakes import SINK
+
+if TYPE_CHECKING:
+    from airflow.sdk import DAG
+
+    from airflow_provider_sinks.operators.validate_connection import ValidateConnectionOperator
+    from tests.airflow_side import RunTask
+
+pytestmark = pytest.mark.usefixtures("spark")
+Validate = Callable[..., "ValidateConnectionOperator"]
+
+
+@pytest.fixture
+def validate(dag: DAG) -> Validate:
+    from airflow_provider_sinks.operators.validate_connection import ValidateConnectionOperator
+
+    def make(**arguments: Any) -> ValidateConnectionOperator:
+        return ValidateConnectionOperator(**{"task_id": "validate", "retries": 2, "dag": dag, **arguments})
+
+    return make
+
+
+def checks_of(dag_id: str) -> dict[str, dict[str, Any]]:
+    """Return the report that a task left as its XCom, by the name of the check."""
+    from airflow.models.xcom import XComModel
+    from airflow.utils.session import create_session
+
+    with create_session() as session:
+        (found,) = session.query(XComModel).filter_by(dag_id=dag_id, key="return_value").all()
+        checks = XComModel.deserialize_value(found)
+    return {check["name"]: check for check in checks}
+
+
+def test_all_problems_are_reported_at_once_and_fail_the_task(
+    run_task: RunTask, validate: Validate, dag: DAG, connections: Callable[..., None]
+) -> None:
+    connections(
+        kafka_test={"conn_type": "kafka", "extra": {"bootstrap.servers": "a:1", "sasl.jaas.config": "x"}}
+    )
+    lookups = {"users": "absent/public.users"}
+    sink = {**SINK, "lookups": lookups, "query": "SELECT s.value FROM source s LEFT JOIN users u ON true"}
+
+    result = run_task(validate(sink=sink, spark_conn_id="nowhere"))
+
+    assert result.state == "failed"
+    assert '3 of 3 checks of sink "orders" failed' in str(result.error)
+    checks = checks_of(dag.dag_id)
+    assert "does not exist" in checks["nowhere: spark"]["what"]
+    assert "sasl.jaas.config: is refused" in checks["kafka_test: options"]["what"]
+    assert "does not exist" in checks["absent: options"]["what"]
+
+
+def test_a_broker_that_is_away_is_tried_again(run_task: RunTask, validate: Validate, dag: DAG) -> None:
+    result = run_task(validate(sink=SINK))
+
+    assert result.state == "up_for_retry"
+    checks = checks_of(dag.dag_id)
+    assert checks["kafka_test: options"]["ok"]
+    assert not checks["kafka_test: reach"]["ok"]
+    assert checks["kafka_test: reach"]["retryable"]
+
+
+def test_one_connection_can_be_checked_by_itself(run_task: RunTask, validate: Validate, dag: DAG) -> None:
+    result = run_task(validate(conn_id="spark_default"))
+
+    assert result.state == "success"
+    checks = checks_of(dag.dag_id)
+    assert checks["spark_default: spark"]["what"] == "master local[2,4]"
+    assert checks["spark_default: spark-submit"]["ok"]
+
+
+def test_a_connection_of_another_type_is_of_no_use(
+    run_task: RunTask, validate: Validate, connections: Callable[..., None]
+) -> None:
+    connections(mail={"conn_type": "smtp", "host": "mail"})
+
+    result = run_task(validate(conn_id="mail"))
+
+    assert result.state == "failed"
+    assert "smtp is of no use to a sink" in str(result.error)
+
+
+ID = "the id of an Airflow connection"
+WRONG = [
+    ({}, "sink, conn_id: neither is given (give one of them)"),
+    ({"sink": SINK, "conn_id": "kafka_test"}, "sink, conn_id: both are given (give one of them)"),
+    ({"sink": [SINK]}, "sink: is a list (a Sink, a mapping, or JSON text of one)"),
+    ({"sink": 5}, "sink: is a int"),
+    ({"sink": {"name": "x", "sorce": "a/b", "target": "a/c d"}}, "sink: sorce: is not known (did you"),
+    ({"sink": {"name": "x", "sorce": "a/b", "target": "a/c d"}}, "'c d' is not a valid topic name"),
+    ({"conn_id": 5}, f"conn_id: is 5 ({ID})"),
+    ({"conn_id": ["a", "b"]}, f"conn_id: is ['a', 'b'] ({ID})"),
+    ({"conn_id": " "}, f"conn_id: is ' ' ({ID})"),
+    ({"sink": SINK, "spark_conn_id": None}, f"spark_conn_id: is None ({ID})"),
+    ({"sink": SINK, "spark_conn_id": ""}, f"spark_conn_id: is '' ({ID})"),
+    ({"sink": SINK, "spark_conn_id": {}}, f"spark_conn_id: is {{}} ({ID})"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "says"), WRONG, ids=str)
+def test_a_wrong_argument_is_named_when_the_dag_is_read(
+    validate: Validate, arguments: dict[str, Any], says: str
+) -> None:
+    from airflow_provider_sinks.core.errors import ConfigurationError
+
+    with pytest.raises(ConfigurationError, match=re.escape(says)):
+        validate(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"conn_id": "{{ dag_run.conf['nothing'] or '' }}"}, f"conn_id: is '' ({ID})"),
+        ({"sink": SINK, "spark_conn_id": "{{ '' }}"}, f"spark_conn_id: is '' ({ID})"),
+        ({"sink": "{{ 'no sink' }}"}, "sink: is not JSON"),
+        ({"sink": "{{ [1] }}"}, "sink: is a list"),
+        ({"sink": {**SINK, "name": "{{ 'a b' }}"}}, "name"),
+        ({"conn_id": "{{ 'ab' + 'sent' }}"}, 'connection "absent" does not exist'),
+    ],
+    ids=str,
+)
+def test_a_wrong_argument_that_a_template_made_is_named_when_the_task_runs(
+    run_task: RunTask, validate: Validate, arguments: dict[str, Any], says: str
+) -> None:
+    result = run_task(validate(**arguments), conf={"nothing": None})
+
+    assert result.state == "failed"
+    assert says in str(result.error)
+
+
+@pytest.mark.parametrize("kind", ["kafka", "postgres"])
+def test_an_address_that_swallows_everything_is_a_line_of_the_report_in_time(
+    run_task: RunTask,
+    validate: Validate,
+    connections: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+) -> None:
+    from airflow_provider_sinks.operators import checks
+
+    monkeypatch.setattr(checks, "CHECK_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as black_hole:  # the system accepts, and nobody ever answers
+        port = black_hole.getsockname()[1]
+        kafka = {"bootstrap.servers": f"127.0.0.1:{port}"}
+        postgres = {"host": "127.0.0.1", "port": port, "login": "me", "schema": "db"}
+        fields = {"extra": kafka} if kind == "kafka" else {**postgres, "extra": {"connect_timeout": "0"}}
+        connections(hole={"conn_type": kind, **fields})
+        begun = time.monotonic()
+        task = validate(conn_id="hole")
+        result = run_task(task)
+
+    assert result.state == "up_for_retry"
+    assert time.monotonic() - begun < 5
+    checks_made = checks_of(task.dag_id)
+    assert checks_made["hole: options"]["ok"]
+    assert "no answer within 0.5 s" in checks_made["hole: reach"]["what"]
+
+
+def test_what_nobody_foresaw_is_a_line_of_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    from airflow_provider_sinks.operators import checks
+
+    def fail(_: str) -> None:
+        raise RuntimeError("out of the blue")
+
+    monkeypatch.setattr("airflow_provider_sinks.hooks.connections.connection", fail)
+
+    (check,) = checks.connection_checks("any")
+
+    assert (check.ok, check.retryable, check.what) == (False, True, "RuntimeError: out of the blue")

@@ -1,0 +1,104 @@
+"""The Spark application of one arm. Both arms report through the same listener, so they are timed alike.
+
+spark-submit app.py ours <progress file> <launch directory>
+spark-submit app.py spark <progress file> <bootstrap> <source> <target> <rows per epoch> <checkpoint>
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import psutil
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.listener import StreamingQueryListener
+
+from tests.bench.progress import Epoch
+
+
+class ToFile(StreamingQueryListener):
+    """Writes each epoch down."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__()
+        self._file = file
+
+    def onQueryStarted(self, event: Any) -> None:  # noqa: N802  Spark's name
+        """Nothing to write yet."""
+
+    def onQueryProgress(self, event: Any) -> None:  # noqa: N802  Spark's name
+        """Write the epoch that ended."""
+        progress = event.progress
+        seconds = progress.durationMs["triggerExecution"] / 1000
+        Epoch(progress.numInputRows, seconds, tree_cpu_seconds()).append_to(self._file)
+
+    def onQueryIdle(self, event: Any) -> None:  # noqa: N802  Spark's name
+        """Idle triggers are no epochs."""
+
+    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802  Spark's name
+        """The last epoch is written already."""
+
+
+def tree_cpu_seconds() -> float:
+    """Return the processor time of the JVM, this driver and all Python workers."""
+    jvm = psutil.Process(os.getppid())
+    total = 0.0
+    for process in [jvm, *jvm.children(recursive=True)]:
+        try:
+            times = process.cpu_times()
+        except psutil.NoSuchProcess:
+            continue
+        total += times.user + times.system
+    return total
+
+
+def run_ours(file: Path, launch: str) -> int:
+    """Run our job as ``sink_job.py`` does, with the listener in its session."""
+    from airflow_provider_sinks.core.launch import LaunchFiles
+    from airflow_provider_sinks.streaming import job
+    from airflow_provider_sinks.streaming.session import open_session
+
+    def open_and_listen(sink: str) -> SparkSession:
+        spark = open_session(sink)
+        spark.streams.addListener(ToFile(file))
+        return spark
+
+    setattr(job, "open_session", open_and_listen)  # noqa: B010  mypy takes the plain form for an error
+    return int(job.run(LaunchFiles(Path(launch))))
+
+
+def run_spark(file: Path, *arguments: str) -> int:
+    """Copy with Spark's own Kafka sink, which is at-least-once."""
+    bootstrap, source, target, rows, checkpoint = arguments
+    spark = SparkSession.builder.appName("spark's own sink").getOrCreate()
+    spark.streams.addListener(ToFile(file))
+    records = (
+        spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", bootstrap)
+        .option("kafka.isolation.level", "read_committed")
+        .option("subscribe", source)
+        .option("startingOffsets", "earliest")
+        .option("maxOffsetsPerTrigger", rows)
+        .load()
+    )
+    writer = records.select("key", "value").writeStream.format("kafka")
+    writer = writer.option("kafka.bootstrap.servers", bootstrap).option("topic", target)
+    writer = writer.option("kafka.acks", "all").option("checkpointLocation", checkpoint)
+    writer.trigger(availableNow=True).start().awaitTermination()
+    return 0
+
+
+def main() -> None:
+    """Run the arm that the arguments name."""
+    arm, file, *arguments = sys.argv[1:]
+    code = run_ours(Path(file), *arguments) if arm == "ours" else run_spark(Path(file), *arguments)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    SparkSession.getActiveSession()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    main()

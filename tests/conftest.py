@@ -1,0 +1,87 @@
+"""The parts of the local stack as fixtures. Each starts once per run, when the first test asks for it."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import uuid
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from airflow_provider_sinks.core.options import KafkaOptions
+from airflow_provider_sinks.local import spark
+from airflow_provider_sinks.local.broker import KafkaBroker
+from airflow_provider_sinks.local.postgres import Postgres
+from airflow_provider_sinks.local.processes import unwind_on_signals
+from tests.support import TopicFactory
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give the run an Airflow home of its own, and keep out the settings of the user's Airflow and Spark."""
+    unwind_on_signals()
+    for name in [name for name in os.environ if name.startswith(("AIRFLOW_", "SPARK_", "PYSPARK_"))]:
+        del os.environ[name]
+    home = tempfile.TemporaryDirectory(prefix="sinks-tests-airflow-")
+    config.add_cleanup(home.cleanup)
+    os.environ["AIRFLOW_HOME"] = home.name
+    os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Fail instead of skipping: a missing service is a fault of the set-up, not a reason to say less."""
+    report = yield
+    if report.skipped:
+        report.outcome = "failed"
+        report.longrepr = f"a test must not be skipped: {report.longrepr}"
+    return report
+
+
+@pytest.fixture(scope="session")
+def stack_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the parts of the stack keep their data and logs; the name has a space, as a user's may."""
+    return tmp_path_factory.mktemp("local stack")
+
+
+@pytest.fixture(scope="session")
+def broker(stack_folder: Path) -> Iterator[KafkaBroker]:
+    """A broker that everyone shares. Tests that stop, freeze or reconfigure one start their own."""
+    with KafkaBroker.start(stack_folder / "kafka") as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def kafka_options(broker: KafkaBroker) -> KafkaOptions:
+    """The options of an Airflow connection to the shared broker."""
+    return KafkaOptions.from_connection_extra(broker.client_config(), "kafka_test")
+
+
+@pytest.fixture
+def topic(broker: KafkaBroker, request: pytest.FixtureRequest) -> TopicFactory:
+    """Make topics that belong to one test only: ``pytest_<test>_<uuid>``."""
+    admin = AdminClient(broker.client_config())
+    test = re.sub(r"[^A-Za-z0-9]+", "-", request.node.name)[:80].strip("-")
+
+    def make(suffix: str = "", partitions: int = 1, **config: str) -> str:
+        name = "_".join(filter(None, ["pytest", test, suffix, uuid.uuid4().hex[:12]]))
+        admin.create_topics([NewTopic(name, partitions, config=config)])[name].result(timeout=30)
+        return name
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def postgres(stack_folder: Path) -> Iterator[Postgres]:
+    """A Postgres that everyone shares; use a schema or table name of your own."""
+    with Postgres.start(stack_folder / "postgres") as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def spark_jars() -> tuple[Path, ...]:
+    """The jars that Spark needs for Kafka beyond its own."""
+    return spark.kafka_jars()

@@ -1,0 +1,131 @@
+"""Facts about one sink with defaults, so that a test names only what it is about.
+
+By default sink "orders" has written 500 rows in 7 epochs, and every topic is as it was announced.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow_provider_sinks.core.history import NO_HISTORY, History
+from airflow_provider_sinks.core.observation import (
+    CreateTopic,
+    Existence,
+    Observation,
+    Role,
+    TopicFacts,
+    Wanted,
+    progress_topic,
+)
+from airflow_provider_sinks.core.progress import DRIVER, Identities, ProgressRecord, TopicIdentity
+from airflow_provider_sinks.core.witness import Witness
+
+SOURCE = TopicIdentity("cluster-a", "orders-in", "id-source", 2)
+DATA = TopicIdentity("cluster-a", "orders-out", "id-data", 2)
+PROGRESS = TopicIdentity("cluster-a", "_sinks-progress-orders", "id-progress", 1)
+DEAD_LETTER = TopicIdentity("cluster-a", "orders-dlq", "id-dead", 1)
+IDENTITIES = Identities(SOURCE, DATA, PROGRESS, DEAD_LETTER)
+AT = "2026-11-20T22:14:00Z"
+
+
+def record(**changes: Any) -> ProgressRecord:
+    """Return a record of epoch 7, which ended at offset 50 of both source partitions."""
+    fields: dict[str, Any] = {
+        "generation": 1,
+        "owner": "us",
+        "run": "run-1",
+        "epoch": 7,
+        "from_": {0: 40, 1: 40},
+        "to": {0: 50, 1: 50},
+        "identities": IDENTITIES,
+        "checkpoint": "/checkpoints/1",
+        "batch": 6,
+        "at": AT,
+    }
+    return ProgressRecord(**{**fields, **changes})
+
+
+def history(rows_total: int = 500, dead_total: int = 0, flaws: Any = (), **changes: Any) -> History:
+    """Return the history of a sink with one writer that wrote everything."""
+    driver = record(**{"writers": (DRIVER, "all"), **changes})
+    writer = record(**{"rows_total": rows_total, "dead_total": dead_total, **changes})
+    return History({DRIVER: driver, "all": writer}, flaws=flaws)
+
+
+def present(identity: TopicIdentity, **changes: Any) -> TopicFacts:
+    """Return the facts of a topic that is there, with 100 records in each partition."""
+    fields: dict[str, Any] = {
+        "name": identity.topic,
+        "existence": Existence.PRESENT,
+        "cluster_id": identity.cluster_id,
+        "topic_id": identity.topic_id,
+        "partitions": identity.partitions,
+        "low": dict.fromkeys(range(identity.partitions), 0),
+        "high": dict.fromkeys(range(identity.partitions), 100),
+    }
+    if identity.topic == PROGRESS.topic:
+        fields["cleanup_policy"] = "compact"
+    return TopicFacts(**{**fields, **changes})
+
+
+def missing(identity: TopicIdentity) -> TopicFacts:
+    """Return the facts of a topic that is not there."""
+    return TopicFacts(identity.topic, Existence.MISSING, identity.cluster_id)
+
+
+def hidden(identity: TopicIdentity) -> TopicFacts:
+    """Return the facts of a topic that an ACL hides."""
+    reason = "TOPIC_AUTHORIZATION_FAILED"
+    return TopicFacts(identity.topic, Existence.UNKNOWN, "cluster-a", reason=reason, denied="Describe")
+
+
+def observation(**changes: Any) -> Observation:
+    """Return an observation in which everything is as it was announced."""
+    fields: dict[str, Any] = {
+        "source": present(SOURCE),
+        "data": present(DATA),
+        "progress": present(PROGRESS),
+        "dead_letter": None,
+        "history": history(),
+        "bootstrap": "broker:9092",
+        "at": "2026-11-20T23:00:00Z",
+    }
+    return Observation(**{**fields, **changes})
+
+
+def unseen(**changes: Any) -> Observation:
+    """Return what a new sink finds: a source, nothing else."""
+    nothing: dict[str, Any] = {"data": missing(DATA), "progress": missing(PROGRESS), "history": NO_HISTORY}
+    return observation(**{**nothing, **changes})
+
+
+def wanted(**changes: Any) -> Wanted:
+    """Return what sink "orders" asks for."""
+    fields: dict[str, Any] = {
+        "sink": "orders",
+        "owner": "us",
+        "source": SOURCE.topic,
+        "data": CreateTopic(Role.DATA, DATA.topic),
+        "progress": progress_topic(PROGRESS.topic),
+    }
+    return Wanted(**{**fields, **changes})
+
+
+def dead_letter_wanted() -> CreateTopic:
+    """Return the dead-letter topic that a spec asks for."""
+    return CreateTopic(Role.DEAD_LETTER, DEAD_LETTER.topic, 1)
+
+
+def witness(**changes: Any) -> Witness:
+    """Return a witness that saw all 7 epochs."""
+    fields: dict[str, Any] = {
+        "generation": 1,
+        "epoch": 7,
+        "rows": 500,
+        "offsets": {0: 50, 1: 50},
+        "identities": IDENTITIES,
+        "owner": "us",
+        "launch": 3,
+        "at": AT,
+    }
+    return Witness(**{**fields, **changes})

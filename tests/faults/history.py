@@ -1,0 +1,226 @@
+"""The history of one sink: it is hit again and again, and after each kind of fault its output is judged."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Self
+
+from airflow_provider_sinks.core.errors import ExitCode
+from airflow_provider_sinks.core.status import SinkState, SinkStatus
+from airflow_provider_sinks.streaming import small_epochs
+from tests.faults import topics
+from tests.faults.between import Between
+from tests.faults.driver import Driver, SinkUnderTest
+from tests.faults.feed import Feed
+from tests.faults.outcome import Outcome, examine
+from tests.faults.parts import Part
+from tests.faults.phases import DRIVER, MOMENTS, Moment, Phase
+from tests.faults.topics import Onlooker
+from tests.faults.world import World
+
+_ROWS_PER_ROUND = 900
+_AFTER_START_SECONDS = 3.0
+_AFTER_EPOCH_SECONDS = 1.0
+_IN_EPOCH_SECONDS = 0.2
+_START_SECONDS = 6.0
+_DRAIN_SECONDS = 300.0
+_WAIT_SECONDS = 180.0
+_AIMED_MAX = 5
+_IN_TASKS = {small_epochs.SETTING: "0"}
+_IN_DRIVER = {small_epochs.SETTING: str(10**6)}
+"""Who writes: writers in the executors, or the driver itself as it does for small epochs."""
+
+
+@dataclass
+class History:
+    """A sink, and what happens to it. As a context manager it has an onlooker, who reads all the time."""
+
+    name: str
+    world: World
+    feed: Feed
+    sink: SinkUnderTest
+    driver: Driver | None = None
+
+    def __post_init__(self) -> None:
+        self.target = self.sink.parsed.target.kafka.topic
+        self._aborted = 0
+        self._random: random.Random = self.world.random(self.name)
+        self.between = Between(self.world, self.sink, self.feed, self._random)
+        partitions = self.sink.parsed.target.kafka.partitions or 1
+        self.world.create_topic(self.target, partitions)
+        self._onlooker = Onlooker(self.world.client, self.target, partitions)
+
+    def __enter__(self) -> Self:
+        self._onlooker.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._onlooker.__exit__()
+
+    def suffer(self, phase: Phase, before: Phase) -> Outcome:
+        """Go through the faults of a phase, let the sink read everything, and judge it.
+
+        :param before: the phase that comes next: the driver that is left running is fit for it.
+        """
+        started = time.monotonic()
+        is_driver = phase.part in (Part.DRIVER, Part.JVM)
+        kills = self._kill_drivers(phase) if is_driver else self._kill_inside(phase)
+        self._drain(self.running(before))
+        return self._examine(kills, started)
+
+    def running(self, phase: Phase) -> Driver:
+        """Return the driver that runs, or a new one that is fit for a phase."""
+        if self.driver is None or self.sink.master != phase.master:
+            self.stop()
+            self.driver = self._start(phase, _IN_TASKS)
+        return self.driver
+
+    def rest(self) -> None:
+        """Let the sink read some rows in peace."""
+        self.feed.append(_ROWS_PER_ROUND)
+        self._drain(self.running(DRIVER))
+
+    def stop(self) -> None:
+        """Stop the driver in order, if one runs."""
+        if self.driver is not None:
+            driver, self.driver = self.driver, None
+            code = driver.stop()
+            assert code == ExitCode.OK, f"exit code {code}\n{driver.log[-4000:]}"
+
+    def refusal(self) -> Refusal:
+        """Start the sink, expect that it is refused, and return its last words."""
+        self.stop()
+        return refusal_of(self.sink.start())
+
+    def wait_for_open_transaction(self, driver: Driver) -> None:
+        """Return when rows are in the target that are not committed; let there be rows until then."""
+        driver.wait_until(lambda: self._has_open_transaction(driver), _WAIT_SECONDS)
+
+    def _kill_drivers(self, phase: Phase) -> list[str]:
+        kills = self._until_rows_are_left(lambda: self._kill_aimed(phase))
+        for _ in range(self._random_kills(phase)):
+            self.feed.append(_ROWS_PER_ROUND)
+            driver = self._start(phase, self._random.choice((_IN_TASKS, _IN_DRIVER)))
+            kills.append(self._kill(phase, driver, self._at_a_random_moment(driver)))
+        return kills
+
+    def _random_kills(self, phase: Phase) -> int:
+        """Return how many kills follow the aimed one, which counts, except for drivers: theirs are random."""
+        return self.world.rounds if phase.part is Part.DRIVER else self.world.rounds - 1
+
+    def _until_rows_are_left(self, strike: Callable[[], str]) -> list[str]:
+        """Strike with a transaction open until rows were left behind: only that tests anything."""
+        kills: list[str] = []
+        before = self._unfinished()
+        while len(kills) < _AIMED_MAX and self._unfinished() == before:
+            kills.append(strike())
+        return kills
+
+    def _kill_aimed(self, phase: Phase) -> str:
+        self.feed.append(_ROWS_PER_ROUND)
+        driver = self.running(phase)
+        self.wait_for_open_transaction(driver)
+        return self._kill(phase, driver, "with a transaction open")
+
+    def _start(self, phase: Phase, conf: Mapping[str, str]) -> Driver:
+        self.sink.master = phase.master
+        return self.sink.start(conf=conf)
+
+    def _kill(self, phase: Phase, driver: Driver, when: str) -> str:
+        status = demand_alive(driver)
+        driver.kill(phase.part)
+        if phase.part is Part.JVM:
+            driver.wait()
+        self.driver = None
+        what = self.between.disturb(phase.checkpoints)
+        return f"{phase.part.value} {when}, {status.state}, epoch {status.epoch}; checkpoint {what.value}"
+
+    def _at_a_random_moment(self, driver: Driver) -> str:
+        moment = self._random.choice(MOMENTS)
+        driver.wait_until(lambda: driver.in_state(SinkState.STARTING))
+        if moment is Moment.AT_START:
+            deadline = time.monotonic() + self._random.uniform(0, _START_SECONDS)
+            driver.wait_until(lambda: driver.in_state(SinkState.RUNNING) or time.monotonic() > deadline)
+        elif moment is Moment.ANNOUNCED:
+            driver.wait_until(lambda: driver.in_state(SinkState.RUNNING))
+            time.sleep(self._random.uniform(0, _AFTER_START_SECONDS))
+        else:
+            driver.wait_epochs(self._random.choice((1, 2)))
+            time.sleep(self._random.uniform(0, _AFTER_EPOCH_SECONDS))
+        return moment.value
+
+    def _kill_inside(self, phase: Phase) -> list[str]:
+        """Kill parts of one driver that lives on and has its tasks repeated."""
+        driver = self.running(phase)
+        driver.wait_until(lambda: driver.in_state(SinkState.RUNNING))
+        kills = self._until_rows_are_left(lambda: self._kill_one(phase, driver))
+        return kills + [self._kill_one(phase, driver) for _ in range(self._random_kills(phase))]
+
+    def _kill_one(self, phase: Phase, driver: Driver) -> str:
+        self.feed.append(_ROWS_PER_ROUND // 2)
+        driver.wait_until(
+            lambda: self._has_open_transaction(driver) and self._hits(phase, driver), _WAIT_SECONDS
+        )
+        epoch = demand_alive(driver).epoch
+        self._drain(driver)
+        return f"{phase.part.value} after epoch {epoch}"
+
+    def _hits(self, phase: Phase, driver: Driver) -> bool:
+        time.sleep(self._random.uniform(0, _IN_EPOCH_SECONDS))
+        return driver.kill(phase.part)
+
+    def _drain(self, driver: Driver) -> None:
+        driver.wait_until(lambda: driver.has_passed(self.feed.ends), _DRAIN_SECONDS)
+
+    def _unfinished(self) -> int:
+        return topics.unfinished_rows(self.world.client, self.target)
+
+    def _has_open_transaction(self, driver: Driver) -> bool:
+        if topics.has_open_transaction(self.world.client, self.target):
+            return True
+        if driver.has_passed(self.feed.ends):
+            self.feed.append(_ROWS_PER_ROUND)
+        return False
+
+    def _examine(self, kills: list[str], started: float) -> Outcome:
+        found = examine(self.sink.parsed, self.world.client, self.feed, self._onlooker.seen.copy())
+        aborted, self._aborted = found.aborted - self._aborted, found.aborted
+        seconds = time.monotonic() - started
+        return replace(found, kills=tuple(kills), seconds=seconds, aborted=aborted)
+
+
+def demand_alive(driver: Driver) -> SinkStatus:
+    """Return the status of a driver that must not have ended by itself."""
+    status = driver.status
+    assert status is not None
+    assert not status.state.is_final, f"it ended by itself: {status.one_line()}\n{driver.log[-4000:]}"
+    return status
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """How a launch was refused.
+
+    :param seconds: how long that took.
+    """
+
+    primary: str
+    hint: str
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"refused after {self.seconds:.0f} s: {self.primary}"
+
+
+def refusal_of(driver: Driver) -> Refusal:
+    """Wait for the end of a driver that must be refused."""
+    started = time.monotonic()
+    code = driver.wait()
+    status = driver.status
+    assert code == ExitCode.REFUSED, f"exit code {code}\n{driver.log[-4000:]}"
+    assert status is not None
+    assert status.error is not None
+    return Refusal(status.error.primary, status.error.hint, time.monotonic() - started)

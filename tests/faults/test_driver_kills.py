@@ -1,0 +1,44 @@
+"""SIGKILL of the driver: nothing missing, nothing doubled, each key in order; or a refusal that says why."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.faults.history import Refusal
+from tests.faults.outcome import FULL_COUNT, ROUNDS, Outcome
+
+ROW_WISE = ("per_partition", "single")
+KILLED = [(writers, "driver") for writers in ROW_WISE]
+CHECKPOINT_LOST = [(writers, "driver, checkpoint lost") for writers in ROW_WISE]
+WINDOWED = ("windowed counts", "driver")
+
+
+@pytest.mark.parametrize("told", [*KILLED, *CHECKPOINT_LOST, WINDOWED], indirect=True, ids=", ".join)
+def test_a_killed_driver_loses_nothing_and_doubles_nothing(told: Outcome) -> None:
+    assert told.is_exactly_once, told.details()
+    # A few kills may all miss by chance; the full count may not.
+    assert told.aborted or ROUNDS < FULL_COUNT, (
+        f"no kill hit an open transaction, so nothing was tested: {told.details()}"
+    )
+
+
+@pytest.mark.parametrize("told", [*KILLED, *CHECKPOINT_LOST], indirect=True, ids=", ".join)
+def test_the_lookup_table_changed_between_the_attempts(told: Outcome) -> None:
+    assert told.versions > 1
+
+
+@pytest.mark.parametrize("told", [(writers, "source") for writers in ROW_WISE], indirect=True, ids=", ".join)
+def test_a_source_topic_made_anew_is_refused(told: Refusal) -> None:
+    assert "source topic" in told.primary
+    assert told.hint
+
+
+@pytest.mark.parametrize(
+    "told",
+    [("windowed counts", lost) for lost in ("older checkpoint", "no checkpoint")],
+    indirect=True,
+    ids=", ".join,
+)
+def test_windows_without_their_state_are_refused(told: Refusal) -> None:
+    assert "the state of sink" in told.primary
+    assert told.hint

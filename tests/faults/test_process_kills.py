@@ -1,0 +1,34 @@
+"""SIGKILL of one process of a job, and a topic that goes away: no part of an epoch is ever committed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.faults.history import Refusal
+from tests.faults.outcome import FULL_COUNT, ROUNDS, Outcome
+
+PARTS = ("JVM", "executor", "Python worker")
+REFUSED_WITHIN_SECONDS = 30.0
+
+
+@pytest.mark.parametrize(
+    "told",
+    [(writers, part) for part in PARTS for writers in ("per_partition", "single")],
+    indirect=True,
+    ids=", ".join,
+)
+def test_no_part_of_an_epoch_is_ever_committed(told: Outcome) -> None:
+    assert told.is_exactly_once, told.details()
+    # A few kills may all miss by chance; the full count may not.
+    assert told.aborted or ROUNDS < FULL_COUNT, (
+        f"no kill hit an open transaction, so nothing was tested: {told.details()}"
+    )
+
+
+@pytest.mark.parametrize("told", [("deletion", "data topic")], indirect=True, ids=[""])
+def test_a_data_topic_deleted_while_rows_are_written_is_refused_within_30_seconds(
+    told: Refusal,
+) -> None:
+    assert "data topic" in told.primary
+    assert told.hint
+    assert told.seconds < REFUSED_WITHIN_SECONDS

@@ -1,0 +1,164 @@
+"""Where fault tests happen: a broker, a Postgres, and what a trial needs of both."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from confluent_kafka.admin import NewTopic
+from psycopg import sql
+
+from airflow_provider_sinks.core.options import KafkaOptions, PostgresOptions, ResolvedConnections
+from airflow_provider_sinks.local.broker import KafkaBroker
+from airflow_provider_sinks.local.postgres import Postgres
+from tests.faults import feed, topics
+from tests.faults.driver import Process, SinkUnderTest
+from tests.faults.feed import Feed
+
+
+def pause(milliseconds: str) -> str:
+    """Return a SQL expression that waits without keeping a processor busy.
+
+    Most of an epoch's time then passes between two batches of its input, inside an open transaction. Rows
+    must be wide as well, or a socket holds a whole epoch before its worker has read the first row.
+
+    :param milliseconds: for one row, as a SQL expression.
+    """
+    return f"reflect('java.lang.Thread', 'sleep', CAST({milliseconds} AS BIGINT))"
+
+
+_SMALL_BATCHES = {
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "20",
+    "spark.sql.execution.pandas.udf.buffer.size": "4",  # bytes: each batch reaches its worker at once
+}
+
+
+@dataclass
+class World:
+    """What the trials of one test run share.
+
+    :param seed: every moment and every choice follows from it and from the trial's name.
+    :param rounds: how often each trial kills.
+    """
+
+    broker: KafkaBroker
+    postgres: Postgres
+    folder: Path
+    seed: int
+    rounds: int
+    sinks: list[SinkUnderTest] = field(default_factory=list)
+    processes: list[Process] = field(default_factory=list)
+
+    @property
+    def client(self) -> dict[str, str]:
+        """The configuration of a client that may do everything."""
+        return {"bootstrap.servers": self.broker.admin_bootstrap}
+
+    def random(self, trial: str) -> random.Random:
+        """Return the source of randomness of one trial."""
+        return random.Random(f"{self.seed}/{trial}")  # noqa: S311  repeatable, not secret
+
+    def topic(self, name: str, partitions: int = 1) -> str:
+        """Make a topic and return its name."""
+        full = f"pytest_faults_{name}_{uuid.uuid4().hex[:8]}"
+        self.create_topic(full, partitions)
+        return full
+
+    def create_topic(self, name: str, partitions: int) -> None:
+        """Make a topic."""
+        topics.admin_client(tuple(self.client.items())).create_topics([NewTopic(name, partitions)])[
+            name
+        ].result(30)
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic."""
+        topics.admin_client(tuple(self.client.items())).delete_topics([name])[name].result(30)
+
+    def feed(self, name: str, partitions: int) -> Feed:
+        """Make a source topic and what fills it."""
+        return Feed(self.client, self.topic(f"{name}-source", partitions), partitions)
+
+    def sink(self, name: str, source: Feed, query: str, **options: object) -> SinkUnderTest:
+        """Return a sink that reads ``source``.
+
+        :param query: over the view ``source``, and over ``users`` where it is joined with.
+        :param options: of the spec; ``source`` and ``target`` are options of its Kafka source and target.
+        """
+        unique = f"{name}-{uuid.uuid4().hex[:8]}"
+        target = {"connection": "kafka", "topic": f"pytest_faults_{unique}", "key": ["key"]}
+        kafka = {
+            "connection": "kafka",
+            "topic": source.topic,
+            "schema": feed.SCHEMA,
+            "max_offsets_per_epoch": 900,
+        }
+        lookups = {"users": {"postgres": {"connection": "pg", "table": f"public.{Users.table(unique)}"}}}
+        given = {**options}
+        spec = {
+            "name": unique,
+            "source": {"kafka": {**kafka, **_taken(given, "source")}},
+            "query": query,
+            "target": {"kafka": {**target, **_taken(given, "target")}},
+            "trigger": {"every": "50ms"},
+            **({"lookups": lookups} if "users" in query else {}),
+            **given,
+        }
+        sink = SinkUnderTest(spec, self._connections(), self.folder / unique, conf=_SMALL_BATCHES)
+        self.sinks.append(sink)
+        return sink
+
+    def close(self) -> None:
+        """End everything that trials left running."""
+        for process in [*self.processes, *(driver for sink in self.sinks for driver in sink.launches)]:
+            process.end()
+
+    def _connections(self) -> ResolvedConnections:
+        server = self.postgres
+        postgres = PostgresOptions.from_connection(
+            "pg",
+            host=server.host,
+            port=server.port,
+            login=server.user,
+            password=server.password,
+            schema=server.dbname,
+            extra={},
+        )
+        kafka = KafkaOptions.from_connection_extra(self.client, "kafka")
+        return ResolvedConnections({"kafka": kafka, "pg": postgres})
+
+
+def _taken(options: dict[str, object], name: str) -> Mapping[str, object]:
+    found = options.pop(name, {})
+    assert isinstance(found, Mapping)
+    return found
+
+
+@dataclass
+class Users:
+    """A lookup table that changes: each version has other users and another number.
+
+    :param sink: the name of the sink whose lookup it is.
+    """
+
+    postgres: Postgres
+    sink: str
+    keys: list[str]
+
+    @staticmethod
+    def table(sink: str) -> str:
+        """Return the name of the table of a sink."""
+        return f"users_{sink.replace('-', '_')}"
+
+    def change(self, version: int) -> None:
+        """Put all users but some at this version; who is left out changes too."""
+        table = sql.Identifier("public", self.table(self.sink))
+        users = [(key, version) for number, key in enumerate(self.keys) if (number + version) % 5]
+        with self.postgres.connect() as connection, connection.cursor() as cursor:
+            cursor.execute(
+                sql.SQL("CREATE TABLE IF NOT EXISTS {} (key text PRIMARY KEY, version int)").format(table)
+            )
+            cursor.execute(sql.SQL("TRUNCATE {}").format(table))
+            cursor.executemany(sql.SQL("INSERT INTO {} VALUES (%s, %s)").format(table), users)

@@ -1,0 +1,65 @@
+"""What only the live tests start: an Airflow, and a Spark driver that many launches share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_sinks.local import spark
+from airflow_provider_sinks.local.airflow import AirflowStack
+from airflow_provider_sinks.local.broker import KafkaBroker
+from airflow_provider_sinks.local.postgres import Postgres
+from airflow_provider_sinks.local.yarn import YarnCluster
+from tests.live.shared_driver import SharedDriver
+from tests.live.stage import Stage
+
+_AIRFLOW = {
+    "AIRFLOW__CORE__PARALLELISM": "8",  # stories run side by side
+    "AIRFLOW__SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD": "12",  # a lost scheduler is missed sooner
+    "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "5",
+    "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "30",  # and so is a lost worker
+    "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "5",
+    "AIRFLOW__TRIGGERER__TRIGGERER_HEALTH_CHECK_THRESHOLD": "12",  # and a lost triggerer
+}
+
+
+@pytest.fixture(scope="session")
+def airflow(stack_folder: Path) -> Iterator[AirflowStack]:
+    """An Airflow with Spark in its PATH. Write DAG files into its ``dags_folder``; each test its own."""
+    home = stack_folder / "airflow"
+    with AirflowStack.start(home, home / "dags", {**spark.spark_environment(), **_AIRFLOW}) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def yarn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[YarnCluster]:
+    """A resource manager and a node that everyone shares; find your applications by tags of your own."""
+    with YarnCluster.start(tmp_path_factory.mktemp("yarn")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def shared_driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedDriver]:
+    """A running driver; the tests of sinks give it their launches."""
+    driver = SharedDriver(tmp_path_factory.mktemp("shared driver"))
+    try:
+        yield driver.wait_ready()
+    finally:
+        driver.close()
+
+
+@pytest.fixture
+def stage(
+    broker: KafkaBroker,
+    postgres: Postgres,
+    shared_driver: SharedDriver,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> Iterator[Stage]:
+    """The place for a test's sinks, on the shared broker."""
+    stage = Stage(broker, postgres, shared_driver, tmp_path / "with a space")
+    stage.driver_rows = getattr(request, "param", stage.driver_rows)
+    yield stage
+    stage.close()

@@ -1,0 +1,122 @@
+"""One Spark driver for many launches: a start of Spark costs seconds, a launch in a running one does not.
+
+As an application for spark-submit it runs each launch that is put into its inbox, by the same function as
+``sink_job.py``, and leaves the exit code beside the launch. :class:`SharedDriver` starts it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Self
+
+from airflow_provider_sinks.core.launch import LaunchFiles
+from airflow_provider_sinks.streaming import small_epochs
+from tests.faults.driver import Driver, Process, submit
+
+_INBOX = "inbox"
+_EXIT_CODE = "exit code"
+_READY = "ready"
+_POLL_SECONDS = 0.02
+_WAIT_SECONDS = 120.0
+
+
+class HostedLaunch(Driver):
+    """A launch inside the shared driver: it ends by itself or by its ``stop`` file, and cannot be killed.
+
+    :param host: the shared driver.
+    :param files: the launch.
+    """
+
+    def __init__(self, host: Process, files: LaunchFiles) -> None:
+        super().__init__(host, files)
+
+    def wait(self, timeout_seconds: float = _WAIT_SECONDS) -> int:
+        """Return the exit code that ``sink_job.py`` would have ended with."""
+        written = self.files.directory / _EXIT_CODE
+        self.wait_until(written.exists, timeout_seconds)
+        return int(written.read_text())
+
+    def end(self) -> None:
+        """Ask it to stop, if it still runs."""
+        if not (self.files.directory / _EXIT_CODE).exists():
+            self.stop()
+
+
+class SharedDriver:
+    """A driver that runs launches of any sinks, also side by side.
+
+    :param folder: for its log and its inbox.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._inbox = folder / _INBOX
+        self._inbox.mkdir(parents=True)
+        self.process = submit("shared driver", folder, "--master", "local[2,4]", __file__, str(self._inbox))
+
+    def run(self, files: LaunchFiles, driver_rows: int = small_epochs.ROWS_MAX) -> HostedLaunch:
+        """Begin a launch.
+
+        :param driver_rows: epochs of at most so many records are written by the driver itself; launches that
+            run at the same time share it.
+        """
+        order = self._inbox / f"{time.time_ns()}"
+        order.write_text(json.dumps([str(files.directory), driver_rows]))
+        order.rename(order.with_suffix(".launch"))
+        return HostedLaunch(self.process, files)
+
+    def wait_ready(self) -> Self:
+        """Return when Spark is up."""
+        self.process.wait_until((self._inbox / _READY).exists, _WAIT_SECONDS)
+        return self
+
+    def close(self) -> None:
+        """End it and whatever still runs in it."""
+        self.process.end()
+
+
+def main(inbox: Path) -> None:
+    """Run launches for ever."""
+    from airflow_provider_sinks.streaming.session import open_session
+
+    spark = open_session("shared")
+    (inbox / _READY).touch()
+    while True:
+        for order in sorted(inbox.glob("*.launch")):
+            folder, driver_rows = json.loads(order.read_text())
+            order.unlink()
+            spark.conf.set(small_epochs.SETTING, driver_rows)
+            threading.Thread(target=_run, args=(LaunchFiles(Path(folder)),), daemon=True).start()
+        time.sleep(_POLL_SECONDS)
+
+
+def _run(files: LaunchFiles) -> None:
+    from airflow_provider_sinks.streaming.job import run
+
+    sink = str(files.read().spec.get("name"))
+    code = run(files)
+    _stop_queries(sink)
+    written = files.directory / "exit code.new"
+    written.write_text(str(int(code)))
+    written.rename(files.directory / _EXIT_CODE)
+
+
+def _stop_queries(sink: str) -> None:
+    """Stop what a failed launch leaves running, and what would die with a driver of its own."""
+    from pyspark.sql import SparkSession
+
+    for query in SparkSession.builder.getOrCreate().streams.active:
+        if query.name == sink:
+            query.stop()
+
+
+if __name__ == "__main__":
+    try:
+        main(Path(sys.argv[1]))
+    finally:
+        sys.stderr.flush()
+        os._exit(1)

@@ -1,0 +1,241 @@
+"""One sink on a real broker, run by hand: what the job does to topics and progress, without Spark.
+
+It observes, decides and acts as a start does, and writes rows with their progress record in one transaction,
+so that a test can break something in between and look at what the next start makes of it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from airflow_provider_sinks.clients.observer import SinkObserver
+from airflow_provider_sinks.clients.transactions import fence, producer_config, transactional_id, warm_up
+from airflow_provider_sinks.core.history import EARLIEST
+from airflow_provider_sinks.core.observation import Observation, Role
+from airflow_provider_sinks.core.options import KafkaOptions, ResolvedConnections
+from airflow_provider_sinks.core.progress import (
+    DRIVER,
+    SINGLE_WRITER,
+    ProgressKey,
+    ProgressRecord,
+    WriterId,
+    partition_writer,
+)
+from airflow_provider_sinks.core.spec import SinkSpec
+from airflow_provider_sinks.core.topics import Verdict, decide
+from airflow_provider_sinks.core.wanted import wanted
+from airflow_provider_sinks.core.witness import Witness
+from airflow_provider_sinks.local.broker import KafkaBroker
+
+SOURCE_PARTITIONS = 2
+
+
+@dataclass
+class SinkWorld:
+    """A sink with its topics.
+
+    :param broker: where everything is, unless ``source_broker`` says otherwise.
+    :param name: the sink's name; its topics are named after it.
+    :param options: changes to the spec.
+    """
+
+    broker: KafkaBroker
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    owner: str = "us"
+    source_broker: KafkaBroker | None = None
+    user: str | None = None
+    run: str = ""
+    announced: ProgressRecord | None = None
+    producers: dict[WriterId, Producer] = field(default_factory=dict)
+
+    @property
+    def spec(self) -> SinkSpec:
+        fields = {"name": self.name, "source": f"src/{self.source}", "target": f"dst/{self.data}"}
+        return SinkSpec.parse({**fields, **self.options})
+
+    @property
+    def source(self) -> str:
+        return f"{self.name}_in"
+
+    @property
+    def data(self) -> str:
+        return f"{self.name}_out"
+
+    @property
+    def dead_letter(self) -> str:
+        return f"{self.name}_dlq"
+
+    @property
+    def progress(self) -> str:
+        return self.spec.progress_topic
+
+    @cached_property
+    def admin(self) -> AdminClient:
+        return AdminClient(self.broker.client_config())
+
+    def kafka_options(self) -> KafkaOptions:
+        return KafkaOptions.from_connection_extra(self.broker.client_config(self.user), "dst")
+
+    def connections(self) -> ResolvedConnections:
+        source = (self.source_broker or self.broker).client_config(
+            self.user if not self.source_broker else None
+        )
+        return ResolvedConnections(
+            {"src": KafkaOptions.from_connection_extra(source, "src"), "dst": self.kafka_options()}
+        )
+
+    # What an administrator does.
+
+    def create(self, topic: str, partitions: int = SOURCE_PARTITIONS, **config: str) -> None:
+        admin = self.admin
+        if self.source_broker and topic == self.source:
+            admin = AdminClient(self.source_broker.client_config())
+        admin.create_topics([NewTopic(topic, partitions, config=config)])[topic].result(timeout=30)
+        while topic not in admin.list_topics(timeout=10).topics:
+            pass  # the broker hears of it a little after the controller has answered
+
+    def delete(self, topic: str) -> None:
+        admin = self.admin
+        admin.delete_topics([topic])[topic].result(timeout=30)
+        while topic in admin.list_topics(timeout=10).topics:
+            pass
+
+    def topics(self) -> set[str]:
+        return {name for name in self.admin.list_topics(timeout=10).topics if self.name in name}
+
+    def topic_id(self, topic: str) -> str:
+        return self.identify()[topic]
+
+    def identify(self) -> dict[str, str]:
+        with SinkObserver(self.spec, self.connections()) as observer:
+            return {facts.name: facts.topic_id for facts in observer.identify().values()}
+
+    # What a start does.
+
+    def observe(self) -> Observation:
+        with SinkObserver(self.spec, self.connections()) as observer:
+            return observer.observe()
+
+    def decide(self, accept: str | None = None, witness: Witness | None = None, **changes: Any) -> Verdict:
+        return decide(self.observe(), replace(wanted(self.spec, self.owner, witness), **changes), accept)
+
+    def start(self, accept: str | None = None, witness: Witness | None = None, **changes: Any) -> Verdict:
+        """Go through a start: look, fence, decide, ensure, announce."""
+        asked = replace(wanted(self.spec, self.owner, witness), **changes)
+        with SinkObserver(self.spec, self.connections()) as observer:
+            fence(self.kafka_options(), [self.transactional_id(writer) for writer in self.writers()])
+            verdict = decide(observer.observe(), asked, accept)
+            if verdict.goes_on:
+                for action in verdict.actions:
+                    observer.target.ensure_topic(action)
+                self.announce(verdict, observer.observe())
+        return verdict
+
+    def announce(self, verdict: Verdict, seen: Observation) -> None:
+        history = seen.known
+        resumes = history.generation == verdict.generation
+        positions = verdict.positions if verdict.positions is not None else dict(seen.source.low)
+        positions = {p: seen.source.low[p] if at == EARLIEST else at for p, at in positions.items()}
+        self.run = uuid.uuid4().hex
+        self.announced = ProgressRecord(
+            generation=verdict.generation, owner=self.owner, run=self.run, epoch=verdict.epoch,
+            from_=positions, to=positions, identities=seen.identities(),
+            checkpoint=f"/checkpoints/{verdict.generation}-{self.run}", spec=self.spec.to_json(),
+            writers=tuple(sorted({*history.writers_ever, *self.writers()})),
+            totals=history.totals() if resumes else {},
+            rows_before=verdict.rows_before, dead_before=verdict.dead_before,
+        )  # fmt: skip
+        self.commit(DRIVER, self.announced)
+
+    # What writers do.
+
+    def writers(self) -> tuple[WriterId, ...]:
+        return DRIVER, SINGLE_WRITER, *map(partition_writer, range(SOURCE_PARTITIONS))
+
+    def transactional_id(self, writer: WriterId) -> str:
+        return transactional_id("sinks", self.name, writer)
+
+    def producer(self, writer: WriterId) -> Producer:
+        config = producer_config(
+            self.kafka_options(), self.transactional_id(writer), self.spec.transaction_timeout
+        )
+        producer = Producer(config)
+        warm_up(producer)
+        producer.init_transactions(30)
+        return producer
+
+    def write(
+        self, epoch: int, rows: int = 10, dead: int = 0, writer: WriterId = SINGLE_WRITER, **changes: Any
+    ) -> ProgressRecord:
+        """Write an epoch: each moves every source partition on by ten offsets."""
+        assert self.announced is not None
+        history = self.observe().known
+        rows_before, dead_before = history.totals().get(writer, (0, 0))
+        record = replace(
+            self.announced, epoch=epoch, batch=epoch - 1, rows=rows, spec="", writers=(), totals={},
+            rows_total=rows_before + rows, dead_total=dead_before + dead,
+            from_=dict.fromkeys(range(SOURCE_PARTITIONS), 10 * (epoch - 1)),
+            to=dict.fromkeys(range(SOURCE_PARTITIONS), 10 * epoch), **changes,
+        )  # fmt: skip
+        self.commit(writer, record, rows, dead)
+        return record
+
+    def commit(self, writer: WriterId, record: ProgressRecord, rows: int = 0, dead: int = 0) -> None:
+        """Commit rows, dead letters and their record in one transaction."""
+        producer = self.producer(writer)
+        producer.begin_transaction()
+        for row in range(rows):
+            producer.produce(self.data, key=str(row), value=f"{record.epoch}/{row}")
+        for row in range(dead):
+            producer.produce(self.dead_letter, value=f"{record.epoch}/{row}")
+        key = ProgressKey(self.name, writer).encode()
+        producer.produce(self.progress, key=key, value=record.encode(), partition=0)
+        producer.commit_transaction(30)
+
+    def put(self, key: bytes, value: bytes | None) -> None:
+        """Put anything into the progress topic, as a stranger would."""
+        producer = Producer(self.broker.client_config())
+        producer.produce(self.progress, key=key, value=value, partition=0)
+        assert producer.flush(30) == 0
+
+    def witness(self) -> Witness:
+        """Return what Airflow would remember now."""
+        history = self.observe().known
+        assert history.identities is not None
+        return Witness(
+            generation=history.generation, epoch=history.epoch, rows=history.rows_total,
+            offsets=history.known_positions(), identities=history.identities, owner=self.owner, launch=1,
+            at="then",
+        )  # fmt: skip
+
+    # What a reader sees.
+
+    def read(self, topic: str) -> list[tuple[bytes | None, bytes | None]]:
+        """Return keys and values of everything that is committed, read by a client of its own."""
+        config = {**self.broker.client_config(), "group.id": uuid.uuid4().hex, "enable.partition.eof": True}
+        consumer = Consumer({**config, "isolation.level": "read_committed", "auto.offset.reset": "earliest"})
+        partitions = self.admin.list_topics(timeout=10).topics[topic].partitions
+        consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
+        found, open_partitions = [], len(partitions)
+        while open_partitions:
+            message = consumer.poll(10)
+            assert message is not None, "no end of the partition within 10 s"
+            error = message.error()
+            if error is None:
+                found.append((message.key(), message.value()))
+            else:
+                assert error.code() == KafkaError._PARTITION_EOF, error
+                open_partitions -= 1
+        consumer.close()
+        return found
+
+    def created(self, verdict: Verdict) -> set[Role]:
+        return {action.role for action in verdict.actions}

@@ -1,0 +1,236 @@
+"""Where the sinks of a test live: a broker with topics of its own, a database, and the shared driver."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, NewTopic
+
+from airflow_provider_sinks.core.errors import ExitCode
+from airflow_provider_sinks.core.options import KafkaOptions, PostgresOptions, ResolvedConnections
+from airflow_provider_sinks.core.progress import ProgressRecord
+from airflow_provider_sinks.core.status import SinkStatus
+from airflow_provider_sinks.local.broker import KafkaBroker
+from airflow_provider_sinks.local.postgres import Postgres
+from airflow_provider_sinks.streaming import small_epochs
+from tests.faults import topics
+from tests.faults.driver import APPLICATION, Driver, SinkUnderTest, submit
+from tests.faults.topics import Record
+from tests.live.shared_driver import SharedDriver
+
+WHO_WRITES = [
+    pytest.param(small_epochs.ROWS_MAX, id="the driver writes"),
+    pytest.param(0, id="executors write"),
+]
+"""For tests of what must be the same either way: ``parametrize("stage", WHO_WRITES, indirect=True)``."""
+
+KeyValue = tuple[str | bytes | None, str | bytes | None]
+
+
+@dataclass
+class Sink(SinkUnderTest):
+    """A sink whose launches run in the shared driver, or with ``start`` in one of their own."""
+
+    host: SharedDriver | None = None
+    driver_rows: int = small_epochs.ROWS_MAX
+
+    @property
+    def out(self) -> str:
+        """The data topic."""
+        return self.parsed.target.kafka.topic
+
+    @property
+    def source(self) -> str:
+        """The source topic."""
+        return self.parsed.source.kafka.topic
+
+    @property
+    def progress(self) -> str:
+        """The progress topic."""
+        return self.parsed.progress_topic
+
+    @staticmethod
+    def code(refused: SinkStatus, way: str) -> str:
+        """Return the accept code that a refusal offers for a way on."""
+        assert refused.error is not None
+        return next(word for word in refused.error.hint.split('"') if word.startswith(f"{way}-"))
+
+    def submit(self, *arguments: str) -> Driver:
+        """Launch the sink in a driver of its own, with more arguments for spark-submit."""
+        files = self.prepare()
+        application = [str(APPLICATION), "--launch", str(files.directory)]
+        process = submit(
+            "driver", files.directory, "--master", self.master, *arguments, *application, conf=self.conf
+        )
+        self.launches.append(Driver(process, files))
+        return self.launches[-1]
+
+    def launch(self, accept: str | None = None) -> Driver:
+        """Launch the sink once more in the shared driver."""
+        assert self.host is not None
+        launched = self.host.run(self.prepare(accept), self.driver_rows)
+        self.launches.append(launched)
+        return launched
+
+    def run(self, accept: str | None = None) -> SinkStatus:
+        """Launch the sink, expect it to end well, and return its last status."""
+        launched = self.launch(accept)
+        code, status = launched.wait(), launched.status
+        assert status is not None
+        assert code == ExitCode.OK, str(status.error)
+        return status
+
+    def fail(self, code: ExitCode, accept: str | None = None) -> SinkStatus:
+        """Launch the sink, expect it to end with this code, and return its last status."""
+        launched = self.launch(accept)
+        ended, status = launched.wait(), launched.status
+        assert status is not None
+        assert ended == code, f"exit code {ended}: {status.error}"
+        return status
+
+
+@dataclass
+class Stage:
+    """What the sinks of one test stand on.
+
+    :param broker: the real broker.
+    :param postgres: the real database.
+    :param folder: for launches and checkpoints.
+    :param user: the user of a broker that demands one; sinks connect as this user.
+    :param driver_rows: how small an epoch must be to be written by the driver itself.
+    """
+
+    broker: KafkaBroker
+    postgres: Postgres
+    host: SharedDriver
+    folder: Path
+    user: str | None = None
+    driver_rows: int = small_epochs.ROWS_MAX
+    sinks: list[Sink] = field(default_factory=list)
+
+    @property
+    def client(self) -> dict[str, str]:
+        """The configuration of a client that may do everything."""
+        return {name: str(value) for name, value in self.broker.client_config().items()}
+
+    def topic(self, suffix: str, partitions: int = 1, **config: str) -> str:
+        """Make a topic."""
+        name = f"pytest_sink-job_{suffix}_{uuid.uuid4().hex[:8]}"
+        self.create_topic(name, partitions, **config)
+        return name
+
+    def create_topic(self, name: str, partitions: int = 1, **config: str) -> None:
+        """Make a topic of this name."""
+        admin = topics.admin_client(tuple(self.client.items()))
+        admin.create_topics([NewTopic(name, partitions, config=config)])[name].result(30)
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic, and return when nobody sees it any more."""
+        admin = topics.admin_client(tuple(self.client.items()))
+        admin.delete_topics([name])[name].result(30)
+
+    def grow_topic(self, name: str, partitions: int) -> None:
+        """Add partitions to a topic until it has so many."""
+        admin = topics.admin_client(tuple(self.client.items()))
+        admin.create_partitions([NewPartitions(name, partitions)])[name].result(30)
+
+    def remove_records(self, topic: str, first: Mapping[int, int]) -> None:
+        """Remove the records before these offsets (by partition), as retention does."""
+        admin = topics.admin_client(tuple(self.client.items()))
+        before = [TopicPartition(topic, partition, offset) for partition, offset in first.items()]
+        for removed in admin.delete_records(before).values():
+            removed.result(30)
+
+    def configure_topic(self, name: str, option: str, value: str) -> None:
+        """Change one option of a topic."""
+        change = ConfigEntry(option, value, incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(ConfigResource.Type.TOPIC, name, incremental_configs=[change])
+        admin = topics.admin_client(tuple(self.client.items()))
+        admin.incremental_alter_configs([resource])[resource].result(30)
+
+    def end_offsets(self, sink: Sink) -> dict[str, dict[int, int]]:
+        """Return the ends of those topics of a sink that are there."""
+        there = self.topics() & {sink.source, sink.out, sink.progress}
+        return {name: topics.end_offsets(self.client, name) for name in there}
+
+    def topics(self) -> set[str]:
+        """Return the names of all topics."""
+        return set(topics.admin_client(tuple(self.client.items())).list_topics(timeout=10).topics)
+
+    def source(self, suffix: str, records: Mapping[int, Sequence[KeyValue]]) -> str:
+        """Make a topic with these records in each of its partitions."""
+        name = self.topic(f"{suffix}-source", len(records))
+        self.produce(name, ((partition, *record) for partition, held in records.items() for record in held))
+        return name
+
+    def produce(
+        self, topic: str, records: Iterable[tuple[int, str | bytes | None, str | bytes | None]]
+    ) -> None:
+        """Append records, given as partition, key and value."""
+        producer = Producer({**self.client, "linger.ms": "5"})
+        for partition, key, value in records:
+            producer.produce(topic, key=key, value=value, partition=partition)
+        assert producer.flush(30) == 0
+
+    def read(self, topic: str) -> list[Record]:
+        """Return what a reader of committed records gets."""
+        return topics.read(self.client, topic)
+
+    def progress(self, sink: Sink) -> list[tuple[str, ProgressRecord]]:
+        """Return every progress record of a sink with its writer, oldest first."""
+        return topics.read_progress(self.client, sink.parsed.progress_topic)
+
+    def sink(self, suffix: str, source: str, **spec: object) -> Sink:
+        """Return a sink that reads ``source``; it takes what is there and ends.
+
+        :param spec: options of the spec; ``source`` and ``target`` are those of Kafka's.
+        """
+        name = f"{suffix}-{uuid.uuid4().hex[:8]}"
+        return self.named_sink(name, source, **spec)
+
+    def named_sink(self, name: str, source: str, **spec: object) -> Sink:
+        """Return a sink of this name."""
+        given = {"connection": "kafka", **_mapping(spec.pop("from_", {}))}
+        target = {"connection": "kafka", "topic": f"pytest_sink-job_{name}", **_mapping(spec.pop("to", {}))}
+        whole = {
+            "name": name,
+            "source": {"kafka": {"topic": source, **given}},
+            "target": {"kafka": target},
+            **spec,
+        }
+        sink = Sink(
+            whole, self.connections(), self.folder / name, host=self.host, driver_rows=self.driver_rows
+        )
+        self.sinks.append(sink)
+        return sink
+
+    def connections(self) -> ResolvedConnections:
+        """Return what the connections of the sinks stand for: ``kafka`` and ``pg``."""
+        server = self.postgres
+        postgres = PostgresOptions.from_connection(
+            "pg",
+            host=server.host,
+            port=server.port,
+            login=server.user,
+            password=server.password,
+            schema=server.dbname,
+            extra={},
+        )
+        kafka = KafkaOptions.from_connection_extra(self.broker.client_config(self.user), "kafka")
+        return ResolvedConnections({"kafka": kafka, "pg": postgres})
+
+    def close(self) -> None:
+        """End what the test left running."""
+        for sink in self.sinks:
+            for launched in sink.launches:
+                launched.end()
+
+
+def _mapping(given: object) -> Mapping[str, object]:
+    assert isinstance(given, Mapping)
+    return given

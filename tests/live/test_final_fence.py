@@ -1,0 +1,113 @@
+"""What a driver leaves behind that was ended hard, and that no reader waits for it."""
+
+from __future__ import annotations
+
+import time
+import uuid
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+
+from airflow_provider_sinks.clients.final_fence import end_open_transactions
+from airflow_provider_sinks.core.errors import UnavailableError
+from airflow_provider_sinks.core.options import KafkaOptions
+from airflow_provider_sinks.core.progress import ProgressKey, partition_writer
+from airflow_provider_sinks.local.broker import KafkaBroker
+from tests.live.sink_world import SOURCE_PARTITIONS, SinkWorld
+
+_SECONDS = 1.5
+"""What a launch gives it, within the five seconds of Airflow."""
+_WRITERS = tuple(partition_writer(partition) for partition in range(SOURCE_PARTITIONS))
+
+
+@pytest.fixture
+def world(broker: KafkaBroker) -> SinkWorld:
+    """A sink that was started, and wrote one epoch."""
+    made = SinkWorld(broker, f"fenced_{uuid.uuid4().hex[:8]}")
+    made.create(made.source)
+    made.start()
+    made.write(1)
+    return made
+
+
+def _leave_open(world: SinkWorld, *, with_record: bool) -> Producer:
+    """Write half an epoch, as a driver that is killed; with its record, as one that was about to commit."""
+    producer = world.producer(_WRITERS[0])
+    producer.begin_transaction()
+    producer.produce(world.data, value=b"half an epoch")
+    if with_record:
+        assert world.announced is not None
+        key = ProgressKey(world.name, _WRITERS[0]).encode()
+        producer.produce(world.progress, key=key, value=world.announced.encode(), partition=0)
+    assert producer.flush(30) == 0
+    return producer
+
+
+def _is_readable(world: SinkWorld) -> bool:
+    """Whether a reader of committed records gets to the end of the data topic."""
+    group = {"group.id": uuid.uuid4().hex, "isolation.level": "read_committed"}
+    consumer = Consumer({**world.broker.client_config(), **group})
+    ends = {}
+    for partition in world.admin.list_topics(timeout=10).topics[world.data].partitions:
+        place = TopicPartition(world.data, partition)
+        committed = consumer.get_watermark_offsets(place, timeout=10)[1]
+        ends[partition] = committed == _end(world, partition)
+    consumer.close()
+    return all(ends.values())
+
+
+def _end(world: SinkWorld, partition: int) -> int:
+    group = {"group.id": uuid.uuid4().hex, "isolation.level": "read_uncommitted"}
+    consumer = Consumer({**world.broker.client_config(), **group})
+    try:
+        return int(consumer.get_watermark_offsets(TopicPartition(world.data, partition), timeout=10)[1])
+    finally:
+        consumer.close()
+
+
+@pytest.mark.parametrize("with_record", [False, True], ids=["in-the-middle", "about-to-commit"])
+def test_no_reader_hangs_behind_it(world: SinkWorld, with_record: bool) -> None:
+    abandoned = _leave_open(world, with_record=with_record)
+    before = _is_readable(world)
+
+    started = time.monotonic()
+    ended = end_open_transactions(world.kafka_options(), world.spec, world.run, _WRITERS, _SECONDS)
+
+    assert ended
+    assert time.monotonic() - started < _SECONDS + 1
+    assert (before, _is_readable(world)) == (False, True)
+    with pytest.raises(KafkaException):
+        abandoned.commit_transaction(10)
+    assert len(world.read(world.data)) == 10
+
+
+def test_a_newer_run_is_not_disturbed(world: SinkWorld) -> None:
+    old = world.run
+    world.start()
+    successor = _leave_open(world, with_record=False)
+
+    ended = end_open_transactions(world.kafka_options(), world.spec, old, _WRITERS, _SECONDS)
+    successor.commit_transaction(10)
+
+    assert not ended
+    assert len(world.read(world.data)) == 11
+
+
+def test_many_writers_fit_into_the_time(world: SinkWorld) -> None:
+    many = [partition_writer(partition) for partition in range(64)]
+
+    started = time.monotonic()
+    ended = end_open_transactions(world.kafka_options(), world.spec, world.run, many, _SECONDS)
+
+    assert ended
+    assert time.monotonic() - started < 2 * _SECONDS
+
+
+def test_a_broker_that_is_away_is_said_in_time(world: SinkWorld) -> None:
+    nowhere = KafkaOptions.from_connection_extra({"bootstrap.servers": "127.0.0.1:1"}, "dst")
+
+    started = time.monotonic()
+    with pytest.raises(UnavailableError):
+        end_open_transactions(nowhere, world.spec, world.run, _WRITERS, _SECONDS)
+
+    assert time.monotonic() - started < _SECONDS + 1

@@ -1,0 +1,93 @@
+"""The parts of the local stack start, answer, survive being killed, and leave nothing behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from airflow_provider_sinks.local.airflow import AirflowStack
+from airflow_provider_sinks.local.broker import KafkaBroker, Mechanism, Sasl
+from airflow_provider_sinks.local.postgres import Postgres
+from airflow_provider_sinks.local.processes import LocalServiceError, Service, session_members
+from tests.support import TopicFactory
+
+
+def test_a_killed_broker_comes_back_with_its_records(tmp_path: Path) -> None:
+    with KafkaBroker.start(tmp_path / "kafka", auto_create=True) as broker:
+        producer = Producer(broker.client_config())
+        producer.produce("kept", b"value")
+        assert producer.flush(30) == 0
+        broker.kill()
+        broker.restart()
+        consumer = Consumer({**broker.client_config(), "group.id": "reader", "auto.offset.reset": "earliest"})
+        consumer.subscribe(["kept"])
+        message = consumer.poll(30)
+        consumer.close()
+
+    assert message is not None
+    assert message.value() == b"value"
+
+
+def test_the_shared_parts_answer(broker: KafkaBroker, topic: TopicFactory, postgres: Postgres) -> None:
+    name = topic("source", partitions=3)
+    listed = AdminClient(broker.client_config()).list_topics(timeout=10).topics
+    with postgres.connect() as connection:
+        row = connection.execute("SELECT current_user").fetchone()
+
+    assert len(listed[name].partitions) == 3
+    assert row == (postgres.user,)
+
+
+DAG = """
+from airflow.sdk import dag, task
+
+@dag(schedule=None)
+def greeting():
+    @task
+    def greet():
+        print("hello from a task")
+
+    greet()
+
+greeting()
+"""
+
+
+def test_an_airflow_runs_a_dag(airflow: AirflowStack) -> None:
+    (airflow.dags_folder / "greeting.py").write_text(DAG)
+    run = airflow.trigger("greeting")
+
+    assert airflow.wait_for_run(run) == "success"
+    assert "hello from a task" in airflow.task_log(run, "greet")
+
+
+@pytest.mark.parametrize("mechanism", [Mechanism.PLAIN, Mechanism.SCRAM_SHA_512])
+def test_a_broker_shows_a_user_only_what_acls_allow(mechanism: Mechanism, tmp_path: Path) -> None:
+    sasl = Sasl(mechanism, {"alice": 'a "quoted" pass\\word' if mechanism is Mechanism.PLAIN else "secret"})
+    with KafkaBroker.start(tmp_path / "kafka", sasl=sasl, authorizer=True) as broker:
+        admin = AdminClient(broker.client_config())
+        admin.create_topics([NewTopic("hidden", 1)])["hidden"].result()
+        seen = AdminClient(broker.client_config("alice")).list_topics(timeout=10).topics
+
+    assert dict(seen) == {}
+
+
+def test_stopping_ends_children_that_left_the_process_group(tmp_path: Path) -> None:
+    script = "import os, time; os.fork() or os.setpgid(0, 0); open('ready', 'a').close(); time.sleep(600)"
+    service = Service("parent", ["python3", "-c", script], tmp_path)
+    service.start()
+    service.wait_until((tmp_path / "ready").exists, timeout_seconds=20)
+    service.stop()
+
+    assert session_members(service.pid) == []
+
+
+def test_a_program_that_ends_early_is_told_with_the_end_of_its_log(tmp_path: Path) -> None:
+    service = Service("short", ["sh", "-c", "echo no room left; exit 3"], tmp_path)
+    service.start()
+
+    with pytest.raises(LocalServiceError, match=r"short ended with exit code 3\n(.|\n)*no room left"):
+        service.wait_until(lambda: False, timeout_seconds=20)

@@ -1,0 +1,134 @@
+"""Records that do not parse: set aside in the same transaction, or a reason to stop."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from airflow_provider_sinks.core.errors import ExitCode
+from tests.live.segments import batches
+from tests.live.stage import WHO_WRITES, KeyValue, Stage
+
+_SCHEMA = "id int, name string"
+_GOOD: list[KeyValue] = [("k", f'{{"id": {number}, "name": "n{number}"}}') for number in range(3)]
+_OTHERS: list[KeyValue] = [("k", f'{{"id": {number}, "name": "n{number}"}}') for number in range(10, 13)]
+_BAD: list[KeyValue] = [
+    ("no json", "{"),
+    ("not an object", '"text"'),
+    ("wrong type", '{"id": "one"}'),
+    (b"\xff\x00", b"\xff\xfe"),
+    (None, ""),
+]
+
+
+@pytest.mark.parametrize("stage", WHO_WRITES, indirect=True)
+def test_dead_letters_say_where_they_come_from_and_keep_key_and_value(stage: Stage) -> None:
+    source = stage.source("dead", {0: [*_GOOD, *_BAD], 1: [_BAD[0], *_GOOD]})
+    dead = {"topic": f"{source}-dead", "partitions": 1}
+    sink = stage.sink(
+        "dead", source, from_={"schema": _SCHEMA}, to={"key": "id"}, where="id > 0", dead_letter=dead
+    )
+
+    status = sink.run()
+
+    letters = {(r.key, r.value, r.headers) for r in stage.read(f"{source}-dead")}
+    places = [(0, 3 + number, record) for number, record in enumerate(_BAD)] + [(1, 0, _BAD[0])]
+    error = f"The value is not a JSON object of the schema: {_SCHEMA}".encode()
+    assert letters == {
+        (_bytes(key), _bytes(value), (
+            ("error", error),
+            ("source.topic", source.encode()),
+            ("source.partition", str(partition).encode()),
+            ("source.offset", str(offset).encode()),
+        ))
+        for partition, offset, (key, value) in places
+    }  # fmt: skip
+    assert sorted(record.key or b"" for record in stage.read(sink.out)) == [b"1", b"1", b"2", b"2"]
+    assert (status.rows, status.dead_total) == (4, 6)
+
+
+@pytest.mark.parametrize("stage", WHO_WRITES, indirect=True)
+def test_dead_letters_rows_and_progress_are_one_transaction(stage: Stage) -> None:
+    source = stage.source("one", {0: [*_GOOD, *_BAD]})
+    dead = f"{source}-dead"
+    sink = stage.sink("one", source, from_={"schema": _SCHEMA}, dead_letter=dead)
+
+    sink.run()
+
+    producers, endings = {}, {}
+    for topic in (sink.out, dead):
+        found = batches(stage.broker, topic)
+        producers[topic] = {batch.producer for batch in found}
+        endings[topic] = [batch.is_marker for batch in found].count(True)
+    progress = {batch.producer for batch in batches(stage.broker, sink.parsed.progress_topic)}
+    assert producers[sink.out] == producers[dead]
+    assert len(producers[dead]) == 1
+    assert producers[dead] <= progress
+    assert endings == {sink.out: 1, dead: 1}
+    newest = dict(stage.progress(sink))["p0"]
+    assert (newest.rows, newest.rows_total, newest.dead_total) == (3, 3, 5)
+
+
+def test_only_dead_letters_move_the_progress_too(stage: Stage) -> None:
+    source = stage.source("only", {0: _BAD})
+    sink = stage.sink("only", source, from_={"schema": _SCHEMA}, dead_letter=f"{source}-dead")
+    sink.run()
+    stage.produce(source, [(0, *_BAD[0])])
+
+    status = sink.run()
+
+    assert (status.rows_total, status.dead_total, status.positions) == (0, 6, {0: 6})
+    assert len(stage.read(f"{source}-dead")) == 6
+    assert stage.read(sink.out) == []
+
+
+@pytest.mark.parametrize("stage", WHO_WRITES, indirect=True)
+def test_single_writer_sets_dead_letters_aside_too(stage: Stage) -> None:
+    source = stage.source("single", {0: [*_GOOD, _BAD[0]], 1: [_BAD[2], *_GOOD]})
+    sink = stage.sink(
+        "single", source, from_={"schema": _SCHEMA}, dead_letter=f"{source}-dead", writers="single"
+    )
+
+    status = sink.run()
+
+    headers = sorted(
+        dict(record.headers)["source.partition"] or b"" for record in stage.read(f"{source}-dead")
+    )
+    assert headers == [b"0", b"1"]
+    assert (status.rows, status.dead_total) == (6, 2)
+    assert {writer for writer, _ in stage.progress(sink)} == {"driver", "all"}
+
+
+@pytest.mark.parametrize("stage", WHO_WRITES, indirect=True)
+def test_without_a_dead_letter_topic_the_job_stops_and_names_the_record(stage: Stage) -> None:
+    source = stage.source("stop", {0: [*_GOOD, _BAD[0], *_GOOD], 1: _OTHERS})
+    sink = stage.sink("stop", source, from_={"schema": _SCHEMA})
+
+    status = sink.fail(ExitCode.CONFIGURATION)
+
+    assert status.error is not None
+    assert "does not parse" in status.error.primary
+    assert f"{source}/0 at offset 3" in status.error.detail
+    assert "`dead_letter: {topic: ...}`" in status.error.hint
+    assert set(_ids(stage, sink.out)) <= {10, 11, 12}
+
+
+def test_a_sink_that_stopped_goes_on_once_it_has_a_dead_letter_topic(stage: Stage) -> None:
+    source = stage.source("mended", {0: [*_GOOD, _BAD[0]], 1: _OTHERS})
+    sink = stage.sink("mended", source, from_={"schema": _SCHEMA}, to={"partitions": 2})
+    sink.fail(ExitCode.CONFIGURATION)
+    sink.spec = {**sink.spec, "dead_letter": f"{source}-dead"}
+
+    sink.run()
+
+    assert sorted(_ids(stage, sink.out)) == [0, 1, 2, 10, 11, 12]
+    assert len(stage.read(f"{source}-dead")) == 1
+
+
+def _bytes(given: str | bytes | None) -> bytes | None:
+    return given.encode() if isinstance(given, str) else given
+
+
+def _ids(stage: Stage, topic: str) -> list[int]:
+    return [json.loads(record.value or b"{}")["id"] for record in stage.read(topic)]

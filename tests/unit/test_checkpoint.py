@@ -1,0 +1,79 @@
+"""Spark's checkpoint beside the records: c <= r <= t, or something was rolled back."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from airflow_provider_sinks.core.checkpoint import (
+    CHECKPOINTS,
+    CheckpointFacts,
+    CheckpointSeen,
+    CheckpointUse,
+    checkpoint_seen,
+    judge_checkpoint,
+    newest_epoch_is_whole,
+)
+from airflow_provider_sinks.core.history import History
+from tests.facts import history, record
+
+PATH = "/checkpoints/1"
+RECORDED = history(checkpoint=PATH, batch=6)
+
+
+def test_the_table_covers_everything_that_can_be_seen() -> None:
+    assert set(CHECKPOINTS) == set(itertools.product(CheckpointSeen, [False, True]))
+
+
+@pytest.mark.parametrize(
+    ("facts", "seen"),
+    [
+        pytest.param(CheckpointFacts(PATH, 6, 6), CheckpointSeen.FITS, id="all-committed"),
+        pytest.param(CheckpointFacts(PATH, 5, 6), CheckpointSeen.FITS, id="crash-before-sparks-commit"),
+        pytest.param(CheckpointFacts(PATH, 6, 7), CheckpointSeen.FITS, id="crash-before-our-commit"),
+        pytest.param(CheckpointFacts(PATH, 7, 7), CheckpointSeen.AHEAD, id="progress-rolled-back"),
+        pytest.param(CheckpointFacts(PATH, 4, 5), CheckpointSeen.BEHIND, id="checkpoint-rolled-back"),
+        pytest.param(CheckpointFacts(PATH, -1, -1), CheckpointSeen.BEHIND, id="checkpoint-deleted"),
+        pytest.param(CheckpointFacts("/elsewhere", 6, 6), CheckpointSeen.OTHER, id="another-checkpoint"),
+    ],
+)
+def test_a_checkpoint_is_compared_by_its_batches(facts: CheckpointFacts, seen: CheckpointSeen) -> None:
+    assert checkpoint_seen(facts, RECORDED) is seen
+
+
+def test_a_new_checkpoint_without_a_batch_fits() -> None:
+    announced = history(checkpoint=PATH, batch=-1)
+
+    assert checkpoint_seen(CheckpointFacts(PATH, -1, -1), announced) is CheckpointSeen.FITS
+    assert checkpoint_seen(CheckpointFacts(PATH, -1, 0), announced) is CheckpointSeen.FITS
+
+
+def test_a_stateless_sink_resumes_from_its_record_with_a_new_checkpoint() -> None:
+    assert judge_checkpoint(CheckpointFacts(PATH), RECORDED, stateful=False) is CheckpointUse.RENEW
+
+
+def test_a_stateful_sink_refuses_to_lose_its_state() -> None:
+    assert judge_checkpoint(CheckpointFacts(PATH), RECORDED, stateful=True) is CheckpointUse.STATE_LOST
+
+
+@pytest.mark.parametrize("stateful", [False, True])
+def test_a_checkpoint_ahead_of_the_records_is_never_taken(stateful: bool) -> None:
+    ahead = CheckpointFacts(PATH, 7, 7)
+
+    assert judge_checkpoint(ahead, RECORDED, stateful) is CheckpointUse.PROGRESS_ROLLED_BACK
+
+
+def test_only_sparks_commit_proves_that_the_newest_epoch_is_whole() -> None:
+    assert newest_epoch_is_whole(CheckpointFacts(PATH, 6, 6), RECORDED)
+    assert not newest_epoch_is_whole(CheckpointFacts(PATH, 5, 6), RECORDED)
+    assert not newest_epoch_is_whole(CheckpointFacts("/elsewhere", 6, 6), RECORDED)
+    assert not newest_epoch_is_whole(CheckpointFacts(PATH, -1, -1), history(checkpoint=PATH, batch=-1))
+
+
+def test_an_epoch_of_an_older_checkpoint_is_not_proved_whole_by_the_new_one() -> None:
+    renewed = History(
+        {"driver": record(checkpoint="/new", batch=-1), "all": record(checkpoint=PATH, batch=6)}
+    )
+
+    assert not newest_epoch_is_whole(CheckpointFacts("/new", 6, 6), renewed)

@@ -1,0 +1,79 @@
+"""The parts of the demo that need no service: its data, its table, its way of leaving things up."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from airflow_provider_sinks.local.keep import run_until_it_lets_go
+from airflow_provider_sinks.local.pageviews import USERS, pageviews, users
+from airflow_provider_sinks.local.table import table
+
+KEEPER = """
+import os, pathlib, sys
+from airflow_provider_sinks.local.keep import let_go, wait_for_a_signal
+folder = pathlib.Path(sys.argv[1])
+(folder / "pid").write_text(str(os.getpid()))
+if sys.argv[2] == "fail":
+    sys.exit(4)
+let_go(int(sys.argv[3]), 3, folder / "log")
+print("in the log now", flush=True)
+wait_for_a_signal()
+"""
+
+
+def test_the_pageviews_are_the_same_at_every_run() -> None:
+    assert list(pageviews(1000)) == list(pageviews(1000))
+    assert list(users()) == list(users())
+
+
+def test_no_two_pageviews_are_equal_and_each_is_later() -> None:
+    times = [view.viewtime for view in pageviews(1000)]
+
+    assert times == sorted(set(times))
+
+
+def test_a_record_is_json_of_the_pageview() -> None:
+    view = next(pageviews(1))
+
+    assert json.loads(view.json) == view._asdict()
+
+
+def test_one_user_in_ten_is_a_guest() -> None:
+    assert len(dict(users())) == USERS * 9 // 10
+
+
+def test_the_table_is_flush() -> None:
+    lines = table({"rows": 200_000, "rate": 41.6, "state": "ok"}).splitlines()
+
+    assert lines[1:-1] == ["rows   200,000", "rate        42", "state       ok"]
+    assert lines[0] == lines[-1] == "-" * 14
+
+
+# The child is meant to outlive the object that started it.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_command_ends_when_its_child_lets_go_and_the_child_lives_on(tmp_path: Path) -> None:
+    code = run_until_it_lets_go(["-c", KEEPER, str(tmp_path), "keep"])
+    child = psutil.Process(int((tmp_path / "pid").read_text()))
+    try:
+        deadline = time.monotonic() + 10
+        while not (tmp_path / "log").read_text() and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+        assert code == 3
+        assert child.is_running()
+        assert (tmp_path / "log").read_text() == "in the log now\n"
+        assert os.getsid(child.pid) == child.pid
+    finally:
+        child.send_signal(signal.SIGTERM)
+        child.wait(10)
+
+
+def test_a_command_ends_as_a_child_that_never_lets_go(tmp_path: Path) -> None:
+    assert run_until_it_lets_go(["-c", KEEPER, str(tmp_path), "fail"]) == 4

@@ -1,0 +1,68 @@
+"""When a running sink must be launched again for the sake of its connections."""
+
+from __future__ import annotations
+
+import doctest
+from collections.abc import Sequence
+
+import pytest
+
+from airflow_provider_sinks.core import follow
+from airflow_provider_sinks.core.follow import LAUNCH_SECONDS, Following, fingerprint
+
+_LATE = LAUNCH_SECONDS + 1
+
+
+def _after(readings: Sequence[str | None]) -> Following:
+    """What is known of one connection, launched with ``a``, after some readings."""
+    following = Following({"kafka": "a"}, launched_at_seconds=0)
+    for reading in readings:
+        following = following.read({"kafka": reading})
+    return following
+
+
+@pytest.mark.parametrize(
+    ("readings", "changed"),
+    [
+        pytest.param([], False, id="never-read"),
+        pytest.param(["a", "a", "a"], False, id="the-same"),
+        pytest.param(["b"], False, id="new-once"),
+        pytest.param(["b", "b"], True, id="new-twice"),
+        pytest.param(["a", "b", "b"], True, id="the-same-then-new-twice"),
+        pytest.param(["b", "a"], False, id="new-and-back"),
+        pytest.param(["b", "b", "a"], False, id="new-twice-and-back"),
+        pytest.param(["b", "a", "b"], False, id="to-and-fro"),
+        pytest.param(["b", "c", "d", "e"], False, id="another-at-every-read"),
+        pytest.param(["b", "c", "c"], True, id="changed-again-then-stays"),
+        pytest.param(["b", "b", "c"], False, id="changed-again-once"),
+        pytest.param([None, None, None], False, id="unreadable"),
+        pytest.param(["b", None], False, id="new-once-then-unreadable"),
+        pytest.param(["b", None, "b"], True, id="new-twice-with-a-gap"),
+        pytest.param(["b", "b", None], True, id="new-twice-then-unreadable"),
+        pytest.param(["b", None, "c"], False, id="another-after-a-gap"),
+    ],
+)
+def test_changed_is_the_same_new_value_read_twice(readings: list[str | None], changed: bool) -> None:
+    assert _after(readings).changed(_LATE) == (("kafka",) if changed else ())
+
+
+@pytest.mark.parametrize(("at", "changed"), [(0, ()), (LAUNCH_SECONDS - 1, ()), (LAUNCH_SECONDS, ("kafka",))])
+def test_at_most_one_launch_a_minute(at: float, changed: tuple[str, ...]) -> None:
+    assert _after(["b", "b", "b"]).changed(at) == changed
+
+
+def test_each_connection_is_judged_for_itself() -> None:
+    following = Following({"kafka": "a", "pg": "x", "spare": "s"}, 0)
+    for _ in range(2):
+        following = following.read({"kafka": "b", "pg": "x", "spare": "t"})
+
+    assert following.changed(_LATE) == ("kafka", "spare")
+
+
+def test_a_fingerprint_tells_values_apart_and_nothing_else() -> None:
+    assert fingerprint("secret") == fingerprint("secret") != fingerprint("secret2")
+    assert "secret" not in fingerprint("secret")
+
+
+def test_the_examples_hold() -> None:
+    assert doctest.testmod(follow).failed == 0

@@ -1,0 +1,312 @@
+"""What a sink may say: all problems at once, the canonical JSON, and what is resolved from it."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from airflow_provider_sinks.core.errors import ConfigurationError
+from airflow_provider_sinks.core.spec import OutputMode, SinkSpec, Writers
+
+SCHEMA = "viewtime long, userid string, pageid string"
+PAGEVIEWS: dict[str, Any] = {
+    "name": "pageviews_enriched",
+    "source": {"kafka": {"connection": "kafka_prod", "topic": "pageviews", "schema": SCHEMA}},
+    "lookups": {"users": {"postgres": {"connection": "pg_prod", "table": "public.users", "refresh": "60s"}}},
+    "query": "SELECT p.userid, u.region, p.pageid FROM source p LEFT JOIN users u USING (userid)",
+    "target": {"kafka": {"connection": "kafka_prod", "topic": "pageviews-enriched", "key": ["userid"]}},
+    "trigger": {"every": "1s"},
+    "dead_letter": {"topic": "pageviews-dlq"},
+}
+COUNTS: dict[str, Any] = {
+    "name": "counts",
+    "source": {
+        "kafka": {
+            "connection": "kafka_prod",
+            "topic": "pageviews",
+            "schema": "ts timestamp, userid string",
+            "watermark": {"column": "ts", "delay": "1m"},
+        }
+    },
+    "query": (
+        "SELECT window.start AS start, userid, count(*) AS views FROM source "
+        "GROUP BY window(ts, '1 minute'), userid"
+    ),
+    "target": {"kafka": {"connection": "kafka_prod", "topic": "counts", "key": ["start", "userid"]}},
+}
+TEXT: dict[str, Any] = {
+    "name": "lines",
+    "source": {"kafka": {"connection": "a", "topic": "lines", "format": "text"}},
+    "target": {"kafka": {"connection": "a", "topic": "copies"}},
+}
+
+
+def changed(base: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """Return a copy with one option set; dots lead to nested ones."""
+    copy: dict[str, Any] = json.loads(json.dumps(base))
+    *way, last = path.split(".")
+    inner = copy
+    for step in way:
+        inner = inner.setdefault(step, {})
+    inner[last] = value
+    return copy
+
+
+def problems(data: Any) -> list[str]:
+    with pytest.raises(ConfigurationError) as error:
+        SinkSpec.parse(data)
+    return [str(problem) for problem in error.value.problems]
+
+
+@pytest.mark.parametrize("data", [PAGEVIEWS, COUNTS, TEXT], ids=["query", "stateful", "text"])
+def test_json_and_back_is_the_same_sink(data: dict[str, Any]) -> None:
+    spec = SinkSpec.parse(data)
+
+    assert SinkSpec.parse(json.loads(spec.to_json())) == spec
+    assert SinkSpec.parse(json.loads(spec.to_json())).digest == spec.digest
+
+
+def test_the_digest_does_not_depend_on_how_it_was_written() -> None:
+    same = changed(
+        changed(PAGEVIEWS, "transaction_timeout", "1m"), "lookups.users.postgres.refresh", "60000ms"
+    )
+    same = dict(reversed(same.items()))
+    other = changed(PAGEVIEWS, "trigger.every", "2s")
+
+    assert SinkSpec.parse(same).digest == SinkSpec.parse(PAGEVIEWS).digest
+    assert SinkSpec.parse(other).digest != SinkSpec.parse(PAGEVIEWS).digest
+
+
+def test_the_digest_is_stable_over_releases() -> None:
+    assert SinkSpec.parse(TEXT).digest == "af7112ea9441bf0a"
+
+
+def test_what_is_left_out_is_resolved() -> None:
+    spec = SinkSpec.parse(PAGEVIEWS)
+
+    assert spec.writer_mode is Writers.PER_PARTITION
+    assert spec.stream_mode is OutputMode.APPEND
+    assert spec.progress_topic == "_sinks-progress-pageviews_enriched"
+    assert spec.connections == ("kafka_prod", "pg_prod")
+    assert spec.refresh_of("users") == timedelta(seconds=60)
+    assert spec.source_columns == ("viewtime", "userid", "pageid")
+    assert (spec.trigger.available_now, spec.trigger.every) == (False, timedelta(seconds=1))
+
+
+def test_a_stateful_sink_is_resolved_otherwise() -> None:
+    spec = SinkSpec.parse(COUNTS)
+
+    assert spec.writer_mode is Writers.SINGLE
+    assert spec.stream_mode is OutputMode.UPDATE
+    assert spec.job_sql == COUNTS["query"]
+    assert spec.trigger.available_now
+
+
+def test_short_forms() -> None:
+    data = {
+        "name": "m",
+        "source": "a/b/topic-1",
+        "target": "a/b/topic-2",
+        "dead_letter": "d",
+        "progress": "p",
+    }
+    spec = SinkSpec.parse({**data, "trigger": "available_now"})
+
+    assert (spec.source.kafka.connection, spec.source.kafka.topic) == ("a/b", "topic-1")
+    assert (spec.source.kafka.format, spec.target.kafka.format) == ("bytes", "bytes")
+    assert spec.dead_letter is not None
+    assert (spec.dead_letter.topic, spec.progress_topic) == ("d", "p")
+
+
+def test_a_target_writes_in_the_format_of_its_source_unless_it_says_so() -> None:
+    assert SinkSpec.parse(TEXT).target.kafka.format == "text"
+    assert SinkSpec.parse(changed(TEXT, "target.kafka.format", "json")).target.kafka.format == "json"
+    assert SinkSpec.parse(PAGEVIEWS).target.kafka.format == "json"
+
+
+def test_partitions_in_start_are_numbers_also_when_json_made_them_text() -> None:
+    spec = SinkSpec.parse(changed(PAGEVIEWS, "source.kafka.start", {"1": 7, "0": 5}))
+
+    assert spec.source.kafka.start == {0: 5, 1: 7}
+    assert SinkSpec.parse(json.loads(spec.to_json())) == spec
+
+
+def test_numbers_and_flags_in_a_topic_configuration_are_text() -> None:
+    config = {"retention.ms": 604800000, "preallocate": True, "cleanup.policy": "compact"}
+    spec = SinkSpec.parse(changed(PAGEVIEWS, "target.kafka.config", config))
+
+    assert spec.target.kafka.config == {
+        "retention.ms": "604800000",
+        "preallocate": "true",
+        "cleanup.policy": "compact",
+    }
+
+
+def test_all_problems_at_once_also_those_between_the_parts() -> None:
+    data = changed(PAGEVIEWS, "writers", "per_partition")
+    data = changed(data, "query", "SELECT userid, count(*) AS n FROM source GROUP BY userid")
+    data = changed(data, "nam", 1)
+    data = changed(data, "dead_letter.partions", 2)
+
+    assert problems(data) == [
+        'dead_letter.partions: is not known (did you mean "partitions"?)',
+        'nam: is not known (did you mean "name"?)',
+        "lookups.users: is never read (JOIN users in the query, or leave it out)",
+        (
+            "writers: per_partition needs a row-wise query, but it has GROUP BY: one output row comes from "
+            "many source rows; count(): one output row comes from many source rows "
+            "(leave writers out, or write writers: single)"
+        ),
+    ]
+
+
+def ids(cases: list[tuple[str, Any, str]]) -> list[str]:
+    return [re.sub(r"\W+", "-", f"{path}-{value}")[:60] for path, value, _ in cases]
+
+
+K, T = "source.kafka", "target.kafka"
+WRONG: list[tuple[str, Any, str]] = [
+    ("name", "a.b", "name: 'a.b' is not a name"),
+    ("name", "x" * 101, "is not a name (1 to 100 letters"),
+    ("name", 5, "name: must be text, not a number"),
+    ("source", {"kafka": {}}, "source.kafka.connection: is missing"),
+    ("source", {"kafak": {}}, 'source.kafak: is not known (did you mean "kafka"?)'),
+    ("source", "pageviews", "source: 'pageviews' is no short form (write connection/topic)"),
+    ("source", ["a"], "source: must be a mapping, not a list"),
+    (f"{K}.topic", "page views", "'page views' is not a valid topic name"),
+    (f"{K}.topic", "..", "'..' is not a valid topic name"),
+    (f"{K}.topic", "x" * 250, "is not a valid topic name (1 to 249"),
+    (f"{K}.connection", "kafka://host:9092?x", "is not an Airflow connection id"),
+    (f"{K}.key", ["a"], "source.kafka.key: is not known (it belongs to a target)"),
+    (f"{K}.format", "jsn", 'is none of json, text, bytes (did you mean "json"?)'),
+    (f"{K}.format", "text", "source.kafka.schema: does not go with format text"),
+    (f"{K}.schema", None, "source.kafka.schema: is missing: format json needs one"),
+    (f"{K}.schema", "a strng", "'strng' is not a type of Spark (did you mean"),
+    (f"{K}.schema", "__sinks_offset long", "names with __sinks_ are the sink's own"),
+    (f"{K}.start", "newest", "'newest' is no start"),
+    (f"{K}.start", {"0": -1}, "-1 is neither a partition nor an offset"),
+    (f"{K}.start", {"0": True}, "True is neither a partition nor an offset"),
+    (f"{K}.start", {}, "{} is no start (earliest, latest, or {partition: offset})"),
+    (f"{K}.max_offsets_per_epoch", 0, "0 is less than 1"),
+    (f"{K}.max_offsets_per_epoch", "5", "must be a whole number, not text"),
+    (f"{K}.watermark", {"column": "ts", "delay": "1m"}, "'ts' is no column of the source"),
+    (f"{K}.watermark", {"column": "viewtime", "delay": "1m"}, "watermark: is for stateful queries"),
+    (f"{K}.options", {"minPartitions": 8}, "minPartitions: cannot be set: one task must read"),
+    (f"{K}.options", {"maxRecordsPerPartition": 8}, "cannot be set: one task must read"),
+    (f"{K}.options", {"failondataloss": "false"}, "because exactly once depends on it"),
+    (f"{K}.options", {"kafka.sasl.jaas.config": "x"}, "belong to the connection"),
+    (f"{K}.options", {"fetchOffset.numRetry": 5}, 'did you mean "fetchOffset.numRetries"?'),
+    ("lookups.source", {"postgres": {"connection": "a", "table": "b.c"}}, "is named as 'source'"),
+    ("lookups.USERS", {"postgres": {"connection": "a", "table": "b.c"}}, "is named as 'users'"),
+    ("lookups.my-users", "pg/a.b", "'my-users' is not a name for a view"),
+    ("lookups.users", "pg/users", "'users' is not a table (schema.table"),
+    ("lookups.users.postgres.refresh", 60, "60 is not a duration (a number with ms, s"),
+    ("lookups.more", "pg/a.b", "lookups.more: is never read"),
+    ("select", ["userid"], "select: does not go with query"),
+    ("where", "userid IS NULL", "where: does not go with query"),
+    ("query", "SELECT a FROM source JOIN user", "query: reads 'user', which is neither"),
+    ("query", "SELECT FROM", "query: is not SQL that Spark can read"),
+    ("query", "  ", "query: is empty"),
+    (f"{T}.key", ["userId"], "'userId' is no column of the output (did you mean \"userid\"?)"),
+    (f"{T}.key", ["userid", "userid"], "target.kafka.key: names a column twice"),
+    (f"{T}.value", "page", "target.kafka.value: 'page' is no column of the output (did you"),
+    (f"{T}.value", "userid", "'userid' is the key already"),
+    (f"{T}.format", "text", "text needs one column for the value, but there are 2"),
+    (f"{T}.tombstones", "yes", "must be true or false, not text"),
+    (f"{T}.partitions", True, "must be a whole number, not true or false"),
+    (f"{T}.replication_factor", 0, "0 is less than 1"),
+    (f"{T}.config", {"a": 1.5}, "target.kafka.config.a: must be text"),
+    (f"{T}.compression", "lz", 'did you mean "lz4"?'),
+    (f"{T}.topic", "pageviews", "'pageviews' is source.kafka.topic already"),
+    ("dead_letter.topic", "pageviews-enriched", "is target.kafka.topic already"),
+    ("progress.topic", "pageviews", "'pageviews' is source.kafka.topic already"),
+    ("trigger", "availble_now", 'is no trigger (did you mean "available_now"?)'),
+    ("trigger", {"every": None}, "is no trigger (available_now, or {every: 1s})"),
+    ("trigger", {"evry": "1s"}, 'trigger.evry: is not known (did you mean "every"?)'),
+    ("writers", "one", "'one' is none of per_partition, single"),
+    ("output_mode", "complete", "'complete' is none of append, update"),
+    ("transaction_timeout", "1h", "3600s is out of range (from 1s to 15m"),
+    ("transactional_id_prefix", "a.b", "'a.b' is not a name"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "problem"), WRONG, ids=ids(WRONG))
+def test_what_is_wrong_is_said_with_its_place(path: str, value: Any, problem: str) -> None:
+    found = problems(changed(PAGEVIEWS, path, value))
+
+    assert problem in "\n".join(found)
+    assert len(found) <= 2
+
+
+WRONG_WITH_STATE: list[tuple[str, Any, str]] = [
+    ("target.kafka.key", [], "target.kafka.key: is missing: a stateful query needs one"),
+    ("writers", "per_partition", "per_partition needs a row-wise query, but it has GROUP BY"),
+    ("target.kafka.key", ["user"], "'user' is no column of the output"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "problem"), WRONG_WITH_STATE, ids=ids(WRONG_WITH_STATE))
+def test_what_is_wrong_with_state(path: str, value: Any, problem: str) -> None:
+    assert problem in "\n".join(problems(changed(COUNTS, path, value)))
+
+
+def test_append_on_state_needs_a_watermark() -> None:
+    data = changed(changed(COUNTS, "output_mode", "append"), "source.kafka.watermark", None)
+
+    assert problems(data) == [
+        (
+            "output_mode: append on a stateful query needs a watermark "
+            "(add source.kafka.watermark, or write output_mode: update)"
+        )
+    ]
+
+
+def test_a_query_that_is_not_row_wise_cannot_pass_the_key_through() -> None:
+    data = {**TEXT, "query": "SELECT value FROM source WHERE value IN (SELECT 'a')"}
+
+    assert problems(data)[0].startswith(
+        "target.kafka.key: is missing: a query that is not row-wise needs one"
+    )
+
+
+def test_only_a_row_wise_query_reads_its_lookups_again() -> None:
+    data = changed(PAGEVIEWS, "query", "SELECT userid FROM source LEFT SEMI JOIN users USING (userid)")
+
+    assert problems(data) == [
+        (
+            "lookups.users.postgres.refresh: only a row-wise query reads its lookups again while it runs "
+            "(leave it out: read once, at the start)"
+        )
+    ]
+
+
+def test_a_broken_part_keeps_its_rules_quiet_and_no_others() -> None:
+    data = changed(changed(PAGEVIEWS, "target.kafka.topik", "x"), "query", "SELECT nothing FROM nowhere")
+
+    assert [problem.split(":")[0] for problem in problems(data)] == [
+        "target.kafka.topik",
+        "query",
+        "query",
+    ]
+
+
+@pytest.mark.parametrize("data", [None, [], "sink", 5], ids=["none", "list", "text", "number"])
+def test_a_sink_is_a_mapping(data: Any) -> None:
+    assert problems(data) == ["must be a mapping of options"]
+
+
+def test_select_items_are_checked_one_by_one() -> None:
+    data = {**TEXT, "select": ["value FROM users"]}
+
+    assert problems(data) == [
+        "select: 'value FROM users' is not one expression (one item per expression; write `query` for more)"
+    ]
+
+
+def test_a_sink_cannot_be_changed() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        SinkSpec.parse(TEXT).name = "other"

@@ -1,0 +1,375 @@
+"""Which rows a writer writes, and when it commits: the rules of ``per_partition`` and ``single``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+import pytest
+
+from airflow_provider_sinks.connectors.base import InDoubtError, WriteResult
+from airflow_provider_sinks.core.errors import FencedError
+from airflow_provider_sinks.core.progress import Identities, ProgressRecord, TopicIdentity
+from airflow_provider_sinks.streaming import daemon, held_writers
+from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
+from airflow_provider_sinks.streaming.rows import Outcome, TaskReport
+from airflow_provider_sinks.streaming.writer import run_task, write_epoch
+
+TOPIC = TopicIdentity("cluster", "topic", "id", 4)
+SCHEMA = pa.schema(
+    {
+        "__sinks_partition": pa.int32(),
+        "__sinks_offset": pa.int64(),
+        "__sinks_error": pa.string(),
+        "__sinks_key": pa.binary(),
+        "__sinks_value": pa.binary(),
+        "__sinks_raw_key": pa.binary(),
+        "__sinks_raw_value": pa.binary(),
+    }
+)
+
+
+@dataclass
+class Target:
+    """A target in memory: rows and record become visible together. Also the factory of its writers."""
+
+    visible: list[bytes] = field(default_factory=list)
+    records: dict[str, ProgressRecord] = field(default_factory=dict)
+    opened: int = 0
+    answers: bool = True
+    loses: bool = False
+    taken_over: bool = False
+
+    def prepare(self, writer_id: str) -> MemoryWriter:
+        return MemoryWriter(self, writer_id)
+
+
+class MemoryWriter:
+    """A writer of that target."""
+
+    def __init__(self, target: Target, writer_id: str) -> None:
+        self.token = ""
+        self.last: ProgressRecord | None = None
+        self._target = target
+        self._writer_id = writer_id
+        self._rows: list[bytes] = []
+
+    def open(self) -> None:
+        if self._target.taken_over:
+            raise FencedError("a newer start took over")
+        self._target.opened += 1
+        self.token = f"opened {self._target.opened}"
+        self.last = self._target.records.get(self._writer_id)
+
+    def begin_epoch(self) -> None:
+        self._rows = []
+
+    def write_batch(self, rows: pa.RecordBatch) -> WriteResult:
+        values = rows.column("__sinks_value").to_pylist()
+        self._rows += values
+        return WriteResult(len(values), 0, sum(map(len, values)))
+
+    def pre_commit(self, record: ProgressRecord) -> str:
+        self.last = record
+        self.token += "+"
+        return self.token
+
+    def commit_epoch(self) -> None:
+        assert self.last is not None
+        if not self._target.loses:
+            self._target.visible += self._rows
+            self._target.records[self._writer_id] = self.last
+        self._rows = []
+        if not self._target.answers:
+            raise InDoubtError("no answer")
+
+    def rollback_epoch(self) -> None:
+        self._rows = []
+
+    def close(self) -> None:
+        self._rows = []
+
+
+@pytest.fixture(autouse=True)
+def _proved(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Each test is a new worker process that runs the sink's daemon."""
+    monkeypatch.setattr(daemon, "input_is_proved", lambda: True)
+    held_writers.forget_all()
+    yield
+    held_writers.forget_all()
+
+
+def record(begin: int, end: int, epoch: int = 7) -> ProgressRecord:
+    """The record of an epoch over the range [begin, end) of partition 0."""
+    return ProgressRecord(
+        generation=1,
+        owner="us",
+        run="run",
+        epoch=epoch,
+        from_={0: begin},
+        to={0: end},
+        identities=Identities(TOPIC, TOPIC, TOPIC),
+    )
+
+
+def plan(
+    target: Target, begin: int = 0, end: int = 10, *, known: int | None = None, single: bool = False
+) -> EpochPlan:
+    """An epoch over [begin, end) of partition 0, before which everything is committed."""
+    return EpochPlan(
+        sink="orders",
+        record=record(begin, end),
+        single_writer="all" if single else None,
+        source_topic="orders-in",
+        known={0: begin if known is None else known},
+        tokens={},
+        expected=("all",) if single else ("p0",),
+        has_dead_letters=False,
+        step_rows=1_000_000,
+        step_seconds=30.0,
+        factory=target,
+    )
+
+
+def batch(offsets: Sequence[int], partition: int = 0, error: str | None = None) -> pa.RecordBatch:
+    """Rows of these source offsets; the value of a row is its offset."""
+    rows = [
+        {
+            "__sinks_partition": partition,
+            "__sinks_offset": at,
+            "__sinks_error": error,
+            "__sinks_value": b"%d" % at,
+        }
+        for at in offsets
+    ]
+    return pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
+
+
+def written(target: Target) -> list[int]:
+    return [int(value) for value in target.visible]
+
+
+def task(target: Target, *batches: pa.RecordBatch, **options: object) -> TaskReport:
+    return run_task(plan(target, **options), iter(batches))  # type: ignore[arg-type]
+
+
+def test_rows_and_record_become_visible_together() -> None:
+    target = Target()
+
+    report = task(target, batch([0, 1, 2]), batch([3, 9]))
+
+    assert (report.outcome, report.rows, report.rows_total) == (Outcome.COMMITTED, 5, 5)
+    assert written(target) == [0, 1, 2, 3, 9]
+    assert target.records["p0"].to == {0: 10}
+
+
+def test_a_replayed_epoch_is_skipped() -> None:
+    target = Target(records={"p0": replace(record(0, 10), rows_total=5)})
+
+    report = task(target, batch([0, 1]), batch([9]))
+
+    assert (report.outcome, report.rows, report.rows_total) == (Outcome.SKIPPED, 0, 5)
+    assert written(target) == []
+
+
+def test_only_the_rows_behind_the_position_are_written_again() -> None:
+    target = Target(records={"p0": record(0, 4)})
+
+    task(target, batch([0, 2, 3, 4]), batch([5]))
+
+    assert written(target) == [4, 5]
+
+
+def test_several_rows_of_one_source_record_stay_together() -> None:
+    target = Target(records={"p0": record(0, 4)})
+
+    task(target, batch([3, 3, 4, 4]), batch([4, 5]))
+
+    assert written(target) == [4, 4, 4, 5]
+
+
+def test_a_gap_stops_the_driver() -> None:
+    target = Target()
+
+    report = task(target, batch([10, 11]), begin=10, end=20, known=8)
+
+    assert report.outcome == Outcome.STOPPED
+    assert "would leave a gap in orders-in/0" in report.primary
+    assert "below offset 8; this epoch starts at 10" in report.detail
+    assert written(target) == []
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [
+        pytest.param([batch([0]), batch([1], partition=1)], id="another partition"),
+        pytest.param([batch([5]), batch([4])], id="falling between batches"),
+        pytest.param([batch([5, 4])], id="falling within a batch"),
+    ],
+)
+def test_a_task_that_does_not_read_one_partition_in_order_stops_the_driver(
+    batches: list[pa.RecordBatch],
+) -> None:
+    target = Target()
+
+    report = task(target, *batches)
+
+    assert report.outcome == Outcome.STOPPED
+    assert "does not read one source partition in order" in report.primary
+    assert written(target) == []
+
+
+def test_a_row_outside_of_the_range_stops_the_driver() -> None:
+    target = Target()
+
+    report = task(target, batch([25]), begin=10, end=20)
+
+    assert (report.outcome, written(target)) == (Outcome.STOPPED, [])
+
+
+def test_a_task_without_rows_opens_nothing() -> None:
+    target = Target()
+
+    report = task(target, batch([]))
+
+    assert (report.outcome, target.opened) == (Outcome.NOTHING, 0)
+
+
+def test_a_cut_input_commits_nothing() -> None:
+    target = Target()
+
+    def cut() -> Iterator[pa.RecordBatch]:
+        yield batch([0, 1])
+        raise daemon.CutInputError("cut")
+
+    with pytest.raises(daemon.CutInputError):
+        run_task(plan(target), cut())
+
+    assert (written(target), target.records) == ([], {})
+
+
+def test_nothing_is_written_under_a_daemon_that_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(daemon, "input_is_proved", lambda: False)
+    target = Target()
+
+    (only,) = write_epoch(plan(target))([batch([0])])
+    report = TaskReport.from_json(only.column("report")[0].as_py())
+
+    assert (report.outcome, written(target)) == (Outcome.STOPPED, [])
+    assert "spark.python.daemon.module" in report.hint
+
+
+def test_a_record_that_does_not_parse_stops_the_driver_and_is_named() -> None:
+    target = Target()
+
+    report = task(target, batch([0, 1]), batch([2], error="not JSON"))
+
+    assert (report.outcome, written(target)) == (Outcome.STOPPED, [])
+    assert report.detail == "Record orders-in/0 at offset 2: not JSON"
+    assert "dead_letter" in report.hint
+
+
+def test_a_newer_start_is_reported_as_fenced() -> None:
+    target = Target(taken_over=True)
+
+    report = task(target, batch([0]))
+
+    assert (report.outcome, report.primary) == (Outcome.FENCED, "a newer start took over")
+
+
+def test_a_commit_without_an_answer_that_happened_counts() -> None:
+    target = Target(answers=False)
+
+    report = task(target, batch([0, 1]))
+
+    assert (report.outcome, report.rows, target.opened) == (Outcome.COMMITTED, 2, 2)
+    assert written(target) == [0, 1]
+
+
+def test_a_commit_without_an_answer_that_did_not_happen_is_repeated() -> None:
+    target = Target(answers=False, loses=True)
+
+    with pytest.raises(InDoubtError, match="did not happen"):
+        task(target, batch([0, 1]))
+
+    assert written(target) == []
+
+
+def test_a_long_range_is_committed_in_steps_between_source_records() -> None:
+    target = Target()
+    stepping = replace(plan(target), step_rows=2)
+
+    report = run_task(stepping, iter([batch([0, 1, 2]), batch([2, 3]), batch([4])]))
+
+    assert (report.rows, written(target)) == (6, [0, 1, 2, 2, 3, 4])
+    assert target.records["p0"].to == {0: 10}
+
+
+def test_a_step_says_the_offset_after_its_last_row() -> None:
+    target = Target()
+    stepping = replace(plan(target), step_rows=2)
+
+    def interrupted() -> Iterator[pa.RecordBatch]:
+        yield batch([0, 1, 2])
+        yield batch([3])
+        raise daemon.CutInputError("cut")
+
+    with pytest.raises(daemon.CutInputError):
+        run_task(stepping, interrupted())
+
+    assert (written(target), target.records["p0"].to) == ([0, 1, 2], {0: 3})
+
+
+def test_the_holder_of_the_last_commit_goes_on_without_asking() -> None:
+    target = Target()
+    first = task(target, batch([0]))
+
+    again = replace(plan(target, begin=10, end=20), tokens={"p0": first.token})
+    run_task(again, iter([batch([10])]))
+
+    assert (target.opened, written(target)) == (1, [0, 10])
+
+
+def test_a_holder_of_an_older_commit_opens_anew() -> None:
+    target = Target()
+    task(target, batch([0]))
+
+    again = replace(plan(target, begin=10, end=20), tokens={"p0": "somebody else committed since"})
+    run_task(again, iter([batch([10])]))
+
+    assert target.opened == 2
+
+
+def test_single_skips_exactly_the_recorded_range() -> None:
+    target = Target(records={"all": record(0, 10)})
+
+    report = task(target, batch([0, 1]), single=True)
+
+    assert (report.outcome, written(target)) == (Outcome.SKIPPED, [])
+
+
+def test_single_stops_when_the_record_overlaps_the_range() -> None:
+    target = Target(records={"all": record(0, 5)})
+
+    report = task(target, batch([0, 1]), single=True)
+
+    assert (report.outcome, written(target)) == (Outcome.STOPPED, [])
+    assert "overlaps what is committed" in report.primary
+
+
+def test_single_writes_a_second_epoch_over_the_same_empty_range() -> None:
+    target = Target(records={"all": replace(record(10, 10), batch=4)})
+
+    later = plan(target, begin=10, end=10, single=True)
+    report = run_task(replace(later, record=replace(later.record, batch=5)), iter([batch([3])]))
+
+    assert (report.outcome, written(target)) == (Outcome.COMMITTED, [3])
+
+
+def test_single_takes_rows_of_all_partitions_in_any_order() -> None:
+    target = Target(records={"all": record(0, 5, epoch=6)})
+
+    report = task(target, batch([9]), batch([7], partition=1), begin=5, single=True)
+
+    assert (report.outcome, written(target)) == (Outcome.COMMITTED, [9, 7])
