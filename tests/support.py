@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import Protocol
+
+_POLL_SECONDS = 0.05
 
 
 class TopicFactory(Protocol):
     """Makes a topic for one test: ``topic("source", partitions=4, **{"cleanup.policy": "compact"})``."""
 
     def __call__(self, suffix: str = "", partitions: int = 1, **config: str) -> str: ...
+
+
+def until(holds: Callable[[], bool], what: str, seconds: float = 20.0) -> None:
+    """Wait for something that a service does a little later than it says, and fail if it never does."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}"
+        time.sleep(_POLL_SECONDS)

@@ -9,7 +9,6 @@ that arrange things. With ``sasl`` a second listener demands a user, and ``boots
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import uuid
 from base64 import urlsafe_b64encode
@@ -162,11 +161,11 @@ class KafkaBroker:
 
     def pause(self) -> None:
         """Freeze the broker: connections stay open, nothing answers."""
-        self._service.send(signal.SIGSTOP)
+        self._service.freeze()
 
     def resume(self) -> None:
         """Let a frozen broker go on."""
-        self._service.send(signal.SIGCONT)
+        self._service.thaw()
 
     def __enter__(self) -> Self:
         return self

@@ -113,11 +113,24 @@ class Service:
         """Send a signal to everything in the session."""
         _send(self.pid, number)
 
+    def freeze(self) -> None:
+        """Stop the clock of everything in the session, and return when no thread of it runs any more."""
+        self.send(signal.SIGSTOP)
+        deadline = time.monotonic() + _KILL_SECONDS
+        while not all(map(_is_frozen, session_members(self.pid))):
+            if time.monotonic() > deadline:
+                raise self.failure(f"{self.name} could not be frozen")
+            time.sleep(_POLL_SECONDS)
+
+    def thaw(self) -> None:
+        """Let everything in a frozen session go on."""
+        self.send(signal.SIGCONT)
+
     def stop(self, grace_seconds: float = _GRACE_SECONDS) -> None:
         """End the program in order, then what is left of its session. Stopping twice does nothing."""
         if self._process is None:
             return
-        self.send(signal.SIGCONT)
+        self.thaw()
         if self.running:
             self._process.send_signal(self.stop_signal)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -162,6 +175,15 @@ def _send(session: int, number: signal.Signals) -> None:
     for pid in session_members(session):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
+
+
+def _is_frozen(pid: int) -> bool:
+    """Judge each thread: a signal stops a process thread by thread, and one that still runs may answer."""
+    try:
+        threads = [psutil.Process(thread.id) for thread in psutil.Process(pid).threads()]
+        return all(thread.status() == psutil.STATUS_STOPPED for thread in threads)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _session_of(pid: int) -> int | None:

@@ -12,8 +12,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, ResourceType
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    ResourceType,
+)
 
 from airflow_provider_sinks.core.history import EARLIEST
 from airflow_provider_sinks.core.observation import Role
@@ -22,6 +29,7 @@ from airflow_provider_sinks.core.topics import Verdict, VerdictKind
 from airflow_provider_sinks.core.ways import Reason
 from airflow_provider_sinks.local.broker import KafkaBroker
 from tests.live.sink_world import SOURCE_PARTITIONS, SinkWorld
+from tests.support import until
 
 WorldFactory = Callable[..., SinkWorld]
 
@@ -312,14 +320,31 @@ def alter(sink: SinkWorld, topic: str, **config: str) -> None:
     ]
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
     sink.admin.incremental_alter_configs([resource])[resource].result(timeout=30)
+    until(lambda: config.items() <= shown(sink, resource).items(), f"the broker shows {config}")
+
+
+def shown(sink: SinkWorld, resource: ConfigResource) -> dict[str, str]:
+    """Return the configuration that the broker shows, with names as Python spells them."""
+    entries = sink.admin.describe_configs([resource])[resource].result(timeout=30).values()
+    return {entry.name.replace(".", "_"): entry.value for entry in entries}
+
+
+def deletes_records(admin: AdminClient, topic: str) -> bool:
+    """Empty a topic, unless the broker does not know yet that it may: a policy reaches it a little later."""
+    [deletion] = admin.delete_records([TopicPartition(topic, 0, -1)]).values()
+    try:
+        deletion.result(timeout=30)
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.POLICY_VIOLATION:
+            raise
+        return False
+    return True
 
 
 def empty(sink: SinkWorld) -> None:
     """Do what an accident does: another policy, everything deleted, and the policy put right again."""
     alter(sink, sink.progress, cleanup_policy="delete")
-    everything = [TopicPartition(sink.progress, 0, -1)]
-    for future in sink.admin.delete_records(everything).values():
-        future.result(timeout=30)
+    until(lambda: deletes_records(sink.admin, sink.progress), "the broker took the policy")
     alter(sink, sink.progress, cleanup_policy="compact")
 
 
