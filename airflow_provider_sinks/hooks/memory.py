@@ -12,6 +12,7 @@ A memory that cannot be read is not an empty one: the decision that a sink never
 from __future__ import annotations
 
 import json
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -34,6 +35,8 @@ STATUS_KEY = "status"
 STORE_BYTES_MAX = 60_000
 """Airflow takes 64 KiB; a witness of a source with thousands of partitions is only in the Variable then."""
 OWNER_VARIABLE = "sinks.owner"
+OWNER_SETTLES_SECONDS = 1.0
+"""Longer than a task takes from finding no owner to having written one."""
 
 
 class Store(Protocol):
@@ -187,11 +190,16 @@ def _variable(key: str) -> Any:
 
 
 def _owner() -> str:
-    """Return whose sinks these are; made up once per Airflow, by whoever asks first."""
+    """Return whose sinks these are; made up once per Airflow, by whoever asks first.
+
+    Airflow has no "write if absent". So whoever made one up waits before reading it back: of several tasks
+    that found none and wrote within that time, all read the one that was written last.
+    """
     known = _variable(OWNER_VARIABLE)
     if not known:
         description = "Whose sinks these are; made once per Airflow. Written into their progress records."
         Variable.set(OWNER_VARIABLE, uuid.uuid4().hex, description)
+        time.sleep(OWNER_SETTLES_SECONDS)
         known = _variable(OWNER_VARIABLE)
     return str(known)
 

@@ -14,6 +14,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -35,17 +36,17 @@ _POLL_SECONDS = 0.2
 _WAIT_SECONDS = 150.0
 
 _FILE = """
-from datetime import datetime, timedelta
+import datetime
 
 from airflow.sdk import DAG
 
 from airflow_provider_sinks.operators.submit_sink_job import SubmitSinkJobOperator
 
-with DAG({dag_id!r}, schedule=None, start_date=datetime(2025, 1, 1), catchup=False, max_active_runs=2):
-    SubmitSinkJobOperator(
-        task_id="submit", retries=5, retry_delay=timedelta(seconds=1), poll_interval=1, **{arguments!r}
-    )
+start = datetime.datetime(2025, 1, 1)
+with DAG({dag_id!r}, schedule=None, start_date=start, catchup=False, max_active_runs=2):
+    SubmitSinkJobOperator(task_id="submit", poll_interval=1, **{arguments!r})
 """
+_RETRIES = {"retries": 5, "retry_delay": timedelta(seconds=1)}
 
 
 @dataclass
@@ -95,7 +96,7 @@ class AirflowSink:
 
     def write_dag(self, dag_id: str) -> None:
         """Write the sink's DAG file."""
-        arguments = {"sink": self.sink(), **self.arguments}
+        arguments = {"sink": self.sink(), **_RETRIES, **self.arguments}
         self.dag_file.write_text(_FILE.format(dag_id=dag_id, arguments=arguments))
 
     def sink(self) -> dict[str, Any]:

@@ -120,7 +120,7 @@ def _add_connections(airflow: AirflowStack, broker: KafkaBroker) -> None:
         airflow.add_connection(conn_id, **wanted[conn_id])
 
 
-def test_a_sensor_that_waits_takes_no_slot_and_survives_a_restart_of_the_triggerer(scene: Scene) -> None:
+def test_a_sensor_that_waits_takes_no_slot_and_survives_a_kill_of_the_triggerer(scene: Scene) -> None:
     airflow = scene.airflow
     airflow.wait_for_task(scene.deferred, "waits", "deferred")
     airflow.wait_for_task(scene.deferred, "in_vain", "failed")
@@ -128,7 +128,7 @@ def test_a_sensor_that_waits_takes_no_slot_and_survives_a_restart_of_the_trigger
     beside = airflow.trigger(scene.deferred.dag_id.replace("deferred", "beside"))
     beside_ended = airflow.wait_for_run(beside)
     triggerer = airflow._services["triggerer"]
-    triggerer.stop()
+    triggerer.kill()
     triggerer.start()
     still = airflow.task_states(scene.deferred)["waits"]
     scene.waiting.create(scene.waiting.source)

@@ -11,6 +11,7 @@ import signal
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -18,27 +19,20 @@ import psutil
 import pytest
 
 from airflow_provider_sinks.core.status import SinkState
-from airflow_provider_sinks.local import spark
 from airflow_provider_sinks.local.airflow import AirflowStack
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.processes import session_members
 from airflow_provider_sinks.local.spark import StandaloneCluster
-from tests.faults.driver import QUICK_START
+from tests.live.client_sink import client_sink
 from tests.live.sinks_in_airflow import TASK, AirflowSink
 
-_CONF = {
-    "spark.cores.max": "1",
-    "spark.executor.memory": "512m",
-    "spark.driver.memory": "512m",
-    "spark.driver.extraJavaOptions": QUICK_START,
-    "spark.executor.extraJavaOptions": QUICK_START,
-}
-_SLOW = {
+_SLOW: dict[str, Any] = {
     "select": ["value"],
     "where": "coalesce(reflect('java.lang.Thread', 'sleep', CAST(200 AS BIGINT)), '') <> 'never'",
 }
 _SLOW_CONF = {"spark.sinks.driverEpochRows": "0", "spark.sql.execution.arrow.maxRecordsPerBatch": "10"}
 """Large rows reach their writer ten at a time, each after a moment: a transaction is open for long."""
+_TIMEOUT_SECONDS = 45
 
 
 def lost_worker(sink: AirflowSink) -> None:
@@ -111,6 +105,19 @@ def altered(sink: AirflowSink) -> None:
     sink.demand_exact()
 
 
+def timed_out(sink: AirflowSink) -> None:
+    """Its time is over while it runs: it ends as if it had been stopped, and so does its try."""
+    with sink.fed_all_the_time():
+        run = sink.start()
+        sink.wait_running(1)
+        sink.wait_no_driver(_TIMEOUT_SECONDS + 15)
+        assert _state(sink, 1) is SinkState.STOPPED
+        assert sink.airflow.wait_for_run(run) == "failed"
+        assert "AirflowTaskTimeout" in sink.airflow.task_log(run, TASK)
+        assert len(sink.launches) == 1
+    sink.demand_exact()
+
+
 def killed_scheduler(sink: AirflowSink, others: list[Future[None]]) -> None:
     """SIGKILL of the scheduler; a new one is started."""
     with sink.fed_all_the_time():
@@ -151,32 +158,22 @@ def told(
     ):
         airflow.add_connection("spark_stories", "spark", host=cluster.master)
         called_off = threading.Event()
-        make = partial(_sink, airflow, broker, called_off)
+        timeout = {"execution_timeout": timedelta(seconds=_TIMEOUT_SECONDS), "retries": 0}
+        make = partial(client_sink, airflow, broker, spark_conn_id="spark_stories", called_off=called_off)
         futures = {
             "cleared": pool.submit(
                 cleared, make("cleared", rows=400, conf=_SLOW_CONF, row_bytes=10_000, **_SLOW)
             ),
-            "altered": pool.submit(altered, make("altered", rows=20)),
-            "lost_worker": pool.submit(lost_worker, make("lost", rows=20)),
+            "altered": pool.submit(altered, make("altered")),
+            "timed_out": pool.submit(timed_out, make("timeout", arguments=timeout)),
+            "lost_worker": pool.submit(lost_worker, make("lost")),
         }
-        last = make("scheduler", rows=20)
+        last = make("scheduler")
         futures["killed_scheduler"] = pool.submit(killed_scheduler, last, list(futures.values()))
         try:
             yield futures
         finally:
             called_off.set()
-
-
-def _sink(
-    airflow: AirflowStack, broker: KafkaBroker, called_off: threading.Event, story: str, **given: Any
-) -> AirflowSink:
-    """Return a sink that is about to be started, with its rows and its DAG."""
-    conf, rows, row_bytes = given.pop("conf", {}), given.pop("rows"), given.pop("row_bytes", 1)
-    jars = ",".join(map(str, spark.kafka_jars()))
-    arguments = {"spark_conn_id": "spark_stories", "jars": jars, "conf": {**_CONF, **conf}}
-    sink = AirflowSink(airflow, broker, story, arguments, given, row_bytes, called_off)
-    sink.prepare(rows)
-    return sink
 
 
 def test_a_lost_worker_leaves_one_driver_and_a_success_that_is_cleared_another(
@@ -187,6 +184,10 @@ def test_a_lost_worker_leaves_one_driver_and_a_success_that_is_cleared_another(
 
 def test_cleared_and_failed_while_it_runs_no_reader_hangs(told: Mapping[str, Future[None]]) -> None:
     told["cleared"].result()
+
+
+def test_a_timeout_leaves_no_driver(told: Mapping[str, Future[None]]) -> None:
+    told["timed_out"].result()
 
 
 def test_a_changed_connection_and_a_renamed_dag_leave_one_driver(told: Mapping[str, Future[None]]) -> None:

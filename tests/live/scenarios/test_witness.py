@@ -1,0 +1,131 @@
+"""What Airflow remembers of a sink, in a real Airflow: what it refuses, and which answer allows what.
+
+Each sink runs on Spark in the task's own process, ``local[1,4]``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from airflow_provider_sinks.core.status import SinkState
+from airflow_provider_sinks.local import spark
+from airflow_provider_sinks.local.airflow import AirflowStack, DagRun
+from airflow_provider_sinks.local.broker import KafkaBroker
+from tests.faults import topics
+from tests.live.client_sink import client_sink
+from tests.live.sinks_in_airflow import TASK, AirflowSink
+
+_SPARK = "spark_in_the_task"
+_FROM_THE_FORM = {"accept": "{{ dag_run.conf.get('accept', '') }}"}
+
+
+@pytest.fixture(scope="module")
+def here(airflow: AirflowStack) -> AirflowStack:
+    """An Airflow whose tasks run Spark themselves."""
+    airflow.add_connection(_SPARK, "spark", host="local[1,4]")
+    return airflow
+
+
+@pytest.fixture
+def another(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AirflowStack]:
+    """A second Airflow, which shares nothing with the first."""
+    home = tmp_path_factory.mktemp("another airflow")
+    with AirflowStack.start(home, home / "dags", spark.spark_environment()) as running:
+        running.add_connection(_SPARK, "spark", host="local[1,4]")
+        yield running
+
+
+def test_a_lost_progress_topic_is_refused_and_each_answer_fits_once(
+    here: AirflowStack, broker: KafkaBroker
+) -> None:
+    sink = client_sink(
+        here, broker, "answered", _SPARK, rows=20, arguments=_FROM_THE_FORM, trigger="available_now"
+    )
+    assert ended(sink) == "success"
+    sink.feed(20)
+    lose_progress(sink)
+
+    refused = sink.start()
+    assert here.wait_for_run(refused) == "failed"
+    code = answer(sink, refused)
+    assert tries(sink, refused) == 1
+    assert len(topics.read(sink.client, f"{sink.name}_out")) == 40
+
+    assert ended(sink, accept=code) == "success"
+    sink.demand_exact(rows_min=80)
+
+    lose_progress(sink)
+    again = here.trigger(sink.name, {"accept": code})
+    assert here.wait_for_run(again) == "failed"
+    assert answer(sink, again) != code
+    assert f'The code accept="{code}" does not fit what is seen now' in here.task_log(again, TASK)
+
+
+def test_a_sink_that_never_wrote_starts_again_after_its_topics_are_gone(
+    here: AirflowStack, broker: KafkaBroker
+) -> None:
+    sink = client_sink(here, broker, "idle", _SPARK, rows=0, trigger="available_now")
+    assert ended(sink) == "success"
+    lose_progress(sink)
+    sink.feed(10)
+
+    assert ended(sink) == "success"
+    sink.demand_exact(rows_min=20)
+
+
+def test_another_airflow_with_the_same_sink_is_refused_and_disturbs_nobody(
+    here: AirflowStack, another: AirflowStack, broker: KafkaBroker
+) -> None:
+    sink = client_sink(here, broker, "twice", _SPARK)
+    with sink.fed_all_the_time():
+        run = sink.start()
+        before = sink.wait_running(1)
+
+        theirs = replace(sink, airflow=another)
+        vars(theirs)["name"] = sink.name
+        another.add_connection(sink.conn_id, "kafka", extra=sink.client)
+        theirs.write_dag(sink.name)
+        refused = theirs.start()
+        assert another.wait_for_run(refused) == "failed"
+        assert tries(theirs, refused) == 1
+        assert "another Airflow" in another.task_log(refused, TASK)
+
+        sink.wait_until(lambda: running_epoch(sink) > before.epoch + 3, "more epochs of the first")
+        assert len(sink.launches) == 1
+        sink.mark(run, "failed")
+        sink.wait_no_driver()
+    sink.demand_exact()
+
+
+def ended(sink: AirflowSink, **conf: str) -> str:
+    """Run the sink's DAG to its end."""
+    return sink.airflow.wait_for_run(sink.airflow.trigger(sink.name, conf))
+
+
+def lose_progress(sink: AirflowSink) -> None:
+    topic = f"_sinks-progress-{sink.name}"
+    AdminClient({**sink.client}).delete_topics([topic])[topic].result(30)
+
+
+def answer(sink: AirflowSink, run: DagRun) -> str:
+    """Return the code of the answer that goes on where Airflow remembers."""
+    log = sink.airflow.task_log(run, TASK)
+    found = re.search(r"resume_from_witness-[0-9a-f]{10}", log)
+    assert found, log
+    return found.group()
+
+
+def tries(sink: AirflowSink, run: DagRun) -> int:
+    return int(sink.airflow.call("GET", f"{run.path}/taskInstances/{TASK}")["try_number"])
+
+
+def running_epoch(sink: AirflowSink) -> int:
+    status = sink.status(1)
+    assert status is not None
+    assert status.state is SinkState.RUNNING
+    return status.epoch
