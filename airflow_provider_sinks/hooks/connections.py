@@ -68,7 +68,7 @@ def _require_airflow(conn_id: str) -> None:
 
 def kafka_options(conn_id: str) -> KafkaOptions:
     """Return the checked options of a ``kafka`` connection: its extra is librdkafka configuration."""
-    options = KafkaOptions.from_connection_extra(_extra(_of_type(conn_id, KAFKA)), conn_id)
+    options = KafkaOptions.from_connection_extra(extra_of(of_type(conn_id, KAFKA)), conn_id)
     for name in SECRETS & set(options.options):
         mask_secret(options.options[name])  # by value: Airflow itself masks by name, and knows only some
     return options
@@ -76,7 +76,7 @@ def kafka_options(conn_id: str) -> KafkaOptions:
 
 def postgres_options(conn_id: str) -> PostgresOptions:
     """Return the checked options of a ``postgres`` connection."""
-    found = _of_type(conn_id, POSTGRES)
+    found = of_type(conn_id, POSTGRES)
     return PostgresOptions.from_connection(
         conn_id,
         host=found.host,
@@ -84,13 +84,13 @@ def postgres_options(conn_id: str) -> PostgresOptions:
         login=found.login,
         password=found.password,
         schema=found.schema,
-        extra=_extra(found),
+        extra=extra_of(found),
     )
 
 
 def spark_connection(conn_id: str) -> Connection:
     """Return a Spark connection; a missing one is an error, where the provider takes YARN instead."""
-    return _of_type(conn_id, *SPARK_TYPES)
+    return of_type(conn_id, *SPARK_TYPES)
 
 
 def resolve(spec: SinkSpec) -> ResolvedConnections:
@@ -136,15 +136,19 @@ READERS: Mapping[str, Callable[[str], ConnectionOptions]] = {
 """How a connection of each type becomes options."""
 
 
-def _of_type(conn_id: str, *types: str) -> Connection:
+def of_type(conn_id: str, *types: str) -> Connection:
+    """Return a connection that must be of one of some types.
+
+    :raises ConfigurationError: there is none, or it is of another type.
+    """
     found = connection(conn_id)
     if found.conn_type not in types:
-        problem = Problem("conn_type", f"is {found.conn_type}", f"a sink needs {types[0]} here")
+        problem = Problem("conn_type", f"is {found.conn_type}", f"{types[0]} is needed here")
         raise ConfigurationError(f'connection "{conn_id}" is of another type', [problem])
     return found
 
 
-def _extra(found: Connection) -> Mapping[str, Any]:
+def extra_of(found: Connection) -> Mapping[str, Any]:
     """Return the extra of a connection; Airflow's own reading takes broken JSON for an empty one."""
     try:
         extra = json.loads(found.extra or "{}")

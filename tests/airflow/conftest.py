@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.airflow.api_server import serve
 from tests.airflow_side import (
+    HOME,
     airflow_db,
     connections,
     dag,
@@ -18,7 +21,15 @@ from tests.airflow_side import (
     use_home,
 )
 
-__all__ = ["airflow_db", "connections", "dag", "run_dag", "run_task", "spark", "submit"]
+__all__ = ["airflow_db", "airflow_url", "connections", "dag", "run_dag", "run_task", "spark", "submit"]
+
+
+@pytest.fixture(scope="session")
+def airflow_url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Airflow's REST API over the database of these tests."""
+    request.getfixturevalue("airflow_db")
+    with serve(HOME) as url:
+        yield url
 
 
 @pytest.hookimpl(trylast=True)

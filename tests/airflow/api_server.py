@@ -1,0 +1,52 @@
+"""Airflow's own REST API in this process, over the database of the other tests: real answers, in a second."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from airflow_provider_sinks.local.processes import LOCALHOST, free_port
+
+ADMIN, VIEWER, PASSWORD = "admin", "viewer", "a password of a test"
+
+
+def account(url: str, user: str = ADMIN, **changes: object) -> dict[str, object]:
+    """Return the fields of an Airflow connection that leads to the API."""
+    host, _, port = url.removeprefix("http://").partition(":")
+    fields = {"host": host, "port": int(port), "login": user, "password": PASSWORD}
+    return {"conn_type": "http", **fields, **changes}
+
+
+@contextmanager
+def serve(home: Path) -> Iterator[str]:
+    """Run the API server; give its address."""
+    passwords = home / "passwords.json"
+    passwords.write_text(json.dumps({ADMIN: PASSWORD, VIEWER: PASSWORD}))
+    os.environ |= {
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": f"{ADMIN}:admin,{VIEWER}:viewer",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(passwords),
+        "AIRFLOW__API_AUTH__JWT_SECRET": "a secret of a test, long enough for its algorithm" * 2,
+    }
+    import uvicorn
+    from airflow.api_fastapi.app import create_app
+
+    port = free_port()
+    config = uvicorn.Config(create_app(apps="core"), host=LOCALHOST, port=port, log_level="error")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    deadline = time.monotonic() + 60
+    while not server.started:
+        assert thread.is_alive()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    try:
+        yield f"http://{LOCALHOST}:{port}"
+    finally:
+        server.should_exit = True
+        thread.join(10)
