@@ -34,7 +34,7 @@ def go_on(observation: Observation, wanted: Wanted, answer: WayOn | None = None)
     is_reset = not observation.known or Way.START_OVER in accepted or Way.RESUME_FROM_WITNESS in accepted
     verdict = (_reset if is_reset else _resume)(observation, wanted, accepted)
     warnings = (f'accepted "{answer.code}": {answer.explanation}',) if answer else ()
-    return replace(verdict, actions=_missing(observation, wanted), warnings=warnings, accepted=accepted)
+    return replace(verdict, actions=missing_topics(observation, wanted), warnings=warnings, accepted=accepted)
 
 
 def wait(roles: Collection[Role], observation: Observation, wanted: Wanted) -> Verdict:
@@ -120,12 +120,12 @@ def _reset(observation: Observation, wanted: Wanted, accepted: Sequence[Way]) ->
         f'From {begin} of source topic "{wanted.source}".',
         generation=generation,
         positions=positions,
-        rows_before=_rows_left(observation, wanted),
-        dead_before=_dead_left(observation),
+        rows_before=rows_left(observation, wanted),
+        dead_before=dead_left(observation),
     )
 
 
-def _rows_left(observation: Observation, wanted: Wanted) -> int:
+def rows_left(observation: Observation, wanted: Wanted) -> int:
     """Count the rows that earlier generations left in the data topic that is there."""
     history, witness = observation.known, wanted.witness
     recorded = history.rows_ever if _is_still(observation.data, observation.recorded.get(Role.DATA)) else 0
@@ -133,7 +133,8 @@ def _rows_left(observation: Observation, wanted: Wanted) -> int:
     return max(recorded, known)
 
 
-def _dead_left(observation: Observation) -> int:
+def dead_left(observation: Observation) -> int:
+    """Count the dead letters that earlier generations left in the dead-letter topic that is there."""
     history, topic = observation.known, observation.dead_letter
     is_still = topic is not None and _is_still(topic, observation.recorded.get(Role.DEAD_LETTER))
     return history.dead_ever if is_still else 0
@@ -143,7 +144,8 @@ def _is_still(topic: TopicFacts, recorded: TopicIdentity | None) -> bool:
     return recorded is not None and topic_seen(topic, recorded) in (TopicSeen.PRESENT, TopicSeen.GREW)
 
 
-def _missing(observation: Observation, wanted: Wanted) -> tuple[CreateTopic, ...]:
+def missing_topics(observation: Observation, wanted: Wanted) -> tuple[CreateTopic, ...]:
+    """Return how to make the topics that are not there, the progress topic first."""
     seen = observation.topics()
     return tuple(
         replace(topic, partitions=topic.partitions or observation.source.partitions)

@@ -25,7 +25,7 @@ from airflow_provider_sinks.clients.observer import SinkObserver
 from airflow_provider_sinks.clients.transactions import fence, transactional_id
 from airflow_provider_sinks.connectors.kafka import DriverRecords, KafkaTopics, KafkaWriterFactory
 from airflow_provider_sinks.core.checkpoint import CheckpointFacts
-from airflow_provider_sinks.core.errors import ConfigurationError, Problem, UnavailableError
+from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.history import EARLIEST, NO_HISTORY, History
 from airflow_provider_sinks.core.launch import Launch
 from airflow_provider_sinks.core.observation import Observation, Role, TopicFacts
@@ -39,6 +39,7 @@ from airflow_provider_sinks.core.progress import (
     partition_writer,
 )
 from airflow_provider_sinks.core.report import render
+from airflow_provider_sinks.core.source_range import start_positions
 from airflow_provider_sinks.core.spec import SinkSpec, Writers
 from airflow_provider_sinks.core.topics import decide
 from airflow_provider_sinks.core.verdict import Verdict
@@ -252,12 +253,7 @@ class Start:
         """Return an offset for every source partition; names such as ``earliest`` are resolved here, once."""
         if verdict.positions is not None:
             return {p: source.low[p] if at == EARLIEST else at for p, at in verdict.positions.items()}
-        start = self._spec.source.kafka.start
-        if start == "latest":
-            return dict(source.high)
-        named = start if isinstance(start, dict) else {}
-        _demand_in_source(named, source)
-        return {partition: named.get(partition, low) for partition, low in source.low.items()}
+        return start_positions(self._spec.source.kafka.start, source)
 
     def _spec_writers(self, source_partitions: int) -> tuple[WriterId, ...]:
         if self._spec.writer_mode is Writers.SINGLE:
@@ -285,23 +281,6 @@ class Start:
             compression=spec.target.kafka.compression.value,
             options=self._options.with_files_read(),
         )
-
-
-def _demand_in_source(named: Mapping[int, int], source: TopicFacts) -> None:
-    """Refuse a start that the user names and the source does not have: Spark would fail, or never begin."""
-    ranges = {p: (low, source.high[p]) for p, low in source.low.items()}
-    problems = [
-        Problem(
-            f"source.kafka.start.{partition}",
-            f"offset {at} is not in [{ranges[partition][0]}, {ranges[partition][1]}]"
-            if partition in ranges
-            else f"the topic has no partition {partition}, only {source.partitions}",
-        )
-        for partition, at in named.items()
-        if partition not in ranges or not ranges[partition][0] <= at <= ranges[partition][1]
-    ]
-    if problems:
-        raise ConfigurationError(f'the start does not fit source topic "{source.name}"', problems)
 
 
 def _writers_ever(history: History | None) -> tuple[WriterId, ...]:
