@@ -20,7 +20,7 @@ setup: ## make .venv with the pinned packages (every target does it when needed)
 ##@ Check
 .PHONY: test lint test-unit test-airflow test-live test-scenarios test-faults bench bench-parse
 test: lint docs jars ## all checks: lint, then every test against real services
-	@$(PYTEST) --ignore=tests/live/scenarios
+	@$(VENV_PYTHON) -m tests.lanes
 
 lint: setup ## formatting, ruff, dependency direction, mypy --strict
 	@scripts/lint

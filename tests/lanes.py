@@ -1,0 +1,103 @@
+"""Runs all tests in two lanes side by side: much of their time they wait, for a JVM or an Airflow to start.
+
+A lane is a pytest of its own with services of its own, so that nothing is shared. Lines come as they are
+printed; what a lane has to say at its end (failures, summaries) is held back until both are over. The last
+line adds up the closing lines of both.
+
+    python -m tests.lanes
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import FrameType
+
+_HERE = Path("tests")
+_SCENARIOS = _HERE / "live" / "scenarios"
+_END = re.compile(r"^=+ (ERRORS|FAILURES|warnings summary|faults: .*|slowest .*|short test summary info) =+$")
+_CLOSING = re.compile(r"^=+ (?P<counts>.+) in [\d.]+s( \(.*\))? =+$")
+_COUNT = re.compile(r"(\d+) ([a-z]+)")
+_WIDTH = 80
+
+
+def drivers() -> list[Path]:
+    """The tests that start Spark drivers themselves, and those without any service."""
+    live = sorted(_HERE.glob("live/test_sink_job_*.py"))
+    return [_HERE / "unit", _HERE / "live" / "test_plan_sql.py", *live, _HERE / "faults"]
+
+
+def all_others() -> list[str]:
+    """The rest, whatever it is: a new file cannot be forgotten."""
+    ignored = [_SCENARIOS, *drivers()]
+    folders = [_HERE / "airflow", _HERE / "live"]
+    return [*map(str, folders), *(f"--ignore={path}" for path in ignored)]
+
+
+class Lane:
+    """One pytest.
+
+    :param arguments: which tests it runs.
+    """
+
+    def __init__(self, arguments: Iterable[str]) -> None:
+        command = [sys.executable, "-m", "pytest", "--color=no", *arguments]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.last_words: list[str] = []
+
+    def follow(self) -> int:
+        """Print what the tests print, and return the exit code of pytest."""
+        with self._process as process:
+            for line in process.stdout or ():
+                if self.last_words or _END.match(line) or _CLOSING.match(line):
+                    self.last_words.append(line.rstrip("\n"))
+                else:
+                    print(line, end="", flush=True)
+        return process.returncode
+
+    def end(self) -> None:
+        """Ask it to end in order, which stops its services."""
+        self._process.terminate()
+
+
+def closing_line(lanes: Sequence[Lane], seconds: float) -> str:
+    """Return pytest's closing line for all lanes together."""
+    counts: Counter[str] = Counter()
+    for lane in lanes:
+        closing = next(filter(None, map(_CLOSING.match, reversed(lane.last_words))), None)
+        for number, what in _COUNT.findall(closing["counts"] if closing else "1 error"):
+            counts[what.removesuffix("s") if what in {"errors", "warnings"} else what] += int(number)
+    order = ["failed", "passed", "error", "warning"]
+    words = [f"{counts[what]} {what}" for what in (*order, *(counts.keys() - set(order))) if counts[what]]
+    return f" {', '.join(words)} in {seconds:.2f}s ".center(_WIDTH, "=")
+
+
+def main() -> int:
+    """Run both lanes; 0 when all tests of both passed."""
+    started = time.monotonic()
+    lanes = [Lane(all_others()), Lane(map(str, drivers()))]
+
+    def end(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        for lane in lanes:
+            lane.end()
+
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # each lane gets Ctrl-C itself
+    with ThreadPoolExecutor() as pool:
+        codes = list(pool.map(Lane.follow, lanes))
+    for lane in lanes:
+        print("\n".join(line for line in lane.last_words if not _CLOSING.match(line)))
+    print(closing_line(lanes, time.monotonic() - started))
+    return max(map(abs, codes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,43 @@
+"""What is said when tests run in two lanes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.lanes import Lane, all_others, closing_line, drivers
+
+_ONE_OF_EACH = """
+def test_right(): pass
+def test_wrong(): assert not "wrong on purpose"
+"""
+
+
+def test_both_lanes_are_counted_and_a_failure_is_told_at_the_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, text in {"test_a.py": _ONE_OF_EACH, "test_b.py": "def test_b(): pass"}.items():
+        (tmp_path / name).write_text(text)
+    lanes = [Lane([str(tmp_path / name), "-p", "no:cacheprovider"]) for name in ("test_a.py", "test_b.py")]
+
+    codes = [lane.follow() for lane in lanes]
+
+    assert codes == [1, 0]
+    assert closing_line(lanes, 1.5).strip("= ") == "1 failed, 2 passed in 1.50s"
+    assert "wrong on purpose" not in capsys.readouterr().out
+    assert any("wrong on purpose" in line for line in lanes[0].last_words)
+
+
+def test_a_lane_that_never_says_how_it_ended_is_an_error(tmp_path: Path) -> None:
+    lane = Lane([str(tmp_path / "absent")])
+
+    assert lane.follow() != 0
+    assert "1 error" in closing_line([lane], 1)
+
+
+def test_every_live_test_is_in_one_lane() -> None:
+    ignored = [argument.removeprefix("--ignore=") for argument in all_others() if "=" in argument]
+
+    assert all(path.exists() for path in drivers())
+    assert {str(path) for path in drivers()} <= set(ignored)
