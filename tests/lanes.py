@@ -72,7 +72,7 @@ def closing_line(lanes: Sequence[Lane], seconds: float) -> str:
     counts: Counter[str] = Counter()
     for lane in lanes:
         closing = next(filter(None, map(_CLOSING.match, reversed(lane.last_words))), None)
-        for number, what in _COUNT.findall(closing["counts"] if closing else "1 error"):
+        for number, what in _COUNT.findall(closing["counts"] if closing else "") or [(1, "error")]:
             counts[what.removesuffix("s") if what in {"errors", "warnings"} else what] += int(number)
     order = ["failed", "passed", "error", "warning"]
     words = [f"{counts[what]} {what}" for what in (*order, *(counts.keys() - set(order))) if counts[what]]
