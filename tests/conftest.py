@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import tempfile
 import uuid
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from types import FrameType
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -16,19 +18,28 @@ from airflow_provider_sinks.core.options import KafkaOptions
 from airflow_provider_sinks.local import spark
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres
-from airflow_provider_sinks.local.processes import unwind_on_signals
 from tests.support import TopicFactory
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Give the run an Airflow home of its own, and keep out the settings of the user's Airflow and Spark."""
-    unwind_on_signals()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end_in_order)
     for name in [name for name in os.environ if name.startswith(("AIRFLOW_", "SPARK_", "PYSPARK_"))]:
         del os.environ[name]
     home = tempfile.TemporaryDirectory(prefix="sinks-tests-airflow-")
     config.add_cleanup(home.cleanup)
     os.environ["AIRFLOW_HOME"] = home.name
     os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
+
+
+def _end_in_order(number: int, frame: FrameType | None) -> None:
+    """End the run, and what it started. SystemExit would only end the test that runs.
+
+    SIGINT is among the signals because a program that a shell starts in the background ignores it.
+    """
+    del frame
+    pytest.exit(f"ended by {signal.Signals(number).name}", returncode=128 + number)
 
 
 @pytest.hookimpl(wrapper=True)
