@@ -136,13 +136,19 @@ def _fence_one(options: KafkaOptions, name: str, transaction_timeout: timedelta,
         warm_up(producer, min(seconds, _METADATA_SECONDS))
         producer.init_transactions(seconds)
     except KafkaException as error:
-        raise _failure(options, complaints, error, name) from error
+        raise fencing_failure(options, complaints, error, name) from error
     finally:
         with contextlib.suppress(KafkaException):  # a producer that failed for good says so once more
             producer.close()
 
 
-def _failure(options: KafkaOptions, complaints: Complaints, error: KafkaException, name: str) -> SinkError:
+def fencing_failure(
+    options: KafkaOptions, complaints: Complaints, error: KafkaException, name: str
+) -> SinkError:
+    """Return our error for a transactional id that could not be fenced.
+
+    :param name: the transactional id.
+    """
     servers = options.bootstrap_servers
     if code_of(error) in _DENIED:
         return ConfigurationError(

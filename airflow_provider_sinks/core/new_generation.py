@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from airflow_provider_sinks.core.answers import next_generation
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, RefusedError, UnavailableError
@@ -28,7 +28,13 @@ from airflow_provider_sinks.core.observation import (
     Wanted,
 )
 from airflow_provider_sinks.core.outcomes import dead_left, missing_topics, rows_left, wait
-from airflow_provider_sinks.core.progress import DRIVER, SINGLE_WRITER, WriterId, partition_writer
+from airflow_provider_sinks.core.progress import (
+    DRIVER,
+    SINGLE_WRITER,
+    ProgressRecord,
+    WriterId,
+    partition_writer,
+)
 from airflow_provider_sinks.core.source_range import start_positions
 from airflow_provider_sinks.core.spec import SinkSpec, Writers
 from airflow_provider_sinks.core.steps import Announce, DeleteTopic, EmptyTopic, Fence, Plan, Step
@@ -38,6 +44,9 @@ from airflow_provider_sinks.core.wanted import wanted
 from airflow_provider_sinks.core.ways import WAYS, Reason, Way
 from airflow_provider_sinks.core.witness import Witness
 from airflow_provider_sinks.core.wording import count
+
+UNFINISHED = "unfinished-reset"
+"""Stands for the id of a topic that is being emptied or made anew; no topic of Kafka has it."""
 
 
 class Output(enum.StrEnum):
@@ -164,6 +173,42 @@ def demand_seen(verdict: Verdict, situation: Situation) -> None:
     unseen = wait(hidden, observation, situation.wanted) if hidden else verdict
     if unseen.kind is VerdictKind.WAIT:
         raise UnavailableError(unseen.primary, unseen.detail, unseen.hint)
+
+
+def announcement(
+    situation: Situation, step: Announce, run: str, writers: tuple[WriterId, ...]
+) -> ProgressRecord:
+    """Return the driver's record of a new generation.
+
+    It names no checkpoint: the next start makes one of its own, because Spark ignores start offsets where a
+    checkpoint exists.
+
+    :param situation: as it is now, with every topic there.
+    :param run: the uuid of this reset or rewind.
+    :param writers: every writer that was fenced.
+    :raises UnavailableError: a topic is not there.
+    """
+    spec, identities = situation.spec, situation.observation.identities()
+    if Role.DATA in step.unfinished:
+        identities = replace(identities, data=replace(identities.data, topic_id=UNFINISHED))
+    if Role.DEAD_LETTER in step.unfinished and identities.dead_letter is not None:
+        dead_letter = replace(identities.dead_letter, topic_id=UNFINISHED)
+        identities = replace(identities, dead_letter=dead_letter)
+    return ProgressRecord(
+        generation=step.generation,
+        owner=situation.owner,
+        run=run,
+        epoch=0,
+        from_=step.positions,
+        to=step.positions,
+        identities=identities,
+        spec_digest=spec.digest,
+        writers=tuple(sorted(writers)),
+        writer_mode=spec.writer_mode.value,
+        spec=spec.to_json(),
+        rows_before=max(step.rows_before, Role.DATA in step.unfinished),
+        dead_before=max(step.dead_before, Role.DEAD_LETTER in step.unfinished),
+    )
 
 
 def _begins(situation: Situation, number: int) -> str:

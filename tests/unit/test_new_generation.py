@@ -9,7 +9,7 @@ import pytest
 
 from airflow_provider_sinks.core.errors import ConfigurationError, RefusedError, SinkError, UnavailableError
 from airflow_provider_sinks.core.history import EARLIEST, NO_HISTORY, Finding, Flaw, fold
-from airflow_provider_sinks.core.new_generation import Output, Reset, Situation, plan_reset
+from airflow_provider_sinks.core.new_generation import Output, Reset, Situation, announcement, plan_reset
 from airflow_provider_sinks.core.observation import Observation, Role
 from airflow_provider_sinks.core.past_epochs import PastEpoch, past_epochs
 from airflow_provider_sinks.core.progress import DRIVER, ProgressKey, partition_writer
@@ -177,26 +177,32 @@ def test_what_a_reset_does_not_settle_stops_it(
         plan_reset(situation(observation(**seen)), EMPTY)
 
 
-def test_a_start_after_a_reset_goes_on_from_it_alone() -> None:
-    announce = announced(plan_reset(situation(), Reset()))
-    after = record(generation=2, epoch=0, from_=announce.positions, to=announce.positions, checkpoint="")
-    records = {**history().records, DRIVER: replace(after, rows_before=announce.rows_before)}
-    seen = observation(history=replace(history(), records=records))
+def after(asked: Situation, step: Announce, **seen: Any) -> Situation:
+    """Return the situation when a step was announced."""
+    announced = announcement(asked, step, "run-2", (DRIVER, "all", "p0"))
+    records = {**history().records, DRIVER: announced}
+    return situation(observation(**seen, history=replace(history(), records=records)))
 
-    verdict = decide(seen, situation(witness=witness()).wanted)
+
+def test_a_start_after_a_reset_goes_on_from_it_alone() -> None:
+    now = after(situation(), announced(plan_reset(situation(), Reset())))
+
+    verdict = decide(now.observation, now.wanted)
 
     assert (verdict.kind, verdict.generation, verdict.epoch) == (VerdictKind.RESUME, 2, 0)
-    assert verdict.positions == {0: 0, 1: 0}
-    assert verdict.rows_before == 500
+    assert (verdict.positions, verdict.rows_before) == ({0: 0, 1: 0}, 500)
+    assert now.history.rows_total == 0
+    assert now.history.writers_ever == ("all", DRIVER, "p0")
 
 
 def test_a_start_in_the_middle_of_a_reset_is_refused() -> None:
-    pretended = replace(observation().identities(), data=replace(DATA, topic_id="unfinished reset"))
-    half = record(generation=2, epoch=0, identities=pretended, rows_before=1)
-    seen = observation(history=replace(history(), records={DRIVER: half}))
+    plan = plan_reset(situation(observation(data=DELETABLE)), EMPTY)
+    assert isinstance(plan.steps[1], Announce)
 
-    assert decide(seen, situation().wanted).kind is VerdictKind.REFUSE
-    assert announced(plan_reset(situation(seen), Reset())).generation == 3
+    half_way = after(situation(), plan.steps[1], data=DELETABLE)
+
+    assert decide(half_way.observation, half_way.wanted).kind is VerdictKind.REFUSE
+    assert announced(plan_reset(half_way, EMPTY)).generation == 3
 
 
 # Rewind.
