@@ -9,8 +9,8 @@
                    `--- paused (its DAG is, and no task is left), dropped
 
 An entry of the history is written by the task that runs the sink, when its status changes. A launch that
-begins after a stall is not news before it runs, and the same error again counts up: a sink that fails at every
-try has one entry, however long that goes on. *Created*, *paused* and silence are told from what Airflow shows.
+begins after a stall is not news before it runs, and the same error again counts up: a sink that fails at
+every try has one entry, however long it does. *Created*, *paused* and silence come from what Airflow shows.
 """
 
 from __future__ import annotations
@@ -138,6 +138,8 @@ def from_mappings(data: Iterable[Mapping[str, Any]]) -> History:
 def _at_rest(last: Entry, heard_at: str, *, is_paused: bool) -> Entry:
     if last.state in (LifeState.CREATED, LifeState.FAILED, LifeState.DROPPED, LifeState.PAUSED):
         return last
+    if last.state is LifeState.STALLED:  # its tries are used up
+        return replace(last, state=LifeState.FAILED)
     return replace(
         last, state=LifeState.PAUSED if is_paused else LifeState.STOPPED, since=heard_at or last.at
     )

@@ -62,15 +62,7 @@ def _states(history: History) -> list[str]:
             id="a-whole-life",
         ),
         pytest.param(
-            [
-                (1, S.STARTING, None),
-                (1, S.FAILED, AWAY),
-                (2, S.STARTING, None),
-                (2, S.FAILED, AWAY),
-                (3, S.STARTING, None),
-                (3, S.FAILED, AWAY),
-                (3, S.FAILED, AWAY),
-            ],
+            [(n, state, error) for n in (1, 2, 3) for state, error in ((S.STARTING, None), (S.FAILED, AWAY))],
             ["starting", "stalled x3"],
             id="the-same-error-counts-up-and-does-not-flap",
         ),
