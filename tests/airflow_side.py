@@ -62,14 +62,19 @@ def airflow_db() -> None:
 def run_task(request: pytest.FixtureRequest) -> RunTask:
     """Run one task of a DAG as Airflow does, with its database and triggers, and return how it ended.
 
-    ``trigger_failed`` resumes it as Airflow does when its trigger did not ring: with the reason.
+    ``trigger_failed`` resumes it as Airflow does when its trigger did not ring: with the reason. ``again``
+    makes the next try of the DAG's newest run, as a retry does.
     """
     request.getfixturevalue("airflow_db")
 
     def run(
-        task: BaseOperator, conf: Mapping[str, Any] | None = None, trigger_failed: str = ""
+        task: BaseOperator,
+        conf: Mapping[str, Any] | None = None,
+        trigger_failed: str = "",
+        *,
+        again: bool = False,
     ) -> TaskRunResult:
-        return _run(task.dag, task, dict(conf or {}), trigger_failed)
+        return _run(task.dag, task, dict(conf or {}), trigger_failed, again=again)
 
     return run
 
@@ -148,8 +153,10 @@ def xcom_of(dag_id: str) -> Any:
         return XComModel.deserialize_value(found) if found else None
 
 
-def _run(dag: DAG, task: BaseOperator, conf: dict[str, Any], trigger_failed: str) -> TaskRunResult:
-    from airflow.models.dagrun import get_or_create_dagrun
+def _run(
+    dag: DAG, task: BaseOperator, conf: dict[str, Any], trigger_failed: str, *, again: bool
+) -> TaskRunResult:
+    from airflow.models.dagrun import DagRun, get_or_create_dagrun
     from airflow.sdk import timezone
     from airflow.sdk.definitions.dag import _run_task
     from airflow.serialization.serialized_objects import DagSerialization
@@ -160,17 +167,22 @@ def _run(dag: DAG, task: BaseOperator, conf: dict[str, Any], trigger_failed: str
     _process(dag)
     with create_session() as session:
         now = timezone.utcnow()
-        run = get_or_create_dagrun(
-            dag=DagSerialization.deserialize_dag(DagSerialization.serialize_dag(dag)),
-            run_id=f"test-{now.isoformat()}",
-            logical_date=now,
-            data_interval=(now, now),
-            run_after=now,
-            start_date=now,
-            conf=conf,
-            triggered_by=DagRunTriggeredByType.TEST,
-            triggering_user_name="test",
-            session=session,
+        newest = session.query(DagRun).filter_by(dag_id=dag.dag_id).order_by(DagRun.id.desc()).first()
+        run = (
+            newest
+            if again and newest
+            else get_or_create_dagrun(
+                dag=DagSerialization.deserialize_dag(DagSerialization.serialize_dag(dag)),
+                run_id=f"test-{now.isoformat()}",
+                logical_date=now,
+                data_interval=(now, now),
+                run_after=now,
+                start_date=now,
+                conf=conf,
+                triggered_by=DagRunTriggeredByType.TEST,
+                triggering_user_name="test",
+                session=session,
+            )
         )
         instance = run.get_task_instance(task.task_id, session=session)
         assert instance is not None

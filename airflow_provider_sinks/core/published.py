@@ -31,14 +31,17 @@ _TEXTS = ("detail", "hint", "primary")
 """The texts of an error, in the order in which they are cut when there is too much of them."""
 
 
-def published(status: SinkStatus) -> dict[str, Any]:
+def published(status: SinkStatus, *, follows: bool = True) -> dict[str, Any]:
     """Return the status as the JSON object that is published; at most :data:`PUBLISHED_BYTES_MAX` long.
 
     ``lag`` is the sum over all source partitions, or ``None`` before the first epoch of the launch; ``error``
     is ``None`` or has ``kind``, ``primary``, ``detail`` and ``hint``.
+
+    :param follows: whether the sink launches again when one of its connections changes.
     """
     document: dict[str, Any] = {name: getattr(status, name) for name in _FIELDS}
     document["state"] = status.state.value
+    document["follow_connections"] = follows
     document["lag"] = sum(status.lag.values()) if status.lag else None
     document["error"] = _fitting(status.error, PUBLISHED_BYTES_MAX - _size({**document, "error": None}))
     return document

@@ -101,12 +101,14 @@ class SinkMemory:
     :param sink: the sink's name.
     :param store: the state store of the sink's asset, or ``None`` when the task does not name the asset.
     :param log: takes warnings about writes that failed.
+    :param follows: whether the sink launches again when a connection changes; others are told.
     """
 
-    def __init__(self, sink: str, store: Store | None, log: Logger) -> None:
+    def __init__(self, sink: str, store: Store | None, log: Logger, *, follows: bool = True) -> None:
         self._sink = sink
         self._store = store
         self._log = log
+        self._follows = follows
         self._variable = f"sinks.{sink}.witness"
 
     def recall(self) -> Memory:
@@ -154,7 +156,7 @@ class SinkMemory:
         """
         if (store := self._store) is None:
             return True
-        document = published(status)
+        document = published(status, follows=self._follows)
         return self._attempt("status", "asset store", lambda: store.set(STATUS_KEY, document))
 
     def _from_store(self) -> Any:

@@ -24,6 +24,7 @@ from airflow.sdk.exceptions import TaskDeferralTimeout
 
 from airflow_provider_sinks.arguments import accept_code, as_list, parse, plain
 from airflow_provider_sinks.assets import connection_assets, outlets_of_one, sink_asset
+from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.core.options import ResolvedConnections
 from airflow_provider_sinks.core.spec import SinkSpec
 from airflow_provider_sinks.core.status import SinkStatus
@@ -48,6 +49,7 @@ from airflow_provider_sinks.operators.client_launch import ClientLaunch, Submiss
 from airflow_provider_sinks.operators.cluster_launch import ClusterLaunch
 from airflow_provider_sinks.operators.cluster_task import ClusterTask
 from airflow_provider_sinks.operators.connection_watch import ConnectionWatch
+from airflow_provider_sinks.operators.healing import Healing
 from airflow_provider_sinks.operators.launch import (
     LaunchOrder,
     LaunchOutcome,
@@ -157,7 +159,7 @@ class SubmitSinkJobOperator(SparkSubmitOperator):
         with airflow_errors():
             outcome = self._come_back(context).settle(event)
             if error := outcome.error(event["sink"]):
-                raise error
+                raise _healing(context).end(error, outcome.status)
             if outcome.changed:
                 return self._run(context, outcome.changed)
             return self._report(context, outcome.status)
@@ -171,8 +173,10 @@ class SubmitSinkJobOperator(SparkSubmitOperator):
         demand_place_to_wait(self.deferrable, target, self._yarn_rm_auth)
         submit = self._submitter(context, target)
         cluster = self._on_cluster(context, spec, listeners) if target.drives_on_cluster else None
+        healing = _healing(context)
         while True:
-            outcome = self._launch_once(spec, submit, listeners, changed, cluster)
+            healing.begin(changed)
+            outcome = self._launch_once(spec, submit, listeners, healing, cluster)
             if not (changed := outcome.changed):
                 return self._report(context, outcome.status)
 
@@ -202,20 +206,26 @@ class SubmitSinkJobOperator(SparkSubmitOperator):
         spec: SinkSpec,
         submit: Submit,
         listeners: Listeners,
-        changed: tuple[str, ...],
+        healing: Healing,
         cluster: ClusterTask | None,
     ) -> LaunchOutcome:
         """Launch the sink, and raise what its end means unless it ended well.
 
-        :param changed: the connections for whose sake it is launched again.
+        Connections are read once more when the launch is counted: a launch that is counted after a change
+        gets what changed, which is how others know that a sink has followed.
+
+        :param healing: knows the connections for whose sake it is launched again.
         """
-        connections = resolve(spec)
+        try:
+            connections = resolve(spec)
+        except ConfigurationError as found:
+            raise healing.end(found, None) from None
 
         def order() -> LaunchOrder:
             memory = listeners.memory.begin_launch()
-            for conn_id in changed:
+            for conn_id in healing.changed:
                 self.log.info("launch %d: connection %s changed", memory.launch, conn_id)
-            return LaunchOrder(spec, connections, memory, accept_code(self.accept))
+            return LaunchOrder(spec, resolve(spec), memory, accept_code(self.accept))
 
         launch = cluster.launch(order, submit) if cluster else ClientLaunch(order(), submit, listeners)
         self._launch = launch
@@ -226,7 +236,7 @@ class SubmitSinkJobOperator(SparkSubmitOperator):
         with self._following(spec, connections, launch):
             outcome = launch.run()
         if error := outcome.error(spec.name):
-            raise error
+            raise healing.end(error, outcome.status)
         return outcome
 
     def _following(
@@ -244,7 +254,8 @@ class SubmitSinkJobOperator(SparkSubmitOperator):
         target = SparkTarget.of_connection(self.spark_conn_id, self._deploy_mode)
         links = Links(self, context, target.history_server)
         links.store(SinkStatusLink, asset_url(spec.name))
-        memory = SinkMemory(spec.name, store_of(context, self._asset), self.log)
+        store = store_of(context, self._asset)
+        memory = SinkMemory(spec.name, store, self.log, follows=self.follow_connections)
         return spec, target, Listeners(memory, self.log, links.follow)
 
     def _come_back(self, context: Context) -> ClusterTask:
@@ -298,3 +309,7 @@ class SubmitSinkJobOperator(SparkSubmitOperator):
         if self._asset is not None:
             context["outlet_events"][self._asset].extra = dict(report)
         return report
+
+
+def _healing(context: Context) -> Healing:
+    return Healing(context["task_state_store"])

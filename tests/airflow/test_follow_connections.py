@@ -16,6 +16,8 @@ from airflow_provider_sinks.core.options import ConnectionOptions, KafkaOptions,
 from tests.airflow.fakes import KAFKA, SINK, FakeSpark, status
 
 if TYPE_CHECKING:
+    from airflow.sdk.execution_time.supervisor import TaskRunResult
+
     from airflow_provider_sinks.operators.submit_sink_job import SubmitSinkJobOperator
     from tests.airflow_side import RunTask, Submit
 
@@ -140,6 +142,65 @@ def test_without_following_there_is_no_thread(run_task: RunTask, submit: Submit,
 
     assert "sink-status" in names
     assert "sink-connections" not in names
+
+
+def _after_a_change(
+    run_task: RunTask, task: SubmitSinkJobOperator, spark: FakeSpark, connections: Callable[..., None],
+    **script: Any,
+) -> TaskRunResult:  # fmt: skip
+    """Run a task whose connection changes, and whose driver then does what ``script`` says."""
+    spark.play(wait=60, statuses=[status(state="running")])
+
+    def change() -> None:
+        connections(kafka_test=OTHER)
+        spark.play(**script)
+
+    changing = _when_it_runs(spark, change)
+    result = run_task(quick(task))
+    changing.join()
+    return result
+
+
+@pytest.mark.usefixtures("often")
+def test_a_sink_that_a_change_stopped_is_tried_again_until_it_runs(
+    run_task: RunTask, submit: Submit, spark: FakeSpark, connections: Callable[..., None]
+) -> None:
+    task, denied = submit(retries=5), {"exit": 64, "statuses": [status(state="failed", run="")]}
+
+    stopped = _after_a_change(run_task, task, spark, connections, **denied)
+    still = run_task(quick(task), again=True)
+    spark.play(exit=70, statuses=[status(state="failed")])
+    ran = run_task(quick(task), again=True)
+    spark.play(**denied)
+    for_another_reason = run_task(quick(task), again=True)
+
+    assert stopped.state == still.state == "up_for_retry"
+    assert "because kafka_test changed under the running sink" in str(still.error)
+    assert ran.state == "up_for_retry"
+    assert for_another_reason.state == "failed"
+
+
+@pytest.mark.usefixtures("often")
+def test_a_sink_whose_connection_became_unusable_is_tried_again(
+    run_task: RunTask, submit: Submit, spark: FakeSpark, connections: Callable[..., None]
+) -> None:
+    task = submit()
+    _after_a_change(run_task, task, spark, connections, exit=69)
+    connections(kafka_test={"conn_type": "kafka", "extra": {"bootstrap.server": "x"}})
+
+    result = run_task(quick(task), again=True)
+
+    assert result.state == "up_for_retry"
+    assert 'did you mean "bootstrap.servers"?' in str(result.error)
+
+
+@pytest.mark.usefixtures("often")
+def test_a_sink_that_a_newer_start_fenced_is_not_tried_again(
+    run_task: RunTask, submit: Submit, spark: FakeSpark, connections: Callable[..., None]
+) -> None:
+    fenced = {"exit": 66, "statuses": [status(state="fenced", run="")]}
+
+    assert _after_a_change(run_task, submit(), spark, connections, **fenced).state == "failed"
 
 
 # The thread by itself.

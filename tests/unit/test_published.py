@@ -19,6 +19,8 @@ def test_it_says_how_the_launch_does() -> None:
     assert (document["epoch"], document["rows"]) == (7, 10)
     assert document["spark_ui_url"] == "http://worker:4040"
     assert document["error"] is None
+    assert document["follow_connections"] is True
+    assert published(RUNNING, follows=False)["follow_connections"] is False
 
 
 @pytest.mark.parametrize(
