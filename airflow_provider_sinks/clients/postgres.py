@@ -115,7 +115,7 @@ class PostgresClient:
         try:
             connection = psycopg.connect(self._conninfo)
         except psycopg.OperationalError as error:
-            raise _connect_error(self._options, error) from None
+            raise connect_error(self._options, error) from None
         with connection:
             yield connection
 
@@ -147,7 +147,8 @@ def _name(options: PostgresOptions) -> str:
     return f'connection "{options.conn_id}" ({settings["host"]}:{settings["port"]}/{settings["dbname"]})'
 
 
-def _connect_error(options: PostgresOptions, error: psycopg.OperationalError) -> SinkError:
+def connect_error(options: PostgresOptions, error: psycopg.OperationalError) -> SinkError:
+    """Return our error for a connection that was not made."""
     text = str(error).strip().splitlines()[-1]
     if re.search(r"password authentication failed|no password supplied|role .* does not exist", str(error)):
         return AuthenticationError(

@@ -6,7 +6,6 @@ Connections are of the types that Airflow's providers know (``kafka``, ``postgre
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,6 +13,7 @@ from airflow.sdk import BaseHook, Connection, Variable
 from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import mask_secret
 
+from airflow_provider_sinks.core.checks.fields import KAFKA, POSTGRES, ConnectionFields, read_extra
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, UnavailableError
 from airflow_provider_sinks.core.kafka_names import SECRETS
 from airflow_provider_sinks.core.options import (
@@ -24,8 +24,6 @@ from airflow_provider_sinks.core.options import (
 )
 from airflow_provider_sinks.core.spec import SinkSpec
 
-KAFKA = "kafka"
-POSTGRES = "postgres"
 SPARK = "spark"
 SPARK_TYPES = (SPARK, "k8s", "yarn")
 """A Spark connection given as a URI has the master's scheme as its type."""
@@ -66,26 +64,29 @@ def _require_airflow(conn_id: str) -> None:
         ) from error
 
 
+def fields(conn_id: str) -> ConnectionFields:
+    """Return a connection as it is stored, for validation; Airflow hides its secrets in logs from then on.
+
+    :raises ConfigurationError: when there is none.
+    :raises UnavailableError: when Airflow did not answer.
+    """
+    return _fields(connection(conn_id))
+
+
 def kafka_options(conn_id: str) -> KafkaOptions:
     """Return the checked options of a ``kafka`` connection: its extra is librdkafka configuration."""
-    options = KafkaOptions.from_connection_extra(extra_of(of_type(conn_id, KAFKA)), conn_id)
-    for name in SECRETS & set(options.options):
-        mask_secret(options.options[name])  # by value: Airflow itself masks by name, and knows only some
+    options = _fields(of_type(conn_id, KAFKA)).options()
+    if not isinstance(options, KafkaOptions):
+        raise TypeError(conn_id)
     return options
 
 
 def postgres_options(conn_id: str) -> PostgresOptions:
     """Return the checked options of a ``postgres`` connection."""
-    found = of_type(conn_id, POSTGRES)
-    return PostgresOptions.from_connection(
-        conn_id,
-        host=found.host,
-        port=found.port,
-        login=found.login,
-        password=found.password,
-        schema=found.schema,
-        extra=extra_of(found),
-    )
+    options = _fields(of_type(conn_id, POSTGRES)).options()
+    if not isinstance(options, PostgresOptions):
+        raise TypeError(conn_id)
+    return options
 
 
 def spark_connection(conn_id: str) -> Connection:
@@ -149,16 +150,29 @@ def of_type(conn_id: str, *types: str) -> Connection:
 
 
 def extra_of(found: Connection) -> Mapping[str, Any]:
-    """Return the extra of a connection; Airflow's own reading takes broken JSON for an empty one."""
-    try:
-        extra = json.loads(found.extra or "{}")
-    except ValueError as error:
-        what = f"is not JSON: {error}"
-    else:
-        if isinstance(extra, dict):
-            return extra
-        what = "is not a JSON object"
-    raise ConfigurationError(f'connection "{found.conn_id}" cannot be read', [Problem("extra", what)])
+    """Return the extra of a connection.
+
+    :raises ConfigurationError: it is not a JSON object.
+    """
+    return read_extra(found.conn_id, found.extra)
+
+
+def _fields(found: Connection) -> ConnectionFields:
+    made = ConnectionFields(
+        found.conn_id,
+        found.conn_type or "",
+        host=found.host,
+        port=found.port,
+        login=found.login,
+        password=found.password,
+        schema=found.schema,
+        extra=found.extra,
+    )
+    with contextlib.suppress(ConfigurationError):
+        extra = extra_of(found)
+        for name in SECRETS & set(extra):
+            mask_secret(str(extra[name]))  # by value: Airflow itself masks by name, and knows only some
+    return made
 
 
 def _in_connection(conn_id: str, problem: Problem) -> Problem:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk import BaseOperator
 
 from airflow_provider_sinks.arguments import is_template, parse, plain, sink_problems
-from airflow_provider_sinks.core.errors import ConfigurationError, Problem
+from airflow_provider_sinks.clients.preflight import VALIDATION_SECONDS, validate
+from airflow_provider_sinks.core.checks.check import Report
+from airflow_provider_sinks.core.checks.fields import ConnectionFields, Given
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem, SinkError
 from airflow_provider_sinks.core.spec import SinkSpec
-from airflow_provider_sinks.operators.checks import Check, connection_checks, report, sink_checks, verdict
+from airflow_provider_sinks.hooks import connections
+from airflow_provider_sinks.operators.spark_checks import spark_checks
 from airflow_provider_sinks.retry_policy import airflow_errors
 
 if TYPE_CHECKING:
@@ -20,19 +25,22 @@ _XCOM_KEY = "return_value"
 
 
 class ValidateConnectionOperator(BaseOperator):
-    """Check the connections of a sink, or one connection: options, reach, authentication, what they can see.
+    """Check the connections of a sink, or one connection, step by step, and say what each step found.
 
-    No topic, table, record or group is created. Passing is not a promise: the job connects and decides for
-    itself. Fails at once for what a person must change; what may pass later (a broker that is away, a topic
-    that cannot be seen) is retried.
+    Options, name, TCP, TLS, user, cluster; for a sink its topics, tables and every right that it needs.
+    Nothing is created: no topic, table, record, group or transactional id. Passing is not a promise: the job
+    connects and decides for itself. Fails at once for what a person must change; what may pass later (a
+    broker that is away) is retried.
 
-    The checks, passed and failed, are the task's XCom: a list of ``{name, ok, what, hint, retryable}``. Each
-    has a time limit (``checks.CHECK_SECONDS``): an address that swallows everything is a line of the report.
+    All checks are made. They are a table in the log and the task's XCom, also when the task fails: a list of
+    ``{subject, family, name, outcome, detail, hint, seconds, retryable}``, where ``outcome`` is ``pass``,
+    ``fail``, ``unknown`` or ``skipped``. Only ``fail`` fails the task.
     Can be mapped: ``partial(...).expand(conn_id=[...])``, or over sinks.
 
     :param sink: the sink: a ``Sink``, or a mapping with the same keys. (templated)
     :param conn_id: instead of a sink: the id of one connection. (templated)
     :param spark_conn_id: the Airflow connection of type ``spark`` that runs the sink. (templated)
+    :param timeout_seconds: how long all checks together may take.
     """
 
     template_fields: Sequence[str] = ("sink", "conn_id", "spark_conn_id")
@@ -45,36 +53,59 @@ class ValidateConnectionOperator(BaseOperator):
         sink: SinkSpec | dict[str, Any] | str | None = None,
         conn_id: str | None = None,
         spark_conn_id: str = "spark_default",
+        timeout_seconds: float = VALIDATION_SECONDS,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        _demand_valid(sink, conn_id, spark_conn_id)
+        _demand_valid(sink, conn_id, spark_conn_id, timeout_seconds)
         self.sink = plain(sink)
         self.conn_id = conn_id
         self.spark_conn_id = spark_conn_id
+        self.timeout_seconds = timeout_seconds
 
     def execute(self, context: Context) -> list[dict[str, Any]]:
         """Make all checks, say what they found, and fail if one of them failed."""
         with airflow_errors():
-            subject, checks = self._check()
-            self.log.info("%s:\n%s", subject, report(checks))
-            data = [check.to_mapping() for check in checks]
-            error = verdict(subject, checks)
+            report = self._check()
+            self.log.info("%s:\n%s", report.title, report.table())
+            error = report.error()
             if error is not None:
                 # A task that fails returns nothing; its report is wanted then most of all.
-                context["ti"].xcom_push(key=_XCOM_KEY, value=data)
+                context["ti"].xcom_push(key=_XCOM_KEY, value=report.to_data())
                 raise error
-        return data
+        return report.to_data()
 
-    def _check(self) -> tuple[str, list[Check]]:
-        _demand_valid(self.sink, self.conn_id, self.spark_conn_id)
+    def _check(self) -> Report:
+        _demand_valid(self.sink, self.conn_id, self.spark_conn_id, self.timeout_seconds)
         if self.conn_id is not None:
-            return f'connection "{self.conn_id}"', list(connection_checks(self.conn_id))
+            return _one(self.conn_id, self.timeout_seconds)
         spec = parse(self.sink)
-        return f'sink "{spec.name}"', list(sink_checks(spec, self.spark_conn_id))
+        begun, spark = time.monotonic(), tuple(spark_checks(self.spark_conn_id))
+        left = max(self.timeout_seconds - (time.monotonic() - begun), 1.0)
+        report = validate(_given(spec.connections), spec, seconds=left)
+        return Report(report.title, (*spark, *report.checks), report.clusters)
 
 
-def _demand_valid(sink: object, conn_id: object, spark_conn_id: object) -> None:
+def _one(conn_id: str, seconds: float) -> Report:
+    given = _read(conn_id)
+    if isinstance(given, ConnectionFields) and given.conn_type in connections.SPARK_TYPES:
+        return Report(f'connection "{conn_id}"', tuple(spark_checks(conn_id)))
+    return validate({conn_id: given}, seconds=seconds)
+
+
+def _given(conn_ids: Sequence[str]) -> Mapping[str, Given]:
+    return {conn_id: _read(conn_id) for conn_id in conn_ids}
+
+
+def _read(conn_id: str) -> Given:
+    """Return a connection as it is stored, or why it could not be read."""
+    try:
+        return connections.fields(conn_id)
+    except SinkError as error:
+        return error
+
+
+def _demand_valid(sink: object, conn_id: object, spark_conn_id: object, timeout_seconds: object) -> None:
     """Judge what is certain: all of it when the task runs, and what is no template when the DAG is read."""
     problems = [*_subject_problems(sink, conn_id)]
     if sink is not None and not is_template(sink):
@@ -83,6 +114,12 @@ def _demand_valid(sink: object, conn_id: object, spark_conn_id: object) -> None:
         problems += _id_problems("conn_id", conn_id)
     if not is_template(spark_conn_id):
         problems += _id_problems("spark_conn_id", spark_conn_id)
+    if (
+        isinstance(timeout_seconds, bool)
+        or not isinstance(timeout_seconds, int | float)
+        or timeout_seconds <= 0
+    ):
+        problems.append(Problem("timeout_seconds", f"is {timeout_seconds!r}", "a number of seconds above 0"))
     if problems:
         raise ConfigurationError("ValidateConnectionOperator does not know what to check", problems)
 

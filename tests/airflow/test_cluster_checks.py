@@ -11,36 +11,36 @@ from tests.airflow.fake_manager import fake_manager
 
 @pytest.mark.usefixtures("airflow_db")
 def test_a_manager_that_answers_says_what_it_is(connections: Callable[..., None]) -> None:
-    from airflow_provider_sinks.operators.checks import spark_checks
+    from airflow_provider_sinks.operators.spark_checks import spark_checks
 
     with fake_manager() as manager:
         connections(spark_yarn=_connection(manager.url))
-        (check,) = [check for check in spark_checks("spark_yarn") if "resource manager" in check.name]
+        (check,) = [check for check in spark_checks("spark_yarn") if check.name == "resource manager"]
 
-    assert (check.ok, check.what) == (True, "Hadoop 3.4.2, STARTED")
+    assert (check.outcome, check.detail) == ("pass", "Hadoop 3.4.2, STARTED")
 
 
 @pytest.mark.usefixtures("airflow_db")
 def test_a_manager_that_does_not_answer_may_answer_later(connections: Callable[..., None]) -> None:
-    from airflow_provider_sinks.operators.checks import spark_checks
+    from airflow_provider_sinks.operators.spark_checks import spark_checks
 
     connections(spark_yarn=_connection("http://127.0.0.1:1"))
 
-    (check,) = [check for check in spark_checks("spark_yarn") if "resource manager" in check.name]
+    (check,) = [check for check in spark_checks("spark_yarn") if check.name == "resource manager"]
 
-    assert (check.ok, check.retryable) == (False, True)
+    assert (check.outcome, check.retryable) == ("fail", True)
 
 
 @pytest.mark.usefixtures("airflow_db")
 def test_a_connection_that_names_no_manager_is_for_the_user_to_mend(connections: Callable[..., None]) -> None:
-    from airflow_provider_sinks.operators.checks import spark_checks
+    from airflow_provider_sinks.operators.spark_checks import spark_checks
 
     connections(spark_yarn={"conn_type": "spark", "host": "yarn", "extra": {"deploy-mode": "cluster"}})
 
-    (check,) = [check for check in spark_checks("spark_yarn") if "resource manager" in check.name]
+    (check,) = [check for check in spark_checks("spark_yarn") if check.name == "resource manager"]
 
-    assert (check.ok, check.retryable) == (False, False)
-    assert "yarn_resourcemanager_webapp_address" in check.what
+    assert (check.outcome, check.retryable) == ("fail", False)
+    assert "yarn_resourcemanager_webapp_address" in check.detail
 
 
 def _connection(url: str) -> dict[str, object]:

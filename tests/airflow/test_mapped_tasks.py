@@ -95,7 +95,7 @@ def test_one_report_for_each_connection(run_dag: RunDag, dag: DAG) -> None:
     states = run_dag(dag)
 
     assert states == {("validate", 0): "success", ("validate", 1): "failed"}
-    assert [report[0]["ok"] for report in reports(dag)] == [True, False]
+    assert [report[0]["outcome"] for report in reports(dag)] == ["pass", "fail"]
 
 
 @pytest.mark.usefixtures("spark")
@@ -107,7 +107,7 @@ def test_one_report_for_each_sink(run_dag: RunDag, dag: DAG) -> None:
 
     run_dag(dag)
 
-    assert [report[-1]["name"] for report in reports(dag)] == ["absent1: options", "absent2: options"]
+    assert [report[-1]["subject"] for report in reports(dag)] == ["absent1", "absent2"]
 
 
 def reports(dag: DAG) -> list[Any]:

@@ -155,7 +155,8 @@ def test_mapped_sinks_are_checked_and_run_each_for_itself(scene: Scene) -> None:
     assert ended == "success", scene.instances()
     for index, sink in enumerate(scene.sinks):
         assert len(sink.read(sink.data)) == _ROWS
-        assert all(check["ok"] for check in scene.xcom(scene.mapped, "validate", index))
+        checks = scene.xcom(scene.mapped, "validate", index)
+        assert {check["outcome"] for check in checks} <= {"pass", "skipped"}, checks
         assert scene.xcom(scene.mapped, "check", index)["verdict"]["kind"] == "start"
         assert scene.xcom(scene.mapped, "submit", index)["rows_total"] == _ROWS
 

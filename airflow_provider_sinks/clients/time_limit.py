@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
@@ -38,3 +39,29 @@ def _settle(future: Future[T], action: Callable[[], T]) -> None:
         future.set_result(action())
     except BaseException as error:  # noqa: BLE001  raised again where the result is awaited
         future.set_exception(error)
+
+
+class Deadline:
+    """A point in time that everything must be done by.
+
+    :param seconds: from now on.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._at = time.monotonic() + seconds
+
+    def left(self, most: float) -> float:
+        """Return how many seconds something may take.
+
+        :param most: how long it may take even where there is more time.
+        :raises UnavailableError: the time is over.
+        """
+        left = self._at - time.monotonic()
+        if left <= 0:
+            raise UnavailableError("the time for all checks is over", hint="Give it more time, or try again.")
+        return min(left, most)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there is no time left."""
+        return time.monotonic() >= self._at

@@ -1,0 +1,259 @@
+"""A few questions of Kafka's protocol that librdkafka does not ask: one connection, one question at a time.
+
+They are asked of the first server by itself, so that *which step failed* is known: who answers, which
+versions it speaks, whether it takes the user, which cluster it belongs to. Only fixed-length versions of the
+protocol are used, which Kafka 2.8 to 4.x all speak.
+
+What a server sends is read by its fields and never shown: behind an address that a user wrote may stand
+anything.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import secrets
+import socket
+import ssl
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from airflow_provider_sinks.clients.reach import StoppedError, Trail, tls_stop
+from airflow_provider_sinks.core.checks.network import Step, Stop
+
+FETCH, METADATA, SASL_HANDSHAKE, API_VERSIONS, ADD_PARTITIONS, SASL_AUTHENTICATE = 1, 3, 17, 18, 24, 36
+TOPIC_IDS_SINCE = 10
+"""The version of Metadata that knows topic ids: Kafka 2.8."""
+
+NO_SUCH_MECHANISM = 33
+
+_CLIENT = "airflow-provider-sinks-validate"
+_ANSWER_BYTES_MAX = 4 * 1024 * 1024
+_TLS_ALERT = 0x15
+
+
+class Reader:
+    """Reads the fields of an answer, in their order."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        self._at = 0
+
+    def number(self, form: str) -> int:
+        """Return a number; ``b``, ``h``, ``i`` and ``q`` have 1, 2, 4 and 8 bytes."""
+        (value,) = struct.unpack_from(f">{form}", self._content, self._at)
+        self._at += struct.calcsize(f">{form}")
+        return int(value)
+
+    def text(self) -> str:
+        """Return a text; an absent one is empty."""
+        return self._bytes(self.number("h")).decode("utf-8", "replace")
+
+    def blob(self) -> bytes:
+        """Return bytes; absent ones are empty."""
+        return self._bytes(self.number("i"))
+
+    def repeats(self) -> range:
+        """Return how often what follows stands there."""
+        return range(max(self.number("i"), 0))
+
+    def _bytes(self, length: int) -> bytes:
+        if length < 0:
+            return b""
+        if self._at + length > len(self._content):
+            raise struct.error("the answer is cut off")
+        self._at += length
+        return self._content[self._at - length : self._at]
+
+
+def text(value: str) -> bytes:
+    """Write a text."""
+    encoded = value.encode()
+    return struct.pack(">h", len(encoded)) + encoded
+
+
+def array(parts: Sequence[bytes]) -> bytes:
+    """Write a list."""
+    return struct.pack(">i", len(parts)) + b"".join(parts)
+
+
+class WireConnection:
+    """One connection to one broker. Use it as a context manager.
+
+    :param connected: to the broker, inside TLS if it wants that.
+    :param trail: of the way to it.
+    """
+
+    def __init__(self, connected: socket.socket, trail: Trail) -> None:
+        self._socket = connected
+        self._trail = trail
+        self._asked = 0
+
+    def ask(self, api: int, version: int, body: bytes, closed: Stop = Stop.NO_ANSWER) -> Reader:
+        """Ask a question and return the answer.
+
+        :param closed: what it means if the broker hangs up instead.
+        :raises StoppedError: no answer, or not one of Kafka's.
+        """
+        self._asked += 1
+        request = struct.pack(">hhi", api, version, self._asked) + text(_CLIENT) + body
+        try:
+            self._socket.settimeout(self._trail.patience())
+            self._socket.sendall(struct.pack(">i", len(request)) + request)
+            answer = Reader(self._read(self._length(closed), closed))
+            if answer.number("i") != self._asked:
+                raise StoppedError(Stop.OTHER_PROTOCOL, "what answers does not speak Kafka")
+        except TimeoutError:
+            raise StoppedError(Stop.NO_ANSWER, "it accepted the connection and did not answer") from None
+        except ssl.SSLError as error:
+            raise tls_stop(error) from None
+        except struct.error:
+            raise StoppedError(Stop.OTHER_PROTOCOL, "what answers does not speak Kafka") from None
+        except OSError:
+            raise StoppedError(closed, _HUNG_UP) from None
+        return answer
+
+    def close(self) -> None:
+        """Hang up."""
+        self._socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _length(self, closed: Stop) -> int:
+        head = self._read(4, closed)
+        if head[0] == _TLS_ALERT:
+            raise StoppedError(Stop.WANTS_TLS, "it answered in TLS, which the connection does not use")
+        length = int(struct.unpack(">i", head)[0])
+        if not 4 <= length <= _ANSWER_BYTES_MAX:
+            raise StoppedError(Stop.OTHER_PROTOCOL, "what answers does not speak Kafka")
+        return length
+
+    def _read(self, length: int, closed: Stop) -> bytes:
+        content = b""
+        while len(content) < length:
+            part = self._socket.recv(length - len(content))
+            if not part:
+                raise StoppedError(closed, _HUNG_UP)
+            content += part
+        return content
+
+
+_HUNG_UP = "it closed the connection instead of answering"
+
+
+def api_versions(wire: WireConnection) -> dict[int, tuple[int, int]]:
+    """Return the lowest and the highest version of each API that the broker speaks.
+
+    :raises StoppedError: it does not speak Kafka, or only inside TLS.
+    """
+    answer = wire.ask(API_VERSIONS, 0, b"", closed=Stop.WANTS_TLS)
+    try:
+        answer.number("h")
+        found = [(answer.number("h"), answer.number("h"), answer.number("h")) for _ in answer.repeats()]
+    except struct.error:
+        raise StoppedError(Stop.OTHER_PROTOCOL, "what answers does not speak Kafka") from None
+    return {api: (lowest, highest) for api, lowest, highest in found}
+
+
+@dataclass(frozen=True)
+class ClusterFacts:
+    """What a broker says of its cluster.
+
+    :param brokers: where each says it can be reached, by its number.
+    """
+
+    cluster_id: str
+    controller: int
+    brokers: Mapping[int, tuple[str, int]]
+
+
+def cluster(wire: WireConnection) -> ClusterFacts:
+    """Return the brokers of the cluster. Names no topic, so that none is made.
+
+    :raises StoppedError: it wants a user first.
+    """
+    answer = wire.ask(METADATA, 4, array([]) + struct.pack(">b", 0), closed=Stop.WANTS_USER)
+    try:
+        answer.number("i")
+        brokers = {}
+        for _ in answer.repeats():
+            number, host, port, _rack = answer.number("i"), answer.text(), answer.number("i"), answer.text()
+            brokers[number] = (host, port)
+        return ClusterFacts(answer.text(), answer.number("i"), brokers)
+    except struct.error:
+        raise StoppedError(Stop.OTHER_PROTOCOL, "what answers does not speak Kafka") from None
+
+
+def authenticate(wire: WireConnection, mechanism: str, user: str, password: str) -> None:
+    """Say who we are.
+
+    :param mechanism: PLAIN, or one of SCRAM's.
+    :raises StoppedError: the broker does not offer the mechanism, or does not believe us.
+    """
+    answer = wire.ask(SASL_HANDSHAKE, 1, text(mechanism))
+    if answer.number("h") == NO_SUCH_MECHANISM:
+        known = {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "OAUTHBEARER"}
+        offered = sorted(known & {answer.text() for _ in answer.repeats()})
+        raise StoppedError(
+            Stop.MECHANISM, f"{mechanism} is not offered; offered: {', '.join(offered) or 'none'}"
+        )
+    if mechanism == "PLAIN":
+        _tell(wire, b"\0" + user.encode() + b"\0" + password.encode())
+    else:
+        digest = mechanism.removeprefix("SCRAM-").replace("-", "").lower()
+        _scram(wire, digest, user, password)
+
+
+def _tell(wire: WireConnection, what: bytes) -> bytes:
+    """Send one word of the conversation and return the other side's."""
+    body = struct.pack(">i", len(what)) + what
+    answer = wire.ask(SASL_AUTHENTICATE, 0, body, closed=Stop.CREDENTIALS)
+    code = answer.number("h")
+    answer.text()
+    if code != 0:
+        raise StoppedError(Stop.CREDENTIALS, "the broker refused the credentials")
+    return answer.blob()
+
+
+def _scram(wire: WireConnection, digest: str, user: str, password: str) -> None:
+    """Prove that we know the password, and see that the broker knows it too (RFC 5802)."""
+    name = user.replace("=", "=3D").replace(",", "=2C")
+    nonce = secrets.token_urlsafe(24)
+    first = f"n={name},r={nonce}"
+    challenge = _tell(wire, f"n,,{first}".encode()).decode("utf-8", "replace")
+    asked = dict(part.split("=", 1) for part in challenge.split(",") if "=" in part)
+    try:
+        rounds, salt, both = int(asked["i"]), base64.b64decode(asked["s"]), asked["r"]
+    except (KeyError, ValueError):
+        raise StoppedError(Stop.OTHER_PROTOCOL, "what answers does not speak SCRAM") from None
+    if not both.startswith(nonce) or not 1 <= rounds <= 1_000_000:
+        raise StoppedError(Stop.NOT_THE_SERVER, "the broker did not answer what it was asked")
+    salted = hashlib.pbkdf2_hmac(digest, password.encode(), salt, rounds)
+    final = f"c=biws,r={both}"
+    said = f"{first},{challenge},{final}".encode()
+    key = hmac.digest(salted, b"Client Key", digest)
+    signature = hmac.digest(hashlib.new(digest, key).digest(), said, digest)
+    proof = bytes(a ^ b for a, b in zip(key, signature, strict=True))
+    last = _tell(wire, f"{final},p={base64.b64encode(proof).decode()}".encode())
+    theirs = hmac.digest(hmac.digest(salted, b"Server Key", digest), said, digest)
+    if not hmac.compare_digest(last, b"v=" + base64.b64encode(theirs)):
+        raise StoppedError(Stop.NOT_THE_SERVER, "the broker could not prove that it knows the password")
+
+
+__all__ = [
+    "ClusterFacts",
+    "Reader",
+    "Step",
+    "WireConnection",
+    "api_versions",
+    "array",
+    "authenticate",
+    "cluster",
+]

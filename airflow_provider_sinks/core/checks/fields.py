@@ -1,0 +1,132 @@
+"""A connection as Airflow stores it, in memory: what validation takes, whether it is stored yet or not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_provider_sinks.core.checks.check import Check, Checks, Family
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem, SinkError
+from airflow_provider_sinks.core.options import ConnectionOptions, KafkaOptions, PostgresOptions
+
+KAFKA = "kafka"
+POSTGRES = "postgres"
+
+
+@dataclass(frozen=True, repr=False)
+class ConnectionFields:
+    """The fields of an Airflow connection.
+
+    :param extra: a mapping, or the JSON text of one.
+    """
+
+    conn_id: str
+    conn_type: str
+    host: str | None = None
+    port: int | None = None
+    login: str | None = None
+    password: str | None = None
+    schema: str | None = None
+    extra: Mapping[str, Any] | str | None = None
+
+    def options(self) -> ConnectionOptions:
+        """Return what a sink gets of it.
+
+        :raises ConfigurationError: with all problems at once.
+        """
+        if self.conn_type == KAFKA:
+            return KafkaOptions.from_connection_extra(read_extra(self.conn_id, self.extra), self.conn_id)
+        if self.conn_type == POSTGRES:
+            return PostgresOptions.from_connection(
+                self.conn_id,
+                host=self.host,
+                port=self.port,
+                login=self.login,
+                password=self.password,
+                schema=self.schema,
+                extra=read_extra(self.conn_id, self.extra),
+            )
+        problem = Problem("conn_type", f"{self.conn_type} is of no use to a sink", f"{KAFKA} or {POSTGRES}")
+        raise ConfigurationError(f'connection "{self.conn_id}" is of another type', [problem])
+
+    def __repr__(self) -> str:
+        return f"ConnectionFields(conn_id={self.conn_id!r}, conn_type={self.conn_type!r})"
+
+
+Given = ConnectionFields | KafkaOptions | PostgresOptions | SinkError
+"""A connection to validate: as it is stored, as a driver gets it, or why it could not be read."""
+
+
+def read_extra(conn_id: str, extra: Mapping[str, Any] | str | None) -> Mapping[str, Any]:
+    """Return the extra of a connection; Airflow's own reading takes broken JSON for an empty one.
+
+    :raises ConfigurationError: it is not a JSON object.
+    """
+    if isinstance(extra, Mapping):
+        return extra
+    try:
+        read = json.loads(extra or "{}")
+    except ValueError as error:
+        what = f"is not JSON: {error}"
+    else:
+        if isinstance(read, dict):
+            return read
+        what = "is not a JSON object"
+    raise ConfigurationError(f'connection "{conn_id}" cannot be read', [Problem("extra", what)])
+
+
+def options_check(
+    conn_id: str, given: Given | None, wanted: type[ConnectionOptions] | None = None
+) -> tuple[Check, ConnectionOptions | None]:
+    """Judge the options of a connection: known and allowed, of the right type, complete, without a clash.
+
+    Files that they name are read: a job gets the text.
+
+    :param wanted: what the sink needs there; ``None`` takes any.
+    :return: the check, and the options if it passed.
+    """
+    checks = Checks(conn_id, Family.OPTIONS)
+    try:
+        options = usable(_demand(conn_id, given))
+    except SinkError as error:
+        return checks.judged_by("options", error), None
+    if wanted is not None and not isinstance(options, wanted):
+        kind, needed = _kind(type(options)), _kind(wanted)
+        return checks.fails("options", f"is of type {kind}", f"a sink needs {needed} here"), None
+    return checks.passes("options", _summary(options)), options
+
+
+def usable(options: ConnectionOptions) -> ConnectionOptions:
+    """Return options as a job gets them, the text of files in them.
+
+    :raises ConfigurationError: a file cannot be read, or one of the two clients cannot use what is in it.
+    """
+    if isinstance(options, KafkaOptions):
+        options = options.with_files_read()
+        options.spark_source()
+    return options
+
+
+def _demand(conn_id: str, given: Given | None) -> ConnectionOptions:
+    if given is None:
+        raise ConfigurationError(f'connection "{conn_id}" was not given')
+    if isinstance(given, SinkError):
+        raise given
+    return given.options() if isinstance(given, ConnectionFields) else given
+
+
+def _kind(options: type[ConnectionOptions]) -> str:
+    return KAFKA if issubclass(options, KafkaOptions) else POSTGRES
+
+
+def _summary(options: ConnectionOptions) -> str:
+    """Say what counts, and no secret."""
+    if isinstance(options, KafkaOptions):
+        protocol = options.options.get("security.protocol", "plaintext")
+        user = f' as "{options.options["sasl.username"]}"' if "sasl.username" in options.options else ""
+        unused = f"; not used by a sink: {', '.join(options.dropped)}" if options.dropped else ""
+        return f"{options.bootstrap_servers}, {protocol}{user}{unused}"
+    found = options.conninfo
+    return f'{found["host"]}:{found["port"]}/{found["dbname"]} as "{found["user"]}"'

@@ -1,0 +1,234 @@
+"""The topics of a sink: whether they can be seen, and are made so that a sink can work with them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from airflow_provider_sinks.core.checks.check import Check, Checks, Family
+from airflow_provider_sinks.core.checks.rights import Held, Operation
+from airflow_provider_sinks.core.observation import CreateTopic, Existence, Role
+from airflow_provider_sinks.core.options import KafkaOptions
+from airflow_provider_sinks.core.spec import SinkSpec
+from airflow_provider_sinks.core.wanted import wanted
+from airflow_provider_sinks.core.witness import Witness
+from airflow_provider_sinks.core.wording import count
+
+POLICY, MIN_IN_SYNC, MESSAGE_BYTES = "cleanup.policy", "min.insync.replicas", "max.message.bytes"
+CLIENT_MESSAGE_BYTES = 1_000_000
+"""What librdkafka sends at most in one record, unless ``message.max.bytes`` says otherwise."""
+
+
+@dataclass(frozen=True)
+class SinkTopic:
+    """A topic of a sink on one cluster, and what it is to the sink.
+
+    :param creation: how the sink makes it; ``None`` for a source, which is not its own.
+    """
+
+    name: str
+    roles: tuple[Role, ...]
+    creation: CreateTopic | None
+
+    @property
+    def title(self) -> str:
+        """What it is called in a report."""
+        return f'{" and ".join(self.roles)} "{self.name}"'
+
+
+@dataclass(frozen=True)
+class TopicSurvey:
+    """What was seen of a topic.
+
+    :param operations: what the user may do with it; ``None`` where the broker does not say.
+    :param in_sync: the copies in sync of the partition that has fewest.
+    :param leaderless: partitions without a leader.
+    :param config: as the broker applies it; ``None`` where it is hidden, or the topic missing.
+    :param may_describe_config: the right to see it.
+    :param may_create: the right to make it, where it is not there.
+    :param not_creatable: why the broker would not make it as the sink wants it.
+    """
+
+    name: str
+    existence: Existence
+    reason: str = ""
+    topic_id: str = ""
+    partitions: int = 0
+    replication_factor: int = 0
+    in_sync: int = 0
+    leaderless: tuple[int, ...] = ()
+    operations: frozenset[Operation] | None = None
+    config: Mapping[str, str] | None = None
+    may_describe_config: Held = Held.UNKNOWN
+    may_create: Held = Held.NOT_NEEDED
+    not_creatable: str = ""
+    seconds: float = field(default=0.0, compare=False)
+
+
+def sink_topics(spec: SinkSpec, conn_id: str) -> list[SinkTopic]:
+    """Return the topics that a sink has on one connection."""
+    roles: dict[str, list[Role]] = {}
+    made: dict[str, CreateTopic] = {}
+    if spec.source.kafka.connection == conn_id:
+        roles.setdefault(spec.source.kafka.topic, []).append(Role.SOURCE)
+    if spec.target.kafka.connection == conn_id:
+        for role, creation in wanted(spec, owner="").topics().items():
+            roles.setdefault(creation.name, []).append(role)
+            made[creation.name] = creation
+    return [SinkTopic(name, tuple(found), made.get(name)) for name, found in roles.items()]
+
+
+def topic_checks(
+    options: KafkaOptions,
+    spec: SinkSpec,
+    topics: Sequence[SinkTopic],
+    seen: Mapping[str, TopicSurvey],
+    defaults: Mapping[str, str],
+) -> Iterator[Check]:
+    """Judge the topics of a sink on one connection.
+
+    :param seen: by name.
+    :param defaults: what the broker gives new topics; empty where it is hidden.
+    """
+    checks = Checks(options.conn_id, Family.TOPICS)
+    for topic in topics:
+        survey = seen[topic.name]
+        yield _visible(checks, topic, survey)
+        if topic.creation is not None:
+            config = _config(topic.creation, survey, defaults)
+            yield _copies(checks, topic, survey, config)
+            yield _policy(checks, spec, topic, config, survey)
+            if Role.DATA in topic.roles:
+                yield _size(checks, options, topic, config)
+
+
+def _visible(checks: Checks, topic: SinkTopic, survey: TopicSurvey) -> Check:
+    name, seconds = topic.title, survey.seconds
+    if survey.existence is Existence.UNKNOWN:
+        return checks.unknown(name, f"cannot be seen: {survey.reason}", seconds=seconds)
+    if survey.existence is Existence.MISSING:
+        return _absent(checks, topic, survey)
+    if survey.leaderless:
+        detail = f"partitions without a leader: {', '.join(map(str, survey.leaderless))}"
+        return checks.fails(name, detail, "Bring their brokers back.", seconds, retryable=True)
+    may = ", ".join(sorted(survey.operations)) if survey.operations is not None else "not told"
+    size = f"{count(survey.partitions, 'partition')}, replication factor {survey.replication_factor}"
+    if Role.PROGRESS in topic.roles and survey.partitions != 1:
+        hint = "Its order is the truth: name another progress topic, or none, and the sink makes its own."
+        return checks.fails(name, f"has {size}; it must have one partition", hint, seconds)
+    return checks.passes(name, f"{size}; operations: {may}", seconds)
+
+
+def _absent(checks: Checks, topic: SinkTopic, survey: TopicSurvey) -> Check:
+    if topic.creation is None:
+        hint = "Create it; a sink makes its own topics, never its source."
+        return checks.fails(topic.title, "does not exist", hint, survey.seconds, retryable=True)
+    if survey.not_creatable:
+        detail = f"does not exist, and the broker would not make it: {survey.not_creatable}"
+        return checks.fails(
+            topic.title, detail, "Correct the spec, or make the topic by hand.", survey.seconds
+        )
+    return checks.passes(
+        topic.title, "does not exist yet; the job decides whether to make it", survey.seconds
+    )
+
+
+def _config(
+    creation: CreateTopic, survey: TopicSurvey, defaults: Mapping[str, str]
+) -> Mapping[str, str] | None:
+    """Return the configuration that holds, or that would if the topic was made now; ``None`` if hidden."""
+    if survey.existence is Existence.MISSING:
+        return {**defaults, **creation.config}
+    return survey.config
+
+
+def _copies(checks: Checks, topic: SinkTopic, survey: TopicSurvey, config: Mapping[str, str] | None) -> Check:
+    name = f"{MIN_IN_SYNC} of {topic.title}"
+    creation = topic.creation
+    copies = survey.replication_factor or (creation.replication_factor if creation else None) or 0
+    if config is None or MIN_IN_SYNC not in config or not copies:
+        return checks.unknown(name, "hidden: this user may not describe the configuration")
+    least = int(config[MIN_IN_SYNC])
+    if least > copies:
+        hint = f"Lower {MIN_IN_SYNC}, or raise the replication factor: nothing can be written as it is."
+        return checks.fails(name, f"is {least}, above the replication factor {copies}", hint)
+    if survey.existence is Existence.PRESENT and survey.in_sync < least:
+        detail = f"is {least}, but a partition has only {survey.in_sync} of {copies} copies in sync"
+        return checks.fails(name, detail, "Bring the brokers back.", retryable=True)
+    return checks.passes(name, f"{least}, with {count(copies, 'replica')}")
+
+
+def _policy(
+    checks: Checks,
+    spec: SinkSpec,
+    topic: SinkTopic,
+    config: Mapping[str, str] | None,
+    survey: TopicSurvey,
+) -> Check:
+    name = f"{POLICY} of {topic.title}"
+    policy = (config or {}).get(POLICY, "delete" if survey.existence is Existence.MISSING else None)
+    if policy is None:
+        return checks.unknown(name, "hidden: this user may not describe the configuration")
+    policies = {part.strip() for part in policy.split(",")}
+    if Role.PROGRESS in topic.roles and policies != {"compact"}:
+        hint = f"kafka-configs.sh --alter --topic {topic.name} --add-config {POLICY}=compact"
+        return checks.fails(name, f"is {policy}: old progress would be deleted; it must be compact", hint)
+    if Role.DEAD_LETTER in topic.roles and "compact" in policies:
+        detail = f"is {policy}: records without a key are refused, and dead letters may have none"
+        return checks.unknown(name, detail, "Use cleanup.policy=delete for dead letters.")
+    if Role.DATA in topic.roles and "compact" in policies and not spec.target.kafka.key:
+        detail = f"is {policy}, and the sink names no key: rows whose source record has none are refused"
+        return checks.unknown(name, detail, "Name target.kafka.key.")
+    return checks.passes(name, policy)
+
+
+def _size(checks: Checks, options: KafkaOptions, topic: SinkTopic, config: Mapping[str, str] | None) -> Check:
+    name = f"{MESSAGE_BYTES} of {topic.title}"
+    if config is None or MESSAGE_BYTES not in config:
+        return checks.unknown(name, "hidden: this user may not describe the configuration")
+    taken, given = int(config[MESSAGE_BYTES]), options.options.get("message.max.bytes")
+    sent = int(given) if given else CLIENT_MESSAGE_BYTES
+    if taken >= sent:
+        return checks.passes(name, f"{taken:,}")
+    detail = f"is {taken:,}, and the connection sends up to {sent:,} (message.max.bytes)"
+    hint = f"Raise {MESSAGE_BYTES} of the topic, or lower message.max.bytes of the connection."
+    # What was set on purpose must fit; the client's own default only matters if a row is that large.
+    return checks.fails(name, detail, hint) if given else checks.unknown(name, detail, hint)
+
+
+def identity_checks(
+    conn_id: str,
+    topics: Sequence[SinkTopic],
+    seen: Mapping[str, TopicSurvey],
+    cluster_id: str,
+    witness: Witness,
+) -> Iterator[Check]:
+    """Compare clusters and topics with those that the sink announced when it last ran."""
+    checks = Checks(conn_id, Family.TOPICS)
+    known = witness.identities
+    recorded = {Role.SOURCE: known.source, Role.DATA: known.data, Role.PROGRESS: known.progress}
+    for topic in topics:
+        for role in _announced(topic.roles, recorded):
+            then, now = recorded[role], seen[topic.name]
+            name = f'identity of {role} "{topic.name}"'
+            if then.cluster_id != cluster_id:
+                detail = f"this connection leads to cluster {cluster_id}; the sink ran on {then.cluster_id}"
+                yield _other(checks, name, detail, role, witness)
+            elif then.topic != topic.name:
+                yield checks.skips(name, f'the sink had another one before: "{then.topic}"')
+            elif now.topic_id and now.topic_id != then.topic_id:
+                detail = f"another topic of this name: id {now.topic_id}, the sink knew {then.topic_id}"
+                yield _other(checks, name, detail, role, witness)
+            else:
+                yield checks.passes(name, f"cluster {cluster_id}, as before")
+
+
+def _announced(roles: Collection[Role], recorded: Mapping[Role, object]) -> list[Role]:
+    return [role for role in roles if role in recorded]
+
+
+def _other(checks: Checks, name: str, detail: str, role: Role, witness: Witness) -> Check:
+    if role is Role.DATA and not witness.rows:
+        return checks.unknown(name, f"{detail}; nothing was written there, so it would be taken")
+    hint = "Name the cluster it ran on, or start the sink there and choose one of the ways on that it offers."
+    return checks.fails(name, detail, hint)
