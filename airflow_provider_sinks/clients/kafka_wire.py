@@ -89,6 +89,7 @@ class WireConnection:
 
     def __init__(self, connected: socket.socket, trail: Trail) -> None:
         self._socket = connected
+        self._is_in_tls = isinstance(connected, ssl.SSLSocket)
         self._trail = trail
         self._asked = 0
 
@@ -98,16 +99,19 @@ class WireConnection:
         :param closed: what it means if the broker hangs up instead.
         :raises StoppedError: no answer, or not one of Kafka's.
         """
+        closed = Stop.NO_ANSWER if closed is Stop.WANTS_TLS and self._is_in_tls else closed
         self._asked += 1
         request = struct.pack(">hhi", api, version, self._asked) + text(_CLIENT) + body
         try:
             self._socket.settimeout(self._trail.patience())
-            self._socket.sendall(struct.pack(">i", len(request)) + request)
+            self._send(struct.pack(">i", len(request)) + request)
             answer = Reader(self._read(self._length(closed), closed))
             if answer.number("i") != self._asked:
                 raise StoppedError(Stop.OTHER_PROTOCOL, "what answers does not speak Kafka")
         except TimeoutError:
             raise StoppedError(Stop.NO_ANSWER, "it accepted the connection and did not answer") from None
+        except ssl.SSLEOFError:
+            raise StoppedError(closed, _HUNG_UP) from None
         except ssl.SSLError as error:
             raise tls_stop(error) from None
         except struct.error:
@@ -125,6 +129,13 @@ class WireConnection:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _send(self, request: bytes) -> None:
+        try:
+            self._socket.sendall(request)
+        except (ssl.SSLEOFError, ConnectionError):
+            self._socket.recv(1)  # raises with the reason, if the other side gave one before it hung up
+            raise
 
     def _length(self, closed: Stop) -> int:
         head = self._read(4, closed)

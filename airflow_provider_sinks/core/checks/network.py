@@ -140,9 +140,9 @@ def network_checks(
     checks, reached = Checks(conn_id, Family.NETWORK), list(servers)
     for place, step in enumerate(way):
         if not reached:
-            yield checks.skips(step, f"no server passed the check before it: {way[place - 1]}")
+            yield checks.skips(step.value, f"no server passed the check before it: {way[place - 1]}")
         elif step is Step.TLS and not tls:
-            yield checks.skips(step, "not used: everything is sent in clear")
+            yield checks.skips(step.value, "not used: everything is sent in clear")
         else:
             yield _judge(checks, step, reached, user)
             reached = [server for server in reached if not server.stopped_at(step)]
@@ -157,9 +157,9 @@ def _judge(checks: Checks, step: Step, reached: Sequence[ServerFacts], user: str
     if not well or Stop.FORBIDDEN in stops:
         hint = (Stop.FORBIDDEN if Stop.FORBIDDEN in stops else stops[0]).hint
         retryable = all(stop.retryable for stop in stops)
-        return checks.fails(step, troubles, hint, seconds, retryable=retryable)
+        return checks.fails(step.value, troubles, hint, seconds, retryable=retryable)
     detail = "; but ".join(filter(None, [_seen(step, well, user), troubles]))
-    return checks.passes(step, detail, seconds)
+    return checks.passes(step.value, detail, seconds)
 
 
 def _seen(step: Step, well: Sequence[ServerFacts], user: str) -> str:
