@@ -10,10 +10,12 @@ Why nothing of the old run is lost or counted twice:
 
 from __future__ import annotations
 
+import math
 import time
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Self
 
 from airflow_provider_sinks.clients.announcer import Announcer
@@ -30,13 +32,17 @@ from airflow_provider_sinks.core.options import ResolvedConnections
 from airflow_provider_sinks.core.past_epochs import PastEpoch, past_epochs
 from airflow_provider_sinks.core.progress import DRIVER, WriterId
 from airflow_provider_sinks.core.spec import SinkSpec
-from airflow_provider_sinks.core.steps import Announce, DeleteTopic, EmptyTopic, Plan, Step
+from airflow_provider_sinks.core.steps import Announce, DeleteTopic, EmptyTopic, Fence, Plan, Step
 from airflow_provider_sinks.core.witness import Witness
 from airflow_provider_sinks.core.wording import summary
 
 READ_SECONDS = 30.0
 KEEP_ALL = Reset()
 _ROUNDS_MAX = 3
+QUIET_SECONDS = 8.0
+"""A driver whose task was ended commits for at most the five seconds that Airflow gives it."""
+_QUIET_WAIT_SECONDS = 30.0
+_LOOK_AGAIN_SECONDS = 1.0
 
 
 class Generations:
@@ -47,6 +53,7 @@ class Generations:
     :param owner: this Airflow.
     :param witness: what it remembers.
     :param read_seconds: how long reading the progress topic may take.
+    :param quiet_seconds: how long nobody may have written before anything is changed.
     """
 
     def __init__(
@@ -55,13 +62,16 @@ class Generations:
         connections: ResolvedConnections,
         owner: str,
         witness: Witness | None,
+        *,
         read_seconds: float = READ_SECONDS,
+        quiet_seconds: float = QUIET_SECONDS,
     ) -> None:
         self._spec = spec
         self._connections = connections
         self._owner = owner
         self._witness = witness
         self._read_seconds = read_seconds
+        self._quiet_seconds = quiet_seconds
         self._options = connections.kafka(spec.target.kafka.connection)
         self._observer = SinkObserver(spec, connections, read_seconds)
         self._outputs = Outputs(self._options, self._observer.target)
@@ -122,7 +132,7 @@ class Generations:
         :raises RefusedError: a driver was at work meanwhile; nothing was written.
         :raises SinkError: as the decision says, or because a step did not work out.
         """
-        looked = self.look(ask)
+        looked = self._quiet_look(ask)
         if not (plan := decide(looked)).steps:
             return plan
         with Announcer(self._options, self._spec) as announcer:
@@ -134,6 +144,13 @@ class Generations:
                 say(str(step))
         return plan
 
+    def act(self, step: Fence | DeleteTopic) -> None:
+        """Carry out one step of a drop."""
+        if isinstance(step, Fence):
+            self._fence(set(step.writers))
+        else:
+            self._outputs.delete(step)
+
     def close(self) -> None:
         """Drop the clients."""
         self._outputs.close()
@@ -144,6 +161,18 @@ class Generations:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _quiet_look(self, ask: Reset) -> Situation:
+        """Look when nobody has written for some seconds: a driver that is being ended may commit once more.
+
+        :raises RefusedError: somebody goes on writing.
+        """
+        deadline = time.monotonic() + _QUIET_WAIT_SECONDS
+        while _age_seconds((looked := self.look(ask)).history) < self._quiet_seconds:
+            if time.monotonic() > deadline:
+                raise _at_work(self._spec.name, f"Its newest progress is {summary(looked.history)}")
+            time.sleep(_LOOK_AGAIN_SECONDS)
+        return looked
 
     def _behind_the_fence(self, looked: Situation, ask: Reset) -> tuple[Situation, tuple[WriterId, ...]]:
         """Fence every writer, and look again until the records name no other."""
@@ -181,14 +210,25 @@ class Generations:
 def _demand_quiet(before: History, after: History, sink: str) -> None:
     """Stop when a driver wrote between the look and the fence."""
     if _newest(before) != _newest(after):
-        raise RefusedError(
-            f'a driver of sink "{sink}" is at work',
-            f"Its progress moved from {summary(before)} to {summary(after)} while this looked. Nothing was "
-            "changed; that driver may have to start again.",
-            f"Stop the sink first: airflow sinks pause {sink}",
-        )
+        raise _at_work(sink, f"Its progress moved from {summary(before)} to {summary(after)} meanwhile")
+
+
+def _at_work(sink: str, seen: str) -> RefusedError:
+    return RefusedError(
+        f'a driver of sink "{sink}" is at work',
+        f"{seen}. Nothing was written; that driver may have to start again.",
+        f"Stop the sink first: airflow sinks pause {sink}",
+    )
 
 
 def _newest(history: History) -> tuple[object, ...]:
     in_force = history.in_force
     return history.generation, history.epoch, in_force.run if in_force else ""
+
+
+def _age_seconds(history: History) -> float:
+    """Return how long ago a driver wrote, by two clocks that may differ; long, if none did."""
+    written = [datetime.fromisoformat(record.at) for record in history.current.values() if record.at]
+    if not written or not history.checkpoint:
+        return math.inf
+    return abs((datetime.now(UTC) - max(written)).total_seconds())

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.observation import Observation
@@ -21,7 +21,7 @@ from airflow_provider_sinks.core.topics import decide
 from airflow_provider_sinks.core.verdict import Verdict, VerdictKind
 from airflow_provider_sinks.core.wanted import wanted
 from airflow_provider_sinks.hooks.connections import resolve
-from airflow_provider_sinks.hooks.memory import SinkMemory
+from airflow_provider_sinks.hooks.memory import Memory
 
 _READ_SECONDS = 30.0
 """How long one look reads the progress topic. An open transaction is waited for by looking again."""
@@ -50,7 +50,17 @@ class Look:
         return {"observation": _facts(self.observation), "verdict": _decision(self.verdict)}
 
 
-def look(spec: SinkSpec, memory: SinkMemory, accept: str | None = None) -> Look:
+class Remembers(Protocol):
+    """Knows what Airflow remembers of one sink."""
+
+    def recall(self) -> Memory:
+        """Return it.
+
+        :raises UnavailableError: it could not be read.
+        """
+
+
+def look(spec: SinkSpec, memory: Remembers, accept: str | None = None) -> Look:
     """Look once. Creates nothing, and returns within about a minute even when nothing answers.
 
     :param memory: what Airflow remembers of the sink.

@@ -4,7 +4,8 @@ It is one JSON object under the key ``witness`` of the asset ``sink:<name>``: th
 ``owner`` and ``launch`` (the number of the newest launch) there from the first start on. Airflow deletes an
 asset's store about a minute after the last DAG that names it is gone or fails to import, so each write also
 goes to the Variable ``sinks.<name>.witness``; the newer copy counts. The newest status stands beside it,
-under the key ``status``, for whoever wants to know; nothing hangs on it, so it has no second copy.
+under the key ``status``, and what came before under ``history`` (``core/life.py``), for whoever asks; nothing
+hangs on them, so they have no second copy.
 
 A memory that cannot be read is not an empty one: the decision that a sink never wrote hangs on it.
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from airflow.sdk import Variable
 
 from airflow_provider_sinks.core.errors import UnavailableError
+from airflow_provider_sinks.core.life import History, from_mappings, to_mappings, told
 from airflow_provider_sinks.core.published import published
 from airflow_provider_sinks.core.status import SinkStatus
 from airflow_provider_sinks.core.witness import Witness
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 KEY = "witness"
 STATUS_KEY = "status"
+HISTORY_KEY = "history"
 STORE_BYTES_MAX = 60_000
 """Airflow takes 64 KiB; a witness of a source with thousands of partitions is only in the Variable then."""
 OWNER_VARIABLE = "sinks.owner"
@@ -79,6 +82,13 @@ class Memory:
         witness = Witness.from_mapping(data) if "generation" in data else None
         return cls(owner=data["owner"], launch=data["launch"], witness=witness)
 
+    @classmethod
+    def newest(cls, copies: Iterable[Any]) -> Memory:
+        """Return the newest of some copies, as JSON text or parsed; the count of launches never goes back."""
+        known = [_parse(copy) for copy in copies]
+        newest = max(known, key=lambda memory: memory.order, default=cls())
+        return replace(newest, launch=max((memory.launch for memory in known), default=0))
+
 
 def store_of(context: Context, asset: Asset | None) -> Store | None:
     """Return the state store of a sink's asset, or ``None`` where Airflow gives the task none.
@@ -110,6 +120,7 @@ class SinkMemory:
         self._log = log
         self._follows = follows
         self._variable = f"sinks.{sink}.witness"
+        self._history: History | None = None
 
     def recall(self) -> Memory:
         """Return the newer copy; a sink without one belongs to this Airflow, and has never been launched.
@@ -117,9 +128,7 @@ class SinkMemory:
         :raises UnavailableError: a copy could not be read, so that "nothing is remembered" would be a guess.
         """
         with _readable(self._sink):
-            copies = [_parse(copy) for copy in (self._from_store(), _variable(self._variable)) if copy]
-            newest = max(copies, key=lambda memory: memory.order, default=Memory())
-            memory = replace(newest, launch=max((copy.launch for copy in copies), default=0))
+            memory = Memory.newest(copy for copy in (self._from_store(), _variable(self._variable)) if copy)
             return memory if memory.owner else replace(memory, owner=_owner())
 
     def newest_launch(self) -> int:
@@ -157,7 +166,20 @@ class SinkMemory:
         if (store := self._store) is None:
             return True
         document = published(status, follows=self._follows)
-        return self._attempt("status", "asset store", lambda: store.set(STATUS_KEY, document))
+        written = self._attempt("status", "asset store", lambda: store.set(STATUS_KEY, document))
+        return written and self._tell(store, status)
+
+    def _tell(self, store: Store, status: SinkStatus) -> bool:
+        """Add to the history what the status has to tell; most of the time that is nothing."""
+
+        def write() -> None:
+            before = from_mappings(store.get(HISTORY_KEY) or ()) if self._history is None else self._history
+            after = told(before, status)
+            if after is not before:
+                store.set(HISTORY_KEY, to_mappings(after))
+            self._history = after
+
+        return self._attempt("history", "asset store", write)
 
     def _from_store(self) -> Any:
         return None if self._store is None else self._store.get(KEY)

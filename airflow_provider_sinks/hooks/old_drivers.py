@@ -101,6 +101,14 @@ def end_abandoned(launches: Path, log: Logger, hurry: Callable[[], bool]) -> Non
             log.warning("another task runs this sink, as %s: a start takes over from it", files.directory)
 
 
+def living_drivers(launches: Path) -> list[int]:
+    """Return the pids of the drivers of a sink that live on this machine.
+
+    :param launches: the folder with the launch directories of one sink.
+    """
+    return [mark.pid for _, mark in _living(launches)]
+
+
 def _living(launches: Path) -> Iterator[tuple[LaunchFiles, DriverMark]]:
     for folder in sorted(launches.iterdir()) if launches.is_dir() else ():
         files = LaunchFiles(folder)

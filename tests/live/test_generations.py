@@ -30,7 +30,7 @@ _ENDLESS = {"trigger": {"every": "100ms"}}
 
 
 def _generations(sink: Sink) -> Generations:
-    return Generations(sink.parsed, sink.connections, OWNER, None)
+    return Generations(sink.parsed, sink.connections, OWNER, None, quiet_seconds=0)
 
 
 def _carry_out(sink: Sink, decide: Callable[[Situation], Plan], ask: Reset | None = None) -> list[str]:
@@ -166,6 +166,17 @@ def test_a_living_driver_is_noticed_and_loses_nothing(stage: Stage) -> None:
     driver.end()
 
     assert _written(stage, sink) == Counter(["0/0", "0/1", "1/0", "1/1"])
+
+
+def test_a_driver_that_has_just_written_is_waited_for(ran: Sink) -> None:
+    started = time.monotonic()
+    with Generations(ran.parsed, ran.connections, OWNER, None, quiet_seconds=4) as generations:
+        generations.carry_out(lambda seen: plan_reset(seen, Reset()), lambda _: None)
+        waited = time.monotonic() - started
+        generations.carry_out(lambda seen: plan_reset(seen, Reset()), lambda _: None)
+
+    assert 1 < waited < 8
+    assert time.monotonic() - started - waited < 3
 
 
 def test_a_run_that_a_reset_fenced_writes_no_more(stage: Stage) -> None:

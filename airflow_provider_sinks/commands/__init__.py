@@ -1,0 +1,1 @@
+"""``airflow sinks ...``: what a person or a script asks of sinks, and does to them."""

@@ -1,0 +1,446 @@
+"""``airflow sinks ...`` against Airflow's own API, and with a broker that is stopped."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from airflow_provider_sinks.clients.airflow_api import AirflowApi
+from airflow_provider_sinks.core.life import to_mappings, told
+from airflow_provider_sinks.core.published import published
+from airflow_provider_sinks.core.status import SinkState, SinkStatus, StatusError
+from airflow_provider_sinks.hooks.airflow_account import airflow_api
+from tests.airflow.api_server import account
+from tests.airflow.fakes import IDENTITIES, KAFKA, SINK, SPARK
+from tests.airflow_side import _process
+
+if TYPE_CHECKING:
+    from airflow.sdk import DAG
+
+Define = Callable[..., None]
+MINUTE_SECONDS = 60
+
+
+@dataclass
+class Answer:
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+    seconds: float
+
+    @property
+    def data(self) -> Any:
+        return json.loads(self.out)
+
+
+@dataclass
+class Desk:
+    """A place to run commands at, with one sink that Airflow knows."""
+
+    api: AirflowApi
+    capture: pytest.CaptureFixture[str]
+    sink: str
+    dag: DAG
+    runs: list[str] = field(default_factory=list)
+
+    def run(self, *arguments: str) -> Answer:
+        from airflow.cli.cli_parser import get_parser
+
+        self.capture.readouterr()
+        options = get_parser().parse_args(["sinks", *arguments])
+        started = time.monotonic()
+        with pytest.raises(SystemExit) as ended:
+            options.func(options)
+        out, err = self.capture.readouterr()
+        code = ended.value.code
+        assert isinstance(code, int)
+        return Answer(code, _without_log(out), _without_log(err), time.monotonic() - started)
+
+    def tell(self, *statuses: SinkStatus) -> None:
+        """Show statuses as the sink's task does."""
+        history: Any = ()
+        for status in statuses:
+            history = told(history, status)
+            self.put("status", published(status))
+        self.put("history", to_mappings(history))
+
+    def put(self, key: str, value: object) -> None:
+        self.api.call("PUT", f"assets/{self.asset['id']}/state-store/{key}", {"value": value})
+
+    def stored(self) -> dict[str, Any]:
+        path = f"assets/{self.asset['id']}/state-store"
+        return {entry["key"]: entry["value"] for entry in self.api.all(path, "asset_state_store")}
+
+    @property
+    def asset(self) -> dict[str, Any]:
+        (found,) = self.api.all("assets", "assets", name_pattern=f"sink:{self.sink}")
+        return found
+
+    @property
+    def is_paused(self) -> bool:
+        return bool(self.api.call("GET", f"dags/{self.sink}")["is_paused"])
+
+    def unpause(self) -> None:
+        self.api.call("PATCH", f"dags/{self.sink}", {"is_paused": False})
+
+    def start(self, state: str = "running") -> None:
+        """Let a task of the sink be in a state."""
+        from airflow.models.taskinstance import TaskInstance
+        from airflow.utils.session import create_session
+
+        run = self.api.call("POST", f"dags/{self.sink}/dagRuns", {"logical_date": None})["dag_run_id"]
+        with create_session() as session:
+            instance = session.query(TaskInstance).filter_by(dag_id=self.sink, run_id=run).one()
+            instance.state = state
+        self.runs.append(run)
+
+    def task_states(self) -> list[str]:
+        return [
+            task["state"]
+            for run in self.runs
+            for task in self.api.all(f"dags/{self.sink}/dagRuns/{run}/taskInstances", "task_instances")
+        ]
+
+
+def _without_log(text: str) -> str:
+    """Leave out what the API server says, which runs in this process."""
+    return "".join(
+        line for line in text.splitlines(True) if not re.match(r"\S*\d{4}-\d\d-\d\dT[\d:]+\.", line)
+    )
+
+
+def _sink_dag(name: str, *more: str) -> DAG:
+    from airflow.sdk import DAG
+
+    from airflow_provider_sinks.operators.submit_sink_job import SubmitSinkJobOperator
+
+    with DAG(name, schedule=None, start_date=datetime(2025, 1, 1, tzinfo=UTC)) as dag:
+        for sink in (name, *more):
+            SubmitSinkJobOperator(task_id=f"submit_{sink}", sink={**SINK, "name": sink})
+    return dag
+
+
+@pytest.fixture
+def desk(
+    airflow_url: str,
+    connections: Define,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
+) -> Iterator[Desk]:
+    monkeypatch.setenv("_AIRFLOW_PROCESS_CONTEXT", "server")
+    connections(airflow_api_default=account(airflow_url), kafka_test=KAFKA, spark_default=SPARK)
+    name = re.sub(r"\W+", "_", request.node.name).strip("_")[:80]
+    dag = _sink_dag(name)
+    _process(dag)
+    with ExitStack() as stack:
+        api = stack.enter_context(airflow_api())
+        yield Desk(api, capsys, name, dag)
+
+
+AWAY = StatusError("UnavailableError", "Kafka could not be reached", "timed out", "look at it")
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _status(desk: Desk, launch: int, state: SinkState, **changes: Any) -> SinkStatus:
+    fields = {"owner": "us", "generation": 1, "identities": IDENTITIES, "at": _now()}
+    return SinkStatus(desk.sink, launch, state, **{**fields, **changes})
+
+
+# What is asked of Airflow alone.
+
+
+def test_list_shows_every_sink(desk: Desk) -> None:
+    desk.tell(_status(desk, 1, SinkState.RUNNING, epoch=7, rows_total=4200, lag={0: 3}))
+    desk.start()
+
+    (row,) = [row for row in desk.run("list", "-o", "json").data if row["sink"] == desk.sink]
+    table = desk.run("list")
+
+    assert (row["state"], row["epoch"], row["rows_total"], row["lag"]) == ("running", 7, 4200, 3)
+    assert row["connections"] == ["kafka_test"]
+    assert re.search(rf"{desk.sink}\s+\| running\s+\|.*4,200", table.out)
+
+
+def test_describe_says_what_a_sink_is(desk: Desk) -> None:
+    found = desk.run("describe", desk.sink, "-o", "json").data
+
+    assert (found["source"], found["target"]) == ("kafka_test/orders", "kafka_test/orders-out")
+    assert found["dags"] == [{"dag": desk.sink, "paused": True, "schedule": "", "other_sinks": []}]
+    assert "per_partition" in desk.run("describe", desk.sink).out
+
+
+def test_a_sink_that_is_not_known_is_said_with_the_nearest(desk: Desk) -> None:
+    answer = desk.run("status", f"{desk.sink}x")
+
+    assert answer.code == 64
+    assert f'did you mean "{desk.sink}"?' in answer.err
+
+
+@pytest.mark.parametrize(
+    ("statuses", "active", "state", "code"),
+    [
+        pytest.param([], "", "created", 0, id="created"),
+        pytest.param([SinkState.RUNNING], "running", "running", 0, id="running"),
+        pytest.param([SinkState.RUNNING], "", "paused", 0, id="paused"),
+        pytest.param([SinkState.FAILED] * 3, "up_for_retry", "stalled", 69, id="stalled"),
+        pytest.param([SinkState.REFUSED], "", "failed", 70, id="failed"),
+    ],
+)
+def test_status_says_how_a_sink_stands_and_so_does_the_exit_code(
+    desk: Desk, statuses: list[SinkState], active: str, state: str, code: int
+) -> None:
+    heard = [
+        _status(desk, launch, told_state, error=AWAY if told_state is not SinkState.RUNNING else None)
+        for launch, told_state in enumerate(statuses, 1)
+    ]
+    if heard:
+        desk.tell(*heard)
+    if active:
+        desk.start(active)
+
+    answer = desk.run("status", desk.sink, "-o", "json")
+
+    assert (answer.data["state"], answer.code) == (state, code)
+
+
+def test_status_tells_the_history_and_counts_what_is_repeated(desk: Desk) -> None:
+    desk.tell(
+        _status(desk, 1, SinkState.RUNNING),
+        *(_status(desk, n, SinkState.FAILED, error=AWAY) for n in (1, 2, 3)),
+    )
+    desk.start("up_for_retry")
+
+    found = desk.run("status", desk.sink, "--history", "-o", "json").data
+
+    assert [(entry["state"], entry["times"]) for entry in found["history"]] == [
+        ("running", 1),
+        ("stalled", 3),
+    ]
+    assert (found["error"], found["hint"], found["times"]) == ("Kafka could not be reached", "look at it", 3)
+    assert re.search(r"stalled\s+\| 3\s+\| 3 ", desk.run("status", desk.sink, "--history").out)
+
+
+def test_pause_ends_what_runs_and_resume_starts_it_again(desk: Desk) -> None:
+    desk.unpause()
+    desk.tell(_status(desk, 1, SinkState.RUNNING))
+    desk.start()
+
+    dry = desk.run("pause", desk.sink, "--dry-run")
+    before = (desk.is_paused, desk.task_states())
+    paused = desk.run("pause", desk.sink)
+    after = (desk.is_paused, desk.task_states())
+    state = desk.run("status", desk.sink, "-o", "json").data["state"]
+    again = desk.run("pause", desk.sink)
+    resumed = desk.run("resume", desk.sink, "-o", "json")
+
+    assert "1. pause DAG" in dry.out
+    assert (before, after) == ((False, ["running"]), (True, ["failed"]))
+    assert (paused.code, again.code, resumed.code) == (0, 0, 0)
+    assert state == "paused"
+    assert "is paused already" in again.out
+    assert [step.split()[0] for step in resumed.data["steps"]] == ["unpause", "start"]
+    assert not desk.is_paused
+
+
+def test_restart_clears_what_runs_and_nothing_else(desk: Desk) -> None:
+    idle = desk.run("restart", desk.sink)
+    desk.start()
+
+    restarted = desk.run("restart", desk.sink)
+
+    assert (idle.code, restarted.code) == (65, 0)
+    assert f"airflow sinks resume {desk.sink}" in idle.err
+    assert desk.task_states() == ["restarting"]
+
+
+def test_pausing_other_sinks_with_it_takes_a_yes(desk: Desk) -> None:
+    both = _sink_dag(desk.sink, f"{desk.sink}_b")
+    _process(both)
+    desk.unpause()
+
+    asked = desk.run("pause", desk.sink)
+    agreed = desk.run("pause", desk.sink, "--yes")
+
+    assert (asked.code, agreed.code) == (2, 0)
+    assert f"it also runs {desk.sink}_b" in asked.err
+    assert "Give --yes" in asked.err
+
+
+@pytest.mark.parametrize("verb", ["rewind", "reset"])
+@pytest.mark.parametrize("state", ["running", "deferred", "queued", "up_for_retry"])
+def test_a_sink_that_is_not_stopped_is_neither_rewound_nor_reset(desk: Desk, verb: str, state: str) -> None:
+    desk.start(state)
+
+    answer = desk.run(verb, desk.sink, "--yes", *(["--epoch", "3"] if verb == "rewind" else []))
+
+    assert answer.code == 65
+    assert f"is {state}" in answer.err
+    assert f"airflow sinks pause {desk.sink}" in answer.err
+    assert answer.seconds < 5
+
+
+@pytest.mark.parametrize("arguments", [[], ["--epoch", "3", "--time", "x"], ["--offsets", "0:x"]])
+def test_an_unclear_rewind_is_said_before_anything_is_asked(desk: Desk, arguments: list[str]) -> None:
+    answer = desk.run("rewind", desk.sink, *arguments)
+
+    assert answer.code == 64
+    assert "not clear where to rewind to" in answer.err
+
+
+def test_wrong_usage_is_2(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+    from airflow.cli.cli_parser import get_parser
+
+    with pytest.raises(SystemExit) as ended:
+        get_parser().parse_args(["sinks", "reset", desk.sink, "--data", "burn"])
+
+    assert ended.value.code == 2
+    assert "burn" in capsys.readouterr().err
+
+
+# A broker that is stopped.
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a broker be waited for one second instead of ten; the time itself is tested once."""
+    from airflow_provider_sinks.clients.kafka import KafkaClient
+
+    monkeypatch.setattr(KafkaClient.__init__, "__defaults__", (1.0,))
+
+
+_NEEDS_BROKER = {
+    "plan": [],
+    "progress": [],
+    "rewind": ["--offsets", "0:0", "--yes"],
+    "reset": ["--yes"],
+}
+
+
+@pytest.mark.usefixtures("hasty")
+@pytest.mark.parametrize("verb", _NEEDS_BROKER)
+def test_a_stopped_broker_is_said_by_name(desk: Desk, verb: str) -> None:
+    answer = desk.run(verb, desk.sink, *_NEEDS_BROKER[verb])
+
+    assert answer.code == 69
+    assert "Kafka at 127.0.0.1:1 could not" in answer.out + answer.err
+
+
+def test_a_stopped_broker_is_said_soon(desk: Desk) -> None:
+    assert desk.run("plan", desk.sink).seconds < MINUTE_SECONDS / 2
+
+
+def test_check_shows_a_stopped_broker_among_all_checks(desk: Desk) -> None:
+    answer = desk.run("check", desk.sink, "-o", "json")
+
+    assert answer.code in (64, 69)
+    assert any("127.0.0.1:1" in str(check) for check in answer.data)
+    assert answer.seconds < 2 * MINUTE_SECONDS
+
+
+@pytest.mark.parametrize("verb", ["list", "describe", "status", "pause", "resume"])
+def test_what_needs_no_broker_works_without_one(desk: Desk, verb: str) -> None:
+    answer = desk.run(verb, *([] if verb == "list" else [desk.sink]))
+
+    assert answer.code == 0
+    assert answer.seconds < 10
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_stopped_broker_does_not_keep_a_sink_from_being_dropped(desk: Desk) -> None:
+    desk.tell(_status(desk, 1, SinkState.RUNNING))
+    desk.put("witness", {"owner": "us", "launch": 1})
+    desk.api.call(
+        "POST", "variables", {"key": f"sinks.{desk.sink}.witness", "value": '{"owner":"us","launch":1}'}
+    )
+    desk.start()
+
+    kept = desk.run("drop", desk.sink, "--yes", "--delete-topic", "orders-out")
+    not_touched = (desk.task_states(), sorted(desk.stored()))
+    dropped = desk.run("drop", desk.sink, "--yes")
+
+    assert (kept.code, not_touched) == (69, (["running"], ["history", "status", "witness"]))
+    assert dropped.code == 0
+    assert "what its driver left open there ends by itself" in dropped.err
+    assert desk.task_states() == ["failed"]
+    assert sorted(desk.stored()) == ["history"]
+    assert desk.api.find(f"variables/sinks.{desk.sink}.witness") is None
+    assert desk.run("status", desk.sink, "-o", "json").data["state"] == "dropped"
+
+
+def test_a_topic_that_is_not_the_sinks_own_is_never_deleted(desk: Desk) -> None:
+    answer = desk.run("drop", desk.sink, "--yes", "--delete-topic", "orders")
+
+    assert answer.code == 64
+    assert "is its source" in answer.err
+
+
+@pytest.mark.parametrize("verb", ["list", "status", "pause", "plan", "drop"])
+def test_an_airflow_that_is_away_is_said_by_name_and_soon(desk: Desk, connections: Define, verb: str) -> None:
+    connections(airflow_api_default=account("http://127.0.0.1:1"))
+
+    answer = desk.run(verb, *([] if verb == "list" else [desk.sink]), *(["--yes"] if verb == "drop" else []))
+
+    assert answer.code == 69
+    assert "Airflow at http://127.0.0.1:1 cannot be asked" in answer.err
+    assert answer.seconds < 15
+
+
+def test_a_connection_to_the_api_that_is_missing_is_said_with_the_way_to_make_it(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AIRFLOW_CONN_AIRFLOW_API_DEFAULT")
+
+    answer = desk.run("list")
+
+    assert answer.code == 64
+    assert "airflow connections add airflow_api_default" in answer.err
+
+
+# Sinks that no Airflow knows.
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> str:
+    sinks = [{**SINK, "name": "of_a_file"}]
+    (tmp_path / "sinks.yaml").write_text(yaml.safe_dump({"sinks": sinks}))
+    return str(tmp_path)
+
+
+def test_the_sinks_of_a_folder_need_no_airflow(
+    desk: Desk, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AIRFLOW_CONN_AIRFLOW_API_DEFAULT")
+
+    listed = desk.run("list", "--folder", folder, "-o", "json")
+    described = desk.run("describe", "of_a_file", "--folder", folder, "-o", "json")
+    unknown = desk.run("describe", "of_a_fil", "--folder", folder)
+
+    assert [(sink["sink"], Path(sink["place"]).name) for sink in listed.data] == [
+        ("of_a_file", "sinks.yaml:2")
+    ]
+    assert described.data["target"] == "kafka_test/orders-out"
+    assert (unknown.code, 'did you mean "of_a_file"?' in unknown.err) == (64, True)
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_plan_of_a_folder_is_made_with_what_airflow_remembers(desk: Desk, folder: str) -> None:
+    answer = desk.run("plan", "of_a_file", "--folder", folder)
+
+    assert answer.code == 69
+    assert "127.0.0.1:1" in answer.out
