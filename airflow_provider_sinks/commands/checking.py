@@ -45,16 +45,19 @@ def plan(options: argparse.Namespace) -> int:
 @command
 def check(options: argparse.Namespace) -> int:
     """Show all checks of a sink's connections."""
-    from airflow_provider_sinks.operators.checks import sink_checks, verdict
+    from airflow_provider_sinks.operators.validate_connection import sink_report
 
     if options.folder:
         spec = spec_in_folder(options.folder, options.sink)
     else:
         with sink_homes(options) as homes:
             spec = spec_of(homes.one(options.sink))
-    checks = list(sink_checks(spec, options.spark_conn_id))
-    show([made.to_mapping() for made in checks], options.output)
-    error = verdict(f'sink "{spec.name}"', checks)
+    report = sink_report(spec, options.spark_conn_id)
+    if options.output == "table":
+        print(report.table())  # noqa: T201  it is the result
+    else:
+        show(report.to_data(), options.output)
+    error = report.error()
     if error is not None:
         tell(error.primary)
     return int(error.exit_code) if error else 0

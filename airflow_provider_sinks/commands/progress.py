@@ -6,11 +6,12 @@ import argparse
 from typing import Any
 
 from airflow_provider_sinks.commands.frame import command, show, show_one, sink_homes, tell
+from airflow_provider_sinks.core.checks.fields import KAFKA
 from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.observation import Observation
 from airflow_provider_sinks.core.progress import ProgressRecord, WriterId
 from airflow_provider_sinks.core.wording import summary
-from airflow_provider_sinks.hooks.connections import KAFKA, resolve
+from airflow_provider_sinks.hooks.connections import resolve
 from airflow_provider_sinks.hooks.sink_verbs import spec_of
 
 _READ_SECONDS = 30.0

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.arguments import is_template, parse
+from airflow_provider_sinks.core.checks.fields import KAFKA
 from airflow_provider_sinks.core.errors import (
     ConfigurationError,
     Problem,
@@ -35,7 +36,7 @@ from airflow_provider_sinks.core.verbs import (
     plan_resume,
     topics_to_delete,
 )
-from airflow_provider_sinks.hooks.connections import KAFKA, resolve
+from airflow_provider_sinks.hooks.connections import resolve
 from airflow_provider_sinks.hooks.launches import launches_of
 from airflow_provider_sinks.hooks.old_drivers import living_drivers
 from airflow_provider_sinks.hooks.sink_homes import SinkHomes

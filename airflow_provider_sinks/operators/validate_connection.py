@@ -79,11 +79,19 @@ class ValidateConnectionOperator(BaseOperator):
         _demand_valid(self.sink, self.conn_id, self.spark_conn_id, self.timeout_seconds)
         if self.conn_id is not None:
             return _one(self.conn_id, self.timeout_seconds)
-        spec = parse(self.sink)
-        begun, spark = time.monotonic(), tuple(spark_checks(self.spark_conn_id))
-        left = max(self.timeout_seconds - (time.monotonic() - begun), 1.0)
-        report = validate(_given(spec.connections), spec, seconds=left)
-        return Report(report.title, (*spark, *report.checks), report.clusters)
+        return sink_report(parse(self.sink), self.spark_conn_id, self.timeout_seconds)
+
+
+def sink_report(spec: SinkSpec, spark_conn_id: str, timeout_seconds: float = VALIDATION_SECONDS) -> Report:
+    """Return all checks of a sink's connections.
+
+    :param spark_conn_id: the Airflow connection of type ``spark`` that runs the sink.
+    :param timeout_seconds: how long all checks together may take.
+    """
+    begun, spark = time.monotonic(), tuple(spark_checks(spark_conn_id))
+    left = max(timeout_seconds - (time.monotonic() - begun), 1.0)
+    report = validate(_given(spec.connections), spec, seconds=left)
+    return Report(report.title, (*spark, *report.checks), report.clusters)
 
 
 def _one(conn_id: str, seconds: float) -> Report:
