@@ -19,7 +19,9 @@ def get_provider_info() -> dict[str, Any]:
         "name": _INTEGRATION,
         "description": "Exactly-once streaming sinks, with stock Spark and stock Kafka.",
         "integrations": [{"integration-name": _INTEGRATION, "tags": ["service"]}],
-        "operators": _modules("operators.submit_sink_job", "operators.validate_connection"),
+        "operators": _modules(
+            "operators.alter_connection_restart", "operators.submit_sink_job", "operators.validate_connection"
+        ),
         "sensors": _modules("sensors.check_topics"),
         "extra-links": [f"{_PACKAGE}.links.{name}" for name in _LINKS],
         "triggers": _modules("triggers.check_topics", "triggers.sink_driver"),

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 EVERY_OPERATOR = Path(__file__).with_name("every_operator")
 
+STATEMENT = "ALTER CONNECTION kafka_prod DROP (client.id)"
+
 SAMPLES: dict[str, dict[str, Any]] = {
+    "operators.alter_connection_restart.AlterConnectionRestartOperator": {"statement": STATEMENT},
     "operators.submit_sink_job.SubmitSinkJobOperator": {"sink": SINK, "packages": "a:b:1"},
     "operators.validate_connection.ValidateConnectionOperator": {"sink": SINK},
     "sensors.check_topics.CheckTopicsSensor": {"sink": SINK, "deferrable": True},
@@ -150,12 +153,13 @@ def test_making_it_changes_nothing_of_what_was_given(task: BaseOperator, dag: DA
     assert given == before
 
 
-def test_it_can_be_mapped_over_sinks(task: BaseOperator, dag: DAG) -> None:
+def test_it_can_be_mapped_over_what_it_is_about(task: BaseOperator, dag: DAG) -> None:
     sinks = [{**SINK, "name": name} for name in ("one", "two")]
+    name, values = ("sink", sinks) if hasattr(task, "sink") else ("statement", [STATEMENT, f"{STATEMENT};"])
 
-    mapped = type(task).partial(task_id="many", dag=dag).expand(sink=sinks)
+    mapped = type(task).partial(task_id="many", dag=dag).expand(**{name: values})
 
-    assert mapped.unmap({"sink": sinks[1]}).sink["name"] == "two"  # type: ignore[attr-defined]
+    assert getattr(mapped.unmap({name: values[1]}), name) == values[1]
     assert dict(mapped.output.iter_references()) == {mapped: "return_value"}
 
 

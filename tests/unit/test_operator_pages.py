@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "airflow_provider_sinks"
 PAGES = {
+    "alter_connection_restart": PACKAGE / "operators" / "alter_connection_restart.py",
     "validate_connection": PACKAGE / "operators" / "validate_connection.py",
     "check_topics": PACKAGE / "sensors" / "check_topics.py",
     "submit_sink_job": PACKAGE / "operators" / "submit_sink_job.py",

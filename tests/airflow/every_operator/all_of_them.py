@@ -5,6 +5,7 @@ from typing import Any
 from airflow.sdk import DAG, task
 
 from airflow_provider_sinks import sink_assets
+from airflow_provider_sinks.operators.alter_connection_restart import AlterConnectionRestartOperator
 from airflow_provider_sinks.operators.submit_sink_job import SubmitSinkJobOperator
 from airflow_provider_sinks.operators.validate_connection import ValidateConnectionOperator
 from airflow_provider_sinks.sensors.check_topics import CheckTopicsSensor
@@ -20,6 +21,10 @@ with DAG("plain", schedule=None, tags=["z", "a", "m"], default_args={"retries": 
         >> CheckTopicsSensor(task_id="check", sink=SINKS[0], deferrable=True, on_unknown="fail")
         >> SubmitSinkJobOperator(task_id="submit", sink=SINKS[0], packages="a:b:1", conf=CONF)
     )
+    AlterConnectionRestartOperator(
+        task_id="alter", conn_id="kafka_prod", set={"b": 1, "a": 2}, drop={"d", "c"}
+    )
+    AlterConnectionRestartOperator(task_id="say", statement="ALTER CONNECTION kafka_prod DROP (client.id)")
 
 with DAG("templated", schedule=None, params={"name": "a"}):
     SINK = {**SINKS[0], "name": "{{ params.name }}"}
@@ -27,11 +32,17 @@ with DAG("templated", schedule=None, params={"name": "a"}):
     ValidateConnectionOperator(task_id="validate_one", conn_id="{{ params.name }}")
     CheckTopicsSensor(task_id="check", sink=SINK, accept="{{ params.name }}", mode="reschedule")
     SubmitSinkJobOperator(task_id="submit", sink=SINK, spark_conn_id="{{ params.name }}", conf=CONF)
+    NAME = "{{ params.name }}"
+    AlterConnectionRestartOperator(task_id="alter", conn_id=NAME, set=NAME, drop=NAME, dry_run=NAME)
+    AlterConnectionRestartOperator(task_id="say", statement=NAME)
 
 with DAG("mapped", schedule=None):
     ASSETS = sink_assets(SINKS)
     ValidateConnectionOperator.partial(task_id="validate").expand(sink=SINKS)
     ValidateConnectionOperator.partial(task_id="validate_ids").expand(conn_id=["kafka_prod", "pg_prod"])
+    AlterConnectionRestartOperator.partial(task_id="alter", drop=["a"]).expand(
+        conn_id=["kafka_prod", "pg_prod"]
+    )
     CheckTopicsSensor.partial(task_id="check", inlets=ASSETS, deferrable=True).expand(sink=SINKS)
     SubmitSinkJobOperator.partial(task_id="submit", outlets=ASSETS, packages="a:b:1").expand(sink=SINKS)
     SubmitSinkJobOperator.partial(task_id="submit_kwargs").expand_kwargs([{"sink": sink} for sink in SINKS])
@@ -50,6 +61,7 @@ with DAG("fed", schedule=None):
     ONE: Any = find_sink()
     ValidateConnectionOperator(task_id="validate", sink=ONE)
     CheckTopicsSensor(task_id="check", sink=ONE)
+    AlterConnectionRestartOperator(task_id="alter", conn_id="kafka_prod", set=ONE)
     SubmitSinkJobOperator(task_id="submit", sink=ONE)
     ValidateConnectionOperator.partial(task_id="validate_many").expand(sink=FOUND)
     CheckTopicsSensor.partial(task_id="check_many").expand(sink=FOUND)
