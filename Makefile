@@ -19,7 +19,7 @@ setup: ## make .venv with the pinned packages (every target does it when needed)
 
 ##@ Check
 .PHONY: test lint test-unit test-airflow test-live test-scenarios test-faults bench bench-parse
-test: lint docs jars ## all checks: lint, then every test against real services
+test: lint docs jars ## lint, docs, then every test but the scenarios, against real services
 	@$(VENV_PYTHON) -m tests.lanes
 
 lint: setup ## formatting, ruff, dependency direction, mypy --strict
@@ -34,7 +34,7 @@ test-airflow: setup ## the Airflow side, without services
 test-live: jars ## with a real broker, Postgres, Spark and Airflow
 	@$(PYTEST) tests/live --ignore=tests/live/scenarios
 
-test-scenarios: jars ## lost workers, clears, marks and timeouts in a real Airflow; not part of make test
+test-scenarios: jars ## what takes minutes: lost workers, clears, timeouts, YARN, a second Airflow
 	@$(PYTEST) tests/live/scenarios
 
 test-faults: jars ## kills, cuts and replaced topics

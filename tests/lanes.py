@@ -75,8 +75,13 @@ def closing_line(lanes: Sequence[Lane], seconds: float) -> str:
         for number, what in _COUNT.findall(closing["counts"] if closing else "") or [(1, "error")]:
             counts[what.removesuffix("s") if what in {"errors", "warnings"} else what] += int(number)
     order = ["failed", "passed", "error", "warning"]
-    words = [f"{counts[what]} {what}" for what in (*order, *(counts.keys() - set(order))) if counts[what]]
+    known = [what for what in (*order, *(counts.keys() - set(order))) if counts[what]]
+    words = [f"{counts[what]} {what}{_plural(what, counts[what])}" for what in known]
     return f" {', '.join(words)} in {seconds:.2f}s ".center(_WIDTH, "=")
+
+
+def _plural(what: str, number: int) -> str:
+    return "s" if what in {"error", "warning"} and number > 1 else ""
 
 
 def main() -> int:

@@ -88,6 +88,17 @@ class AirflowStack:
             raise
         return stack
 
+    @classmethod
+    def make(cls, home: Path, dags_folder: Path) -> Self:
+        """Make an Airflow's home and database, and start nothing: enough for ``airflow dags test``.
+
+        :param home: as for :meth:`start`.
+        :param dags_folder: as for :meth:`start`.
+        """
+        stack = cls(home, dags_folder, {})
+        stack._make_home()
+        return stack
+
     @property
     def url(self) -> str:
         """Where the user interface is."""

@@ -21,6 +21,7 @@ from airflow_provider_sinks.local.airflow import AirflowStack
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.pageviews import create_topic, fill_table, fill_topic, pageviews
 from airflow_provider_sinks.local.postgres import Postgres
+from airflow_provider_sinks.local.spark import spark_environment
 from airflow_provider_sinks.local.stack import SPARK_MASTER, spark_settings
 from tests.live.sink_world import SinkWorld
 
@@ -131,14 +132,14 @@ def fill(broker: KafkaBroker, postgres: Postgres) -> None:
 
 @pytest.fixture(scope="module")
 def examples(
-    broker: KafkaBroker, postgres: Postgres, airflow: AirflowStack, tmp_path_factory: pytest.TempPathFactory
+    broker: KafkaBroker, postgres: Postgres, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Examples]:
     fill(broker, postgres)
     settings = spark_settings(tmp_path_factory.mktemp("spark") / "conf")
     environment = {
-        **airflow.environment,
+        **AirflowStack.make(tmp_path_factory.mktemp("airflow"), DAGS).environment,
+        **spark_environment(),
         **connections(broker, postgres),
-        "AIRFLOW__CORE__DAGS_FOLDER": str(DAGS),
         "SPARK_CONF_DIR": str(settings),
     }
     with ThreadPoolExecutor(max_workers=2) as two:

@@ -8,7 +8,6 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from airflow_provider_sinks.local.airflow import AirflowStack
 from airflow_provider_sinks.local.broker import KafkaBroker, Mechanism, Sasl
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.processes import LocalServiceError, Service, session_members
@@ -39,29 +38,6 @@ def test_the_shared_parts_answer(broker: KafkaBroker, topic: TopicFactory, postg
 
     assert len(listed[name].partitions) == 3
     assert row == (postgres.user,)
-
-
-DAG = """
-from airflow.sdk import dag, task
-
-@dag(schedule=None)
-def greeting():
-    @task
-    def greet():
-        print("hello from a task")
-
-    greet()
-
-greeting()
-"""
-
-
-def test_an_airflow_runs_a_dag(airflow: AirflowStack) -> None:
-    (airflow.dags_folder / "greeting.py").write_text(DAG)
-    run = airflow.trigger("greeting")
-
-    assert airflow.wait_for_run(run) == "success"
-    assert "hello from a task" in airflow.task_log(run, "greet")
 
 
 @pytest.mark.parametrize("mechanism", [Mechanism.PLAIN, Mechanism.SCRAM_SHA_512])
