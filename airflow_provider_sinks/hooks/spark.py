@@ -103,9 +103,15 @@ class SparkTarget:
         :raises ConfigurationError: when there is no such connection, or a sink cannot run there.
         """
         found = spark_connection(conn_id)  # the provider would take YARN for one that does not exist
+        if (found.host or "").startswith("k8s://"):
+            mode = deploy_mode or found.extra_dejson.get("deploy-mode")
+            cls(str(found.host), "", mode == "cluster").require_place_for_driver(conn_id)
         try:
             target = cls.of_hook(SparkSubmitHook(conn_id=conn_id, deploy_mode=deploy_mode))
-        except (ValueError, RuntimeError, NameError) as error:
+        except NameError:  # the provider's own check stumbles over what it checks for
+            problem = Problem("", "Kubernetes needs the package apache-airflow-providers-cncf-kubernetes")
+            raise ConfigurationError(f'connection "{conn_id}" is not valid for Spark', [problem]) from None
+        except (ValueError, RuntimeError) as error:
             problem = Problem("", str(error))
             raise ConfigurationError(f'connection "{conn_id}" is not valid for Spark', [problem]) from None
         target.require_place_for_driver(conn_id)
@@ -116,13 +122,21 @@ class SparkTarget:
 
         :param where: who asks for it, for the message.
         """
-        if self.drives_on_cluster and not self.master.startswith("yarn"):
+        kind = self.master.split(":", 1)[0]
+        if self.drives_on_cluster and kind != "yarn":
+            why = _NO_DRIVER_ON.get(kind, "only a cluster has a cluster mode")
             problem = Problem(
                 "deploy mode",
-                f"is cluster, but the driver of a sink cannot run on {self.master.split(':', 1)[0]}",
-                "client, or a YARN cluster: Spark's own master takes no Python application there",
+                f"is cluster, but the driver of a sink cannot run on {kind}: {why}",
+                "client, or a YARN cluster",
             )
             raise ConfigurationError(f"{where} cannot run a sink", [problem])
+
+
+_NO_DRIVER_ON = {
+    "spark": "Spark's own master takes no Python application there",
+    "k8s": "this version cannot find it again there after its worker was lost",
+}
 
 
 class DriverProcess:

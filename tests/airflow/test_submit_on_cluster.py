@@ -125,15 +125,32 @@ def test_secrets_travel_in_one_file_and_are_seen_nowhere_else(
     assert list((Path(os.environ["AIRFLOW_HOME"]) / "sinks").rglob("connections.json")) == []
 
 
-def test_sparks_own_cluster_is_refused_with_the_reason(
-    run_task: RunTask, submit: Submit, manager: FakeManager, connections: Callable[..., None]
+@pytest.mark.parametrize(
+    ("master", "why"),
+    [
+        pytest.param(
+            "spark://m:7077", "spark: Spark's own master takes no Python application there", id="standalone"
+        ),
+        pytest.param(
+            "k8s://https://m:6443",
+            "k8s: this version cannot find it again there after its worker was lost",
+            id="kubernetes",
+        ),
+    ],
+)
+def test_a_cluster_that_takes_no_driver_is_refused_with_the_reason(
+    run_task: RunTask,
+    submit: Submit,
+    manager: FakeManager,
+    connections: Callable[..., None],
+    *,
+    master: str,
+    why: str,
 ) -> None:
-    connections(
-        spark_default={"conn_type": "spark", "host": "spark://m:7077", "extra": {"deploy-mode": "cluster"}}
-    )
+    connections(spark_default={"conn_type": "spark", "host": master, "extra": {"deploy-mode": "cluster"}})
 
     result = run_task(submit(deferrable=True))
 
     assert result.state == "failed"
-    assert "takes no Python application" in str(result.error)
+    assert f"the driver of a sink cannot run on {why}" in str(result.error)
     assert manager.asked == []
