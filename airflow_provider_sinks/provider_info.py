@@ -20,7 +20,10 @@ def get_provider_info() -> dict[str, Any]:
         "description": "Exactly-once streaming sinks, with stock Spark and stock Kafka.",
         "integrations": [{"integration-name": _INTEGRATION, "tags": ["service"]}],
         "operators": _modules(
-            "operators.alter_connection_restart", "operators.submit_sink_job", "operators.validate_connection"
+            "operators.alter_connection_restart",
+            "operators.sink_life",
+            "operators.submit_sink_job",
+            "operators.validate_connection",
         ),
         "sensors": _modules("sensors.check_topics"),
         "extra-links": [f"{_PACKAGE}.links.{name}" for name in _LINKS],

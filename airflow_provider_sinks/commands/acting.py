@@ -91,11 +91,4 @@ def _show(plan: Plan, options: argparse.Namespace) -> None:
     if options.output in ("table", "plain"):
         print(f"dry run: {plan}" if options.dry_run else plan.what)  # noqa: T201  it is the result
     else:
-        document = {
-            "sink": plan.sink,
-            "what": plan.what,
-            "steps": [str(step) for step in plan.steps],
-            "warnings": list(plan.warnings),
-            "dry_run": options.dry_run,
-        }
-        show_one(document, options.output)
+        show_one({**plan.to_mapping(), "dry_run": options.dry_run}, options.output)

@@ -206,8 +206,8 @@ def announcement(
         writers=tuple(sorted(writers)),
         writer_mode=spec.writer_mode.value,
         spec=spec.to_json(),
-        rows_before=max(step.rows_before, Role.DATA in step.unfinished),
-        dead_before=max(step.dead_before, Role.DEAD_LETTER in step.unfinished),
+        rows_before=max(step.rows_before, int(Role.DATA in step.unfinished)),
+        dead_before=max(step.dead_before, int(Role.DEAD_LETTER in step.unfinished)),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from airflow_provider_sinks.core.observation import CreateTopic, Role
 from airflow_provider_sinks.core.progress import WriterId
@@ -182,6 +182,11 @@ class Plan:
     what: str
     steps: tuple[Step, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return it as plain JSON values, for XCom and ``-o json``."""
+        steps, warnings = [str(step) for step in self.steps], list(self.warnings)
+        return {"sink": self.sink, "what": self.what, "steps": steps, "warnings": warnings}
 
     def __str__(self) -> str:
         return "\n".join(

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.airflow.api_server import serve
+from tests.airflow.desk import desk, hasty
 from tests.airflow_side import (
     HOME,
     airflow_db,
@@ -21,7 +22,18 @@ from tests.airflow_side import (
     use_home,
 )
 
-__all__ = ["airflow_db", "airflow_url", "connections", "dag", "run_dag", "run_task", "spark", "submit"]
+__all__ = [
+    "airflow_db",
+    "airflow_url",
+    "connections",
+    "dag",
+    "desk",
+    "hasty",
+    "run_dag",
+    "run_task",
+    "spark",
+    "submit",
+]
 
 
 @pytest.fixture(scope="session")

@@ -2,154 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import re
-import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 
-from airflow_provider_sinks.clients.airflow_api import AirflowApi
-from airflow_provider_sinks.core.life import to_mappings, told
-from airflow_provider_sinks.core.published import published
 from airflow_provider_sinks.core.status import SinkState, SinkStatus, StatusError
-from airflow_provider_sinks.hooks.airflow_account import airflow_api
 from tests.airflow.api_server import account
-from tests.airflow.fakes import IDENTITIES, KAFKA, SINK, SPARK
+from tests.airflow.desk import Define, Desk, sink_dag_of
+from tests.airflow.fakes import IDENTITIES, SINK
 from tests.airflow_side import _process
 
-if TYPE_CHECKING:
-    from airflow.sdk import DAG
-
-Define = Callable[..., None]
 MINUTE_SECONDS = 60
-
-
-@dataclass
-class Answer:
-    """What a command did."""
-
-    code: int
-    out: str
-    err: str
-    seconds: float
-
-    @property
-    def data(self) -> Any:
-        return json.loads(self.out)
-
-
-@dataclass
-class Desk:
-    """A place to run commands at, with one sink that Airflow knows."""
-
-    api: AirflowApi
-    capture: pytest.CaptureFixture[str]
-    sink: str
-    dag: DAG
-    runs: list[str] = field(default_factory=list)
-
-    def run(self, *arguments: str) -> Answer:
-        from airflow.cli.cli_parser import get_parser
-
-        self.capture.readouterr()
-        options = get_parser().parse_args(["sinks", *arguments])
-        started = time.monotonic()
-        with pytest.raises(SystemExit) as ended:
-            options.func(options)
-        out, err = self.capture.readouterr()
-        code = ended.value.code
-        assert isinstance(code, int)
-        return Answer(code, _without_log(out), _without_log(err), time.monotonic() - started)
-
-    def tell(self, *statuses: SinkStatus) -> None:
-        """Show statuses as the sink's task does."""
-        history: Any = ()
-        for status in statuses:
-            history = told(history, status)
-            self.put("status", published(status))
-        self.put("history", to_mappings(history))
-
-    def put(self, key: str, value: object) -> None:
-        self.api.call("PUT", f"assets/{self.asset['id']}/state-store/{key}", {"value": value})
-
-    def stored(self) -> dict[str, Any]:
-        path = f"assets/{self.asset['id']}/state-store"
-        return {entry["key"]: entry["value"] for entry in self.api.all(path, "asset_state_store")}
-
-    @property
-    def asset(self) -> dict[str, Any]:
-        (found,) = self.api.all("assets", "assets", name_pattern=f"sink:{self.sink}")
-        return found
-
-    @property
-    def is_paused(self) -> bool:
-        return bool(self.api.call("GET", f"dags/{self.sink}")["is_paused"])
-
-    def unpause(self) -> None:
-        self.api.call("PATCH", f"dags/{self.sink}", {"is_paused": False})
-
-    def start(self, state: str = "running") -> None:
-        """Let a task of the sink be in a state."""
-        from airflow.models.taskinstance import TaskInstance
-        from airflow.utils.session import create_session
-
-        run = self.api.call("POST", f"dags/{self.sink}/dagRuns", {"logical_date": None})["dag_run_id"]
-        with create_session() as session:
-            instance = session.query(TaskInstance).filter_by(dag_id=self.sink, run_id=run).one()
-            instance.state = state
-        self.runs.append(run)
-
-    def task_states(self) -> list[str]:
-        return [
-            task["state"]
-            for run in self.runs
-            for task in self.api.all(f"dags/{self.sink}/dagRuns/{run}/taskInstances", "task_instances")
-        ]
-
-
-def _without_log(text: str) -> str:
-    """Leave out what the API server says, which runs in this process."""
-    return "".join(
-        line for line in text.splitlines(True) if not re.match(r"\S*\d{4}-\d\d-\d\dT[\d:]+\.", line)
-    )
-
-
-def _sink_dag(name: str, *more: str) -> DAG:
-    from airflow.sdk import DAG
-
-    from airflow_provider_sinks.operators.submit_sink_job import SubmitSinkJobOperator
-
-    with DAG(name, schedule=None, start_date=datetime(2025, 1, 1, tzinfo=UTC)) as dag:
-        for sink in (name, *more):
-            SubmitSinkJobOperator(task_id=f"submit_{sink}", sink={**SINK, "name": sink})
-    return dag
-
-
-@pytest.fixture
-def desk(
-    airflow_url: str,
-    connections: Define,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    request: pytest.FixtureRequest,
-) -> Iterator[Desk]:
-    monkeypatch.setenv("_AIRFLOW_PROCESS_CONTEXT", "server")
-    connections(airflow_api_default=account(airflow_url), kafka_test=KAFKA, spark_default=SPARK)
-    name = re.sub(r"\W+", "_", request.node.name).strip("_")[:80]
-    dag = _sink_dag(name)
-    _process(dag)
-    with ExitStack() as stack:
-        api = stack.enter_context(airflow_api())
-        yield Desk(api, capsys, name, dag)
-
-
 AWAY = StatusError("UnavailableError", "Kafka could not be reached", "timed out", "look at it")
 
 
@@ -270,7 +137,7 @@ def test_restart_clears_what_runs_and_nothing_else(desk: Desk) -> None:
 
 
 def test_pausing_other_sinks_with_it_takes_a_yes(desk: Desk) -> None:
-    both = _sink_dag(desk.sink, f"{desk.sink}_b")
+    both = sink_dag_of(desk.sink, f"{desk.sink}_b")
     _process(both)
     desk.unpause()
 
@@ -314,15 +181,6 @@ def test_wrong_usage_is_2(desk: Desk, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 # A broker that is stopped.
-
-
-@pytest.fixture
-def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a broker be waited for one second instead of ten; the time itself is tested once."""
-    from airflow_provider_sinks.clients.kafka import KafkaClient
-
-    monkeypatch.setattr(KafkaClient.__init__, "__defaults__", (1.0,))
-
 
 _NEEDS_BROKER = {
     "plan": [],

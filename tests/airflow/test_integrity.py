@@ -27,6 +27,12 @@ STATEMENT = "ALTER CONNECTION kafka_prod DROP (client.id)"
 
 SAMPLES: dict[str, dict[str, Any]] = {
     "operators.alter_connection_restart.AlterConnectionRestartOperator": {"statement": STATEMENT},
+    "operators.sink_life.DropSinkOperator": {"sink": "orders", "delete_topics": ["orders-out"]},
+    "operators.sink_life.PauseSinkOperator": {"sink": "orders"},
+    "operators.sink_life.ResetSinkOperator": {"sink": "orders", "data": "empty"},
+    "operators.sink_life.RestartSinkOperator": {"sink": SINK},
+    "operators.sink_life.ResumeSinkOperator": {"sink": "orders", "dry_run": True},
+    "operators.sink_life.RewindSinkOperator": {"sink": "orders", "offsets": {0: 120}},
     "operators.submit_sink_job.SubmitSinkJobOperator": {"sink": SINK, "packages": "a:b:1"},
     "operators.validate_connection.ValidateConnectionOperator": {"sink": SINK},
     "sensors.check_topics.CheckTopicsSensor": {"sink": SINK, "deferrable": True},
@@ -57,7 +63,8 @@ def declared(*kinds: str) -> Iterator[str]:
             own = [value for value in vars(importlib.import_module(name)).values() if inspect.isclass(value)]
             for found in own:
                 bases = {base.__name__ for base in found.__mro__}
-                if found.__module__ == name and bases & {"BaseOperator", "BaseTrigger"}:
+                is_ours = found.__module__ == name and not found.__name__.startswith("_")
+                if is_ours and bases & {"BaseOperator", "BaseTrigger"}:
                     yield f"{name.removeprefix('airflow_provider_sinks.')}.{found.__name__}"
 
 
@@ -143,9 +150,12 @@ def test_it_can_be_copied_pickled_and_its_output_used(task: BaseOperator) -> Non
     assert dict(task.output.iter_references()) == {task: "return_value"}
 
 
+def _path(task: BaseOperator) -> str:
+    return next(path for path in TASKS if short(path) == type(task).__name__)
+
+
 def test_making_it_changes_nothing_of_what_was_given(task: BaseOperator, dag: DAG) -> None:
-    path = next(path for path in TASKS if short(path) == type(task).__name__)
-    given: dict[str, Any] = {**copy.deepcopy(SAMPLES[path]), "inlets": [], "outlets": []}
+    given: dict[str, Any] = {**copy.deepcopy(SAMPLES[_path(task)]), "inlets": [], "outlets": []}
     before = copy.deepcopy(given)
 
     type(task)(task_id="another", dag=dag, **given)
@@ -156,8 +166,9 @@ def test_making_it_changes_nothing_of_what_was_given(task: BaseOperator, dag: DA
 def test_it_can_be_mapped_over_what_it_is_about(task: BaseOperator, dag: DAG) -> None:
     sinks = [{**SINK, "name": name} for name in ("one", "two")]
     name, values = ("sink", sinks) if hasattr(task, "sink") else ("statement", [STATEMENT, f"{STATEMENT};"])
+    others = {key: value for key, value in SAMPLES[_path(task)].items() if key != name}
 
-    mapped = type(task).partial(task_id="many", dag=dag).expand(**{name: values})
+    mapped = type(task).partial(task_id="many", dag=dag, **others).expand(**{name: values})
 
     assert getattr(mapped.unmap({name: values[1]}), name) == values[1]
     assert dict(mapped.output.iter_references()) == {mapped: "return_value"}

@@ -12,7 +12,7 @@ from airflow_provider_sinks.core.history import EARLIEST, NO_HISTORY, Finding, F
 from airflow_provider_sinks.core.new_generation import Output, Reset, Situation, announcement, plan_reset
 from airflow_provider_sinks.core.observation import Observation, Role
 from airflow_provider_sinks.core.past_epochs import PastEpoch, past_epochs
-from airflow_provider_sinks.core.progress import DRIVER, ProgressKey, partition_writer
+from airflow_provider_sinks.core.progress import DRIVER, ProgressKey, ProgressRecord, partition_writer
 from airflow_provider_sinks.core.rewind import LATEST, AtEpoch, AtOffsets, AtTime, Place, plan_rewind
 from airflow_provider_sinks.core.spec import SinkSpec
 from airflow_provider_sinks.core.steps import Announce, Fence, Plan
@@ -179,7 +179,8 @@ def test_what_a_reset_does_not_settle_stops_it(
 
 def after(asked: Situation, step: Announce, **seen: Any) -> Situation:
     """Return the situation when a step was announced."""
-    announced = announcement(asked, step, "run-2", (DRIVER, "all", "p0"))
+    written = announcement(asked, step, "run-2", (DRIVER, "all", "p0")).encode()
+    announced = ProgressRecord.decode(written)
     records = {**history().records, DRIVER: announced}
     return situation(observation(**seen, history=replace(history(), records=records)))
 

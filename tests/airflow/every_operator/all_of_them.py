@@ -6,6 +6,14 @@ from airflow.sdk import DAG, task
 
 from airflow_provider_sinks import sink_assets
 from airflow_provider_sinks.operators.alter_connection_restart import AlterConnectionRestartOperator
+from airflow_provider_sinks.operators.sink_life import (
+    DropSinkOperator,
+    PauseSinkOperator,
+    ResetSinkOperator,
+    RestartSinkOperator,
+    ResumeSinkOperator,
+    RewindSinkOperator,
+)
 from airflow_provider_sinks.operators.submit_sink_job import SubmitSinkJobOperator
 from airflow_provider_sinks.operators.validate_connection import ValidateConnectionOperator
 from airflow_provider_sinks.sensors.check_topics import CheckTopicsSensor
@@ -25,6 +33,18 @@ with DAG("plain", schedule=None, tags=["z", "a", "m"], default_args={"retries": 
         task_id="alter", conn_id="kafka_prod", set={"b": 1, "a": 2}, drop={"d", "c"}
     )
     AlterConnectionRestartOperator(task_id="say", statement="ALTER CONNECTION kafka_prod DROP (client.id)")
+
+with DAG("verbs", schedule=None, params={"name": "a", "time": "2026-11-20T22:00:00Z", "dry_run": True}):
+    (
+        PauseSinkOperator(task_id="pause", sink="a")
+        >> RewindSinkOperator(task_id="rewind", sink=SINKS[0], offsets={0: 12, 1: "earliest"}, skip=True)
+        >> ResetSinkOperator(task_id="reset", sink="{{ params.name }}", data="{{ params.name }}")
+        >> ResumeSinkOperator(task_id="resume", sink="{{ params.name }}", dry_run="{{ params.dry_run }}")
+        >> RestartSinkOperator(task_id="restart", sink="a", airflow_api_conn_id="{{ params.name }}")
+        >> DropSinkOperator(task_id="drop", sink="a", delete_topics=["a-out"])
+    )
+    RewindSinkOperator(task_id="rewind_by_form", sink="{{ params.name }}", time="{{ params.time }}")
+    PauseSinkOperator.partial(task_id="pause_all").expand(sink=["a", "b"])
 
 with DAG("templated", schedule=None, params={"name": "a"}):
     SINK = {**SINKS[0], "name": "{{ params.name }}"}
