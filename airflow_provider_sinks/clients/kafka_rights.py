@@ -71,7 +71,8 @@ def ask_rights(
 def _told(right: Right, survey: TopicSurvey) -> Held:
     """Return what looking at the topic has told already."""
     if right.operation is Operation.CREATE:
-        return survey.may_create
+        hidden = survey.existence is Existence.UNKNOWN and survey.may_create is Held.NO
+        return Held.UNKNOWN if hidden else survey.may_create
     if right.operation is Operation.DESCRIBE_CONFIGS:
         return survey.may_describe_config
     if survey.existence is Existence.PRESENT and survey.operations is not None:
@@ -93,7 +94,9 @@ def _ask(
         if not answered:
             return Held.UNKNOWN, "a transaction is needed to ask, and its id is denied"
         return _held(answered[0], _TOPIC_DENIED), ""
-    return Held.UNKNOWN, "this right cannot be asked for"
+    if right.operation is Operation.CREATE:
+        return Held.UNKNOWN, "it is denied, but needed only if the topic does not exist, which cannot be seen"
+    return Held.UNKNOWN, "the broker did not say"
 
 
 def _ask_ids(wire: WireConnection, topic: str, ids: Sequence[str]) -> tuple[Held, str]:

@@ -21,8 +21,11 @@ from airflow_provider_sinks.core.checks.cluster import cluster_checks, transacti
 from airflow_provider_sinks.core.checks.database import DatabaseFacts, database_checks
 from airflow_provider_sinks.core.checks.fields import ConnectionFields, Given, options_check
 from airflow_provider_sinks.core.checks.network import POSTGRES_WAY, Stop, network_checks
-from airflow_provider_sinks.core.checks.rights import Right, RightsFacts, needed_rights, rights_checks
+from airflow_provider_sinks.core.checks.rights import RightsFacts, needed_rights, rights_checks
 from airflow_provider_sinks.core.checks.topics import (
+    DEFAULT_COPIES,
+    MESSAGE_BYTES,
+    MIN_IN_SYNC,
     SinkTopic,
     TopicSurvey,
     identity_checks,
@@ -30,7 +33,6 @@ from airflow_provider_sinks.core.checks.topics import (
     topic_checks,
 )
 from airflow_provider_sinks.core.errors import SinkError
-from airflow_provider_sinks.core.observation import Role
 from airflow_provider_sinks.core.options import ConnectionOptions, KafkaOptions, PostgresOptions
 from airflow_provider_sinks.core.parts import PostgresLookup
 from airflow_provider_sinks.core.progress import DRIVER, SINGLE_WRITER, partition_writer
@@ -204,7 +206,8 @@ def _ids(run: _Run) -> list[str]:
 
 def _defaults(config: Mapping[str, str] | None) -> dict[str, str]:
     """Return what a broker gives to new topics, under the topics' names."""
-    names = {"min.insync.replicas": "min.insync.replicas", "message.max.bytes": "max.message.bytes"}
+    same = (MIN_IN_SYNC, DEFAULT_COPIES)
+    names = {**dict(zip(same, same, strict=True)), "message.max.bytes": MESSAGE_BYTES}
     return {topic: config[broker] for broker, topic in names.items() if config and broker in config}
 
 
@@ -256,4 +259,4 @@ def _limited(run: _Run, action: Callable[[], _Seen]) -> _Seen:
     return within(run.deadline.left(_SURVEY_SECONDS), action)
 
 
-__all__ = ["VALIDATION_SECONDS", "ConnectionFields", "Given", "Report", "Right", "Role", "validate"]
+__all__ = ["VALIDATION_SECONDS", "ConnectionFields", "Given", "Report", "validate"]

@@ -2,6 +2,7 @@
 
 It always has a plain listener on which everyone is a super user: for the broker itself and for tests
 that arrange things. With ``sasl`` a second listener demands a user, and ``bootstrap`` names that one.
+With ``tls`` a further listener is inside TLS, named by ``tls_bootstrap``; with ``sasl`` it wants a user too.
 
     with KafkaBroker.start(folder) as broker:
         Producer({"bootstrap.servers": broker.bootstrap})
@@ -39,6 +40,7 @@ from airflow_provider_sinks.local.processes import (
 
 _READY_SECONDS = 120.0
 _SCRAM_ITERATIONS = 4096
+_KEY_STORE = "server.pem"
 _LOGGING = """\
 status = error
 appender.console.type = Console
@@ -72,13 +74,29 @@ class Sasl:
     users: Mapping[str, str] = field(repr=False)
 
 
+@dataclass(frozen=True)
+class Tls:
+    """A listener inside TLS.
+
+    :param certificate: of the server, and those that signed it, as PEM.
+    :param key: of the certificate, as PEM in PKCS #8 without a password.
+    """
+
+    certificate: str
+    key: str = field(repr=False)
+
+
 class KafkaBroker:
     """One broker with its own folder, which it keeps over restarts, as it keeps its ports."""
 
-    def __init__(self, folder: Path, properties: Mapping[str, str], sasl: Sasl | None) -> None:
+    def __init__(
+        self, folder: Path, properties: Mapping[str, str], sasl: Sasl | None, tls: Tls | None = None
+    ) -> None:
         self.folder = folder
         self.sasl = sasl
-        self._plain, self._controller, self._secured = free_port(), free_port(), free_port()
+        self.tls = tls
+        self._plain, self._controller = free_port(), free_port()
+        self._secured, self._encrypted = free_port(), free_port()
         self._properties = {**self._listeners(), **properties}
         self._service = Service("kafka", self._java("-Xmx512m", "kafka.Kafka", "server.properties"), folder)
 
@@ -88,6 +106,7 @@ class KafkaBroker:
         folder: Path,
         *,
         sasl: Sasl | None = None,
+        tls: Tls | None = None,
         authorizer: bool = False,
         auto_create: bool = False,
         extra: Mapping[str, str] | None = None,
@@ -96,6 +115,7 @@ class KafkaBroker:
 
         :param folder: for its data, configuration and log; must be empty or missing.
         :param sasl: a second listener that demands a user.
+        :param tls: a further listener, inside TLS.
         :param authorizer: users may do only what ACLs allow; the plain listener stays a super user's.
         :param auto_create: create topics that a client asks for.
         :param extra: more broker properties, which win over ours.
@@ -104,7 +124,7 @@ class KafkaBroker:
         if authorizer:
             properties["authorizer.class.name"] = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
             properties["super.users"] = "User:ANONYMOUS"
-        broker = cls(folder, {**properties, **(extra or {})}, sasl)
+        broker = cls(folder, {**properties, **(extra or {})}, sasl, tls)
         broker._format()
         broker.restart()
         broker._add_scram_users()
@@ -114,6 +134,11 @@ class KafkaBroker:
     def bootstrap(self) -> str:
         """Where clients connect: the listener that demands a user, if there is one."""
         return f"{LOCALHOST}:{self._secured if self.sasl else self._plain}"
+
+    @property
+    def tls_bootstrap(self) -> str:
+        """The listener inside TLS, if there is one."""
+        return f"{LOCALHOST}:{self._encrypted}"
 
     @property
     def admin_bootstrap(self) -> str:
@@ -174,7 +199,10 @@ class KafkaBroker:
         self.stop()
 
     def _listeners(self) -> dict[str, str]:
-        names = {"PLAIN": self._plain, "SECURED": self._secured} if self.sasl else {"PLAIN": self._plain}
+        secured = {"SECURED": self._secured} if self.sasl else {}
+        encrypted = {"ENCRYPTED": self._encrypted} if self.tls else {}
+        names = {"PLAIN": self._plain, **secured, **encrypted}
+        protocols = "PLAIN:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURED:SASL_PLAINTEXT,ENCRYPTED:"
         addresses = [f"{name}://{LOCALHOST}:{port}" for name, port in names.items()]
         controller = f"{LOCALHOST}:{self._controller}"
         return {
@@ -185,7 +213,7 @@ class KafkaBroker:
             "inter.broker.listener.name": "PLAIN",
             "listeners": ",".join([*addresses, f"CONTROLLER://{controller}"]),
             "advertised.listeners": ",".join(addresses),
-            "listener.security.protocol.map": "PLAIN:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURED:SASL_PLAINTEXT",
+            "listener.security.protocol.map": protocols + ("SASL_SSL" if self.sasl else "SSL"),
             "log.dirs": str(self.folder / "data"),
             "offsets.topic.replication.factor": "1",
             "offsets.topic.num.partitions": "4",
@@ -199,12 +227,24 @@ class KafkaBroker:
             "broker.session.timeout.ms": "3000",
             "broker.heartbeat.interval.ms": "500",
             **(_sasl_properties(self.sasl) if self.sasl else {}),
+            **(self._tls_properties() if self.tls else {}),
+        }
+
+    def _tls_properties(self) -> dict[str, str]:
+        prefix = "listener.name.encrypted.ssl"
+        return {
+            f"{prefix}.keystore.type": "PEM",
+            f"{prefix}.keystore.location": str(self.folder / _KEY_STORE),
         }
 
     def _format(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / "log4j2.properties").write_text(_LOGGING)
         lines = [f"{name}={_escaped(value)}\n" for name, value in self._properties.items()]
+        if self.tls:
+            store = self.folder / _KEY_STORE
+            store.touch(mode=0o600)
+            store.write_text(f"{self.tls.key}\n{self.tls.certificate}\n")
         (self.folder / "server.properties").write_text("".join(lines))
         cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         arguments = ["format", f"--cluster-id={cluster}", "--config", "server.properties"]
@@ -243,13 +283,14 @@ class KafkaBroker:
 
 
 def _sasl_properties(sasl: Sasl) -> dict[str, str]:
-    prefix = f"listener.name.secured.{sasl.mechanism.lower()}"
     module = "plain.PlainLoginModule" if sasl.mechanism is Mechanism.PLAIN else "scram.ScramLoginModule"
     known = "".join(f" user_{user}={_quoted(password)}" for user, password in sasl.users.items())
     options = known if sasl.mechanism is Mechanism.PLAIN else ""
+    jaas = f"org.apache.kafka.common.security.{module} required{options};"
+    names = [f"listener.name.{listener}.{sasl.mechanism.lower()}" for listener in ("secured", "encrypted")]
     return {
         "sasl.enabled.mechanisms": sasl.mechanism,
-        f"{prefix}.sasl.jaas.config": f"org.apache.kafka.common.security.{module} required{options};",
+        **{f"{name}.sasl.jaas.config": jaas for name in names},
     }
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow.sdk import BaseOperator
 
 from airflow_provider_sinks.arguments import is_template, parse, plain, sink_problems
-from airflow_provider_sinks.clients.preflight import VALIDATION_SECONDS, validate
+from airflow_provider_sinks.clients.preflight import validate
 from airflow_provider_sinks.core.checks.check import Report
 from airflow_provider_sinks.core.checks.fields import ConnectionFields, Given
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, SinkError
@@ -53,7 +53,7 @@ class ValidateConnectionOperator(BaseOperator):
         sink: SinkSpec | dict[str, Any] | str | None = None,
         conn_id: str | None = None,
         spark_conn_id: str = "spark_default",
-        timeout_seconds: float = VALIDATION_SECONDS,
+        timeout_seconds: float = 60.0,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)

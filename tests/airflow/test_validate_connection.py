@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import socket
 import time
+import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -155,16 +157,44 @@ def test_an_address_that_swallows_everything_is_a_line_of_the_report_in_time(
         fields = {"extra": kafka} if kind == "kafka" else {**postgres, "extra": {"connect_timeout": "0"}}
         connections(hole={"conn_type": kind, **fields})
         begun = time.monotonic()
-        task = validate(conn_id="hole", timeout_seconds=1)
+        task = validate(conn_id="hole", timeout_seconds=4)
         result = run_task(task)
 
     assert result.state == "up_for_retry"
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 15
     checks_made = checks_of(task.dag_id)
     assert checks_made["hole: options"]["outcome"] == "pass"
     assert checks_made["hole: TCP"]["outcome"] == "pass"
     assert checks_made["hole: protocol"]["outcome"] == "fail"
     assert "did not answer" in checks_made["hole: protocol"]["detail"]
+
+
+def test_secrets_of_a_connection_stand_neither_in_the_log_nor_in_the_report(
+    run_task: RunTask,
+    validate: Validate,
+    dag: DAG,
+    connections: Callable[..., None],
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    canary = f"canary{uuid.uuid4().hex}"
+    sasl = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "me"}
+    extra = {"bootstrap.servers": "127.0.0.1:1", **sasl, "sasl.password": canary}
+    connections(kafka_test={"conn_type": "kafka", "password": canary, "extra": extra})
+
+    result = run_task(validate(conn_id="kafka_test"))
+
+    output = capfd.readouterr()
+    report = json.dumps(checks_of(dag.dag_id))
+    assert result.state == "up_for_retry"
+    assert canary not in output.out + output.err + str(result.error) + report
+
+
+@pytest.mark.parametrize("seconds", [0, -1, "60", True, None])
+def test_a_time_that_is_none_is_named_when_the_dag_is_read(validate: Validate, seconds: Any) -> None:
+    from airflow_provider_sinks.core.errors import ConfigurationError
+
+    with pytest.raises(ConfigurationError, match="timeout_seconds: is "):
+        validate(conn_id="kafka_test", timeout_seconds=seconds)
 
 
 def test_what_nobody_foresaw_is_a_line_of_the_report_and_shows_nothing(

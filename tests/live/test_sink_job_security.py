@@ -23,6 +23,7 @@ from airflow_provider_sinks.core.options import KafkaOptions, ResolvedConnection
 from airflow_provider_sinks.local.broker import KafkaBroker, Mechanism, Sasl
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.processes import session_members
+from tests.acls import grant, least
 from tests.faults import topics
 from tests.faults.driver import Driver
 from tests.live.shared_driver import SharedDriver
@@ -129,13 +130,7 @@ def test_rights_that_a_sink_needs_and_no_more(guarded: Stage) -> None:
     source = guarded.source("rights", {0: [("k", "v0"), ("k", "{")]})
     guarded.user = "limited"
     sink = guarded.sink("rights", source, **_TEXT, dead_letter=f"{source}-dead")
-    read, write, create = AclOperation.READ, AclOperation.WRITE, AclOperation.CREATE
-    _allow(guarded, ResourceType.TOPIC, source, read)
-    _allow(guarded, ResourceType.TOPIC, sink.out, write, create)
-    _allow(guarded, ResourceType.TOPIC, f"{source}-dead", write, create)
-    _allow(guarded, ResourceType.TOPIC, sink.progress, read, write, create, AclOperation.DESCRIBE_CONFIGS)
-    writers = f"sinks.{sink.parsed.name}."
-    _allow(guarded, ResourceType.TRANSACTIONAL_ID, writers, write, pattern=ResourcePatternType.PREFIXED)
+    grant(guarded.broker, "limited", least(sink.parsed, "kafka", [source]))
 
     sink.run()
     guarded.produce(source, [(0, "k", "v2")])
@@ -144,16 +139,10 @@ def test_rights_that_a_sink_needs_and_no_more(guarded: Stage) -> None:
     assert [record.value for record in guarded.read(sink.out)] == [b"v0", b"{", b"v2"]
 
 
-def _allow(
-    stage: Stage,
-    kind: ResourceType,
-    name: str,
-    *operations: AclOperation,
-    pattern: ResourcePatternType = ResourcePatternType.LITERAL,
-) -> None:
+def _allow(stage: Stage, kind: ResourceType, name: str, *operations: AclOperation) -> None:
     """Grant something to the limited user."""
-    allow = AclPermissionType.ALLOW
-    acls = [AclBinding(kind, name, pattern, _LIMITED, "*", operation, allow) for operation in operations]
+    allow, literal = AclPermissionType.ALLOW, ResourcePatternType.LITERAL
+    acls = [AclBinding(kind, name, literal, _LIMITED, "*", operation, allow) for operation in operations]
     admin = AdminClient(stage.broker.client_config())
     for future in admin.create_acls(acls).values():
         future.result(30)

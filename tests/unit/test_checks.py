@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +25,8 @@ from airflow_provider_sinks.core.checks.rights import (
 from airflow_provider_sinks.core.errors import ConfigurationError, UnavailableError
 from airflow_provider_sinks.core.observation import Existence, Role
 from airflow_provider_sinks.core.options import KafkaOptions, PostgresOptions
+from airflow_provider_sinks.core.spec import SinkSpec
+from tests.acls import least
 
 CHECKS = Checks("k", Family.CLUSTER)
 BROKER = {
@@ -183,3 +187,18 @@ def test_options_are_shown_without_their_secrets_and_with_what_is_left_out() -> 
 
     assert check.detail == 'b:1, sasl_plaintext as "me"; not used by a sink: group.id'
     assert "canary" not in repr(fields)
+
+
+def test_the_page_grants_what_a_sink_needs_and_no_more() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "validate_connection.md").read_text()
+    spec = SinkSpec.parse({"name": "orders", "source": "k/orders", "target": "k/orders-out"})
+
+    granted = {
+        (operation, name)
+        for line in re.findall(r"^\$acl (.*)$", page, re.MULTILINE)
+        for operation in re.findall(r"--operation (\w+)", line)
+        for name in re.findall(r"--(?:topic|transactional-id) (\S+)", line)
+    }
+
+    needed = least(spec, "k", ["orders"])
+    assert granted == {(str(right.operation), right.name) for right in needed}

@@ -15,6 +15,7 @@ from airflow_provider_sinks.core.witness import Witness
 from airflow_provider_sinks.core.wording import count
 
 POLICY, MIN_IN_SYNC, MESSAGE_BYTES = "cleanup.policy", "min.insync.replicas", "max.message.bytes"
+DEFAULT_COPIES = "default.replication.factor"
 CLIENT_MESSAGE_BYTES = 1_000_000
 """What librdkafka sends at most in one record, unless ``message.max.bytes`` says otherwise."""
 
@@ -144,8 +145,8 @@ def _config(
 
 def _copies(checks: Checks, topic: SinkTopic, survey: TopicSurvey, config: Mapping[str, str] | None) -> Check:
     name = f"{MIN_IN_SYNC} of {topic.title}"
-    creation = topic.creation
-    copies = survey.replication_factor or (creation.replication_factor if creation else None) or 0
+    asked = topic.creation.replication_factor if topic.creation else None
+    copies = survey.replication_factor or asked or int((config or {}).get(DEFAULT_COPIES, 0))
     if config is None or MIN_IN_SYNC not in config or not copies:
         return checks.unknown(name, "hidden: this user may not describe the configuration")
     least = int(config[MIN_IN_SYNC])
