@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow.sdk import BaseOperator
 
 from airflow_provider_sinks.arguments import is_template, parse, plain, sink_problems
-from airflow_provider_sinks.clients.preflight import validate
+from airflow_provider_sinks.clients.preflight import VALIDATION_SECONDS, validate
 from airflow_provider_sinks.core.checks.check import Report
 from airflow_provider_sinks.core.checks.fields import ConnectionFields, Given
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, SinkError
