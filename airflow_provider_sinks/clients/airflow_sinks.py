@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -15,6 +16,8 @@ from urllib.parse import quote
 from airflow_provider_sinks.clients.airflow_api import AirflowApi
 from airflow_provider_sinks.core.alteration_mark import Holder
 from airflow_provider_sinks.core.dependents import Dependent, LaunchSeen, newest_states
+from airflow_provider_sinks.core.errors import ConfigurationError
+from airflow_provider_sinks.core.spec import SinkSpec
 
 _PREFIX = "sink:"
 _INSTANCES = 100
@@ -74,9 +77,20 @@ def _asset(found: Mapping[str, Any]) -> SinkAsset:
     return SinkAsset(
         id=found["id"],
         sink=found["name"].removeprefix(_PREFIX),
-        spec=_document(extra.get("spec")),
+        spec=_spec(extra.get("spec")),
         tasks=tuple(sorted((task["dag_id"], task["task_id"]) for task in found["producing_tasks"])),
     )
+
+
+def _spec(text: Any) -> Mapping[str, Any] | None:
+    """Return a spec, unless it holds templates: then it is only known when the task runs."""
+    document = _document(text)
+    if document is None or any(mark in str(text) for mark in ("{{", "{%")):
+        return None
+    with suppress(ConfigurationError):
+        SinkSpec.parse(document)
+        return document
+    return None
 
 
 def _stored(api: AirflowApi, asset_id: int) -> Iterator[Mapping[str, Any]]:

@@ -206,7 +206,7 @@ class Alteration:
         return replace(self._known, row=row)
 
     def _watch(self) -> Facts:
-        self._on_new = self._sinks.wait(self._change, self._kafka(self._new), self._order.watch_seconds)
+        self._on_new = self._wait(self._change, self._new, Row.NEW)
         watch = Watch.FAILED if self._on_new.missing else Watch.BACK
         return replace(self._known, watch=watch, row=self._row(view_of(self._conn_id)))
 
@@ -225,7 +225,7 @@ class Alteration:
         return replace(self._known, before=Before.UNDOING, row=row)
 
     def _watch_old(self) -> Facts:
-        self._on_old = self._sinks.wait(self._undo_change, self._kafka(self._old), self._order.watch_seconds)
+        self._on_old = self._wait(self._undo_change, self._old, Row.OLD)
         return replace(self._known, watched_old=True, row=self._row(view_of(self._conn_id)))
 
     def _forget(self) -> Facts:
@@ -275,9 +275,14 @@ class Alteration:
     def _undo_change(self) -> str:
         return f"undo of {self._mark.at}"
 
-    def _kafka(self, fields: ConnectionFields) -> KafkaOptions | None:
+    def _wait(self, change: str, fields: ConnectionFields, row: Row) -> Outcome:
         options = fields.options()
-        return options if isinstance(options, KafkaOptions) else None
+        kafka = options if isinstance(options, KafkaOptions) else None
+
+        def stands() -> bool:
+            return self._row(view_of(self._conn_id)) is row
+
+        return self._sinks.wait(change, kafka, self._order.watch_seconds, stands)
 
     def _say_plan(self) -> None:
         self._planned = plan(self._known, self._order.wishes)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_sinks.core.checks.check import Report
@@ -58,12 +57,11 @@ def check_sinks(sinks: DependentSinks, new: ConnectionFields, log: Logger) -> No
 
 def _known(sinks: DependentSinks) -> list[tuple[SinkSpec, Witness | None]]:
     """Return the sinks whose specs are known before their tasks run."""
-    found = []
-    for dependent, memory in sinks.look():
-        with suppress(ConfigurationError):  # it holds templates, or has become wrong by itself
-            if dependent.spec is not None:
-                found.append((SinkSpec.parse(dependent.spec), _witness(memory)))
-    return found
+    return [
+        (SinkSpec.parse(dependent.spec), _witness(memory))
+        for dependent, memory in sinks.look()
+        if dependent.spec is not None
+    ]
 
 
 def _witness(memory: Mapping[str, Any] | None) -> Witness | None:

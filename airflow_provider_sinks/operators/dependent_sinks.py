@@ -7,7 +7,7 @@ that comes after the change would not know it any more.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -120,10 +120,18 @@ class DependentSinks:
             sinks = {sink: replace(at, after=counted.get(sink, 0)) for sink, at in noted.sinks.items()}
             self._note(change, sinks, noted.at_seconds)
 
-    def wait(self, change: str, altered: KafkaOptions | None, timeout_seconds: float) -> Outcome:
+    def wait(
+        self,
+        change: str,
+        altered: KafkaOptions | None,
+        timeout_seconds: float,
+        stands: Callable[[], bool] = lambda: True,
+    ) -> Outcome:
         """Wait until all that were running run on the options that stand now, or one says that it cannot.
 
         :param altered: those options, if the connection leads to Kafka.
+        :param stands: whether the options stand still; asked at every look, for there is nothing to wait for
+            when somebody else has edited them.
         :raises UnavailableError: Airflow's API was away when the time was over.
         """
         self.note_after(change)
@@ -133,13 +141,14 @@ class DependentSinks:
         while True:
             is_over = time.monotonic() - began >= timeout_seconds
             try:
-                returns = dict(self._returns(noted, altered))
+                returns, is_overtaken = dict(self._returns(noted, altered)), not stands()
             except UnavailableError:
                 if is_over:
                     raise
             else:
                 self._tell(returns, told)
-                if _is_decided({found.came for found in returns.values()}, is_over=is_over):
+                came = {found.came for found in returns.values()}
+                if _is_decided(came, is_over=is_over) or is_overtaken:
                     return Outcome(returns)
             time.sleep(_LOOK_SECONDS)
 

@@ -90,13 +90,16 @@ class CutStore(ConnectionStore):
     """The connections of Airflow, until a write: then the task is killed, before the request or after it.
 
     :param cut: the number of that write, from 1; 0 for never.
+    :param error: what happens instead of a kill: no answer from the API.
     """
 
-    def __init__(self, api: AirflowApi, cut: int = 0, *, after: bool = False) -> None:
+    def __init__(
+        self, api: AirflowApi, cut: int = 0, *, after: bool = False, error: type[Exception] = KilledError
+    ) -> None:
         super().__init__(api)
         self._left = cut
         self._after = after
-        self.writes = 0
+        self._error = error
 
     def create(self, fields: ConnectionFields, description: str) -> bool:
         return bool(self._write(lambda: super(CutStore, self).create(fields, description)))
@@ -111,13 +114,12 @@ class CutStore(ConnectionStore):
         self._write(lambda: super(CutStore, self).delete(conn_id))
 
     def _write(self, write: Callable[[], object]) -> object:
-        self.writes += 1
         self._left -= 1
         if self._left == 0 and not self._after:
-            raise KilledError
+            raise self._error("before the request")
         result = write()
         if self._left == 0:
-            raise KilledError
+            raise self._error("after the request")
         return result
 
 

@@ -76,13 +76,21 @@ def test_a_sink_that_is_not_running_is_named_and_not_waited_for(
 
     sink = {"name": "dependent", "source": f"{CONN_ID}/in", "target": f"{CONN_ID}/out"}
     SubmitSinkJobOperator(task_id="submit", sink=sink, dag=dag)
+    templated = {**sink, "name": "templated", "target": f"{CONN_ID}/{{{{ ds }}}}"}
+    SubmitSinkJobOperator(task_id="templated", sink=templated, dag=dag)
     SubmitSinkJobOperator(
         task_id="other", sink={**sink, "name": "other", "source": "k/in", "target": "k/x"}, dag=dag
     )
 
+    planned = run_task(
+        alter(task_id="plan", conn_id=CONN_ID, dry_run=True, set={"bootstrap.servers": "127.0.0.1:1"})
+    )
+    plan = capfd.readouterr().out
     result = run_task(alter(**QUIET, set={"bootstrap.servers": NEW}))
 
     log = capfd.readouterr().out
+    assert planned.state == "up_for_retry"
+    assert "not checked: sink templated is only known when its task runs" in plan
     assert result.state == "success", result.error
     assert "not waited for: sink dependent is queued; its next launch takes the options" in log
     assert "sink other" not in log

@@ -12,7 +12,7 @@ from airflow_provider_sinks.core import dependents
 from airflow_provider_sinks.core.alter_steps import End, Step, Wishes
 from airflow_provider_sinks.core.alteration import DropOption, ResetOption, Secret, SetOption
 from airflow_provider_sinks.core.alteration_mark import Holder
-from airflow_provider_sinks.core.errors import AuthenticationError, ConfigurationError
+from airflow_provider_sinks.core.errors import AuthenticationError, ConfigurationError, UnavailableError
 from airflow_provider_sinks.hooks.airflow_account import airflow_api
 from airflow_provider_sinks.operators import alteration, dependent_sinks
 from tests.airflow.altering import (
@@ -242,19 +242,20 @@ def test_what_airflow_does_not_take_is_not_quoted(altering: Altering) -> None:
     assert refused.value.__context__ is None
 
 
+@pytest.mark.parametrize("error", [KilledError, UnavailableError], ids=["killed", "api-away"])
 @pytest.mark.parametrize("usable", [(OLD, NEW), (OLD,)], ids=["it-works", "it-is-undone"])
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("cut", range(1, 7))
-def test_killed_at_any_write_a_retry_ends_wholly_old_or_wholly_new(
-    altering: Altering, cut: int, after: bool, usable: tuple[str, ...]
+def test_cut_at_any_write_a_retry_ends_wholly_old_or_wholly_new(
+    altering: Altering, cut: int, after: bool, usable: tuple[str, ...], error: type[Exception]
 ) -> None:
     altering.changes = (SetOption("bootstrap.servers", NEW), SetOption("client.id", "new"))
     altering.sinks[1].usable = usable
-    store = CutStore(altering.api, cut, after=after)
+    store = CutStore(altering.api, cut, after=after, error=error)
 
     try:
         first: End | None = altering.try_once(store=store).end
-    except KilledError:
+    except error:
         first = None
     last = first or altering.try_once(is_retry=True).end
 
