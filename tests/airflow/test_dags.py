@@ -13,6 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DAG_IDS = [
+    "alter_connection",
     "clicks_by_hand",
     "clicks_by_region",
     "clicks_clean",

@@ -1,0 +1,102 @@
+"""The form that alters a connection, filled in as a person would, in a real Airflow."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_provider_sinks.local.airflow import AirflowStack, DagRun
+from airflow_provider_sinks.local.broker import KafkaBroker
+from airflow_provider_sinks.local.processes import LocalServiceError
+
+DAG_ID = "alter_connection"
+FILE = Path(__file__).parents[3] / "dags" / f"{DAG_ID}.py"
+SKIPPED, DONE = "skipped", "success"
+
+
+@pytest.fixture(scope="module")
+def form(airflow: AirflowStack) -> Iterator[AirflowStack]:
+    """An Airflow with the form, and the connection to itself that the operator needs."""
+    file = airflow.dags_folder / FILE.name
+    shutil.copy(FILE, file)
+    host, port = airflow.url.removeprefix("http://").split(":")
+    login = {"login": airflow.user, "password": airflow.password}
+    airflow.add_connection("airflow_api_default", "http", host=host, port=int(port), **login)
+    yield airflow
+    airflow.call("DELETE", "connections/airflow_api_default")
+    file.unlink()
+
+
+@pytest.fixture
+def conn_id(form: AirflowStack, broker: KafkaBroker) -> str:
+    """A connection that no sink uses."""
+    made = f"kafka_{uuid.uuid4().hex[:8]}"
+    form.add_connection(made, "kafka", extra={**broker.client_config(), "client.id": "before"})
+    return made
+
+
+def filled_in(form: AirflowStack, conn_id: str, **fields: Any) -> DagRun:
+    return form.trigger(DAG_ID, {"conn_id": conn_id, **fields})
+
+
+def answered(form: AirflowStack, run: DagRun, answer: str) -> str:
+    """Answer the question of a run, and return how the run ended."""
+    form.wait_for_task(run, "approve", "awaiting_input")
+    path = f"{run.path}/taskInstances/approve/-1/hitlDetails"
+    form.call("PATCH", path, {"chosen_options": [answer], "params_input": {}})
+    return form.wait_for_run(run)
+
+
+def options(form: AirflowStack, conn_id: str) -> dict[str, Any]:
+    return dict(json.loads(form.call("GET", f"connections/{conn_id}")["extra"]))
+
+
+def test_it_only_looks_unless_told_otherwise(form: AirflowStack, conn_id: str) -> None:
+    run = filled_in(form, conn_id, set={"client.id": "after"})
+
+    assert form.wait_for_run(run) == DONE
+    assert form.task_states(run) == {"plan": DONE, "decide": DONE, "approve": SKIPPED, "apply": SKIPPED}
+    assert options(form, conn_id)["client.id"] == "before"
+    assert "commit" in form.task_log(run, "plan")
+
+
+def test_a_new_value_needs_nobody(form: AirflowStack, conn_id: str) -> None:
+    run = filled_in(form, conn_id, set={"client.id": "after"}, dry_run=False)
+
+    assert form.wait_for_run(run) == DONE
+    assert form.task_states(run) == {"plan": DONE, "decide": DONE, "approve": SKIPPED, "apply": DONE}
+    assert options(form, conn_id)["client.id"] == "after"
+
+
+@pytest.mark.parametrize(("answer", "is_dropped"), [("Approve", True), ("Reject", False)])
+def test_an_option_is_taken_away_only_where_somebody_says_yes(
+    form: AirflowStack, conn_id: str, answer: str, *, is_dropped: bool
+) -> None:
+    run = filled_in(form, conn_id, drop=["client.id"], dry_run=False)
+
+    assert answered(form, run, answer) == DONE
+    assert form.task_states(run)["apply"] == (DONE if is_dropped else SKIPPED)
+    assert ("client.id" not in options(form, conn_id)) is is_dropped
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        pytest.param({"conn_id": "kafka prod"}, id="no id of a connection"),
+        pytest.param({"set": {"sasl.password": "in clear"}}, id="a secret in clear"),
+        pytest.param({"set": ["client.id"]}, id="no values"),
+        pytest.param({"drop": ["client id"]}, id="no name of an option"),
+        pytest.param({"dry_run": "perhaps"}, id="neither yes nor no"),
+    ],
+)
+def test_wrong_input_is_refused_at_the_form(form: AirflowStack, conn_id: str, wrong: dict[str, Any]) -> None:
+    with pytest.raises(LocalServiceError, match="400") as refused:
+        filled_in(form, **{"conn_id": conn_id, **wrong})
+
+    assert "in clear" not in str(refused.value)
