@@ -14,6 +14,7 @@ import fsspec
 from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.launch import STATUS_NAME, STOP_NAME
 
+_LAUNCH = re.compile(r"\d{6}-[0-9a-f]{8}")
 _HADOOP_NAMES = {"s3a": "s3", "s3n": "s3"}
 
 
@@ -72,6 +73,29 @@ class LaunchStore:
             f"{type(error).__name__}: {error}",
             "Give this worker the fsspec package and the rights for this URI, or set another status_uri.",
         )
+
+
+def forget_old_launches(uri: str, kept: int) -> None:
+    """Remove the folders of all but the newest launches of a sink. None of their drivers may live.
+
+    :param uri: the folder of the sink's launches; what is no launch there is left alone.
+    :param kept: how many stay.
+    :raises UnavailableError: when they cannot be seen or removed.
+    """
+    try:
+        files, folder = fsspec.core.url_to_fs(fsspec_uri(uri.rstrip("/")), use_listings_cache=False)
+        names = [str(path).rstrip("/") for path in files.ls(folder, detail=False)]
+        launches = sorted(name for name in names if _LAUNCH.fullmatch(name.rpartition("/")[2]))
+        for name in launches[:-kept]:
+            files.rm(name, recursive=True)
+    except FileNotFoundError:
+        return
+    except Exception as error:
+        raise UnavailableError(
+            f"old launches in {uri} cannot be removed",
+            f"{type(error).__name__}: {error}",
+            "They do no harm; give this worker the right to delete there, or remove them yourself.",
+        ) from error
 
 
 def fsspec_uri(uri: str) -> str:

@@ -19,7 +19,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import replace
 
-from airflow_provider_sinks.clients.launch_store import LaunchStore
+from airflow_provider_sinks.clients.launch_store import LaunchStore, forget_old_launches
 from airflow_provider_sinks.core.errors import ExitCode, JobFailedError, SinkError, UnavailableError
 from airflow_provider_sinks.core.launch import LaunchFiles
 from airflow_provider_sinks.core.reconnect import Kept, plan
@@ -40,6 +40,7 @@ _KILL_POLITE_SECONDS = 1.5
 _KILL_SECONDS = 1.0
 _FENCE_SECONDS = 1.5
 """Together below the five seconds that Airflow gives a task between SIGTERM and SIGKILL."""
+_KEPT_LAUNCHES = 5
 _LOOK_SECONDS = 2.0
 _AWAY_SECONDS = 300.0
 _STEP_SECONDS = 0.25
@@ -137,7 +138,9 @@ class ClusterLaunch:
 
     def _submit_new(self, order: LaunchOrder) -> ClusterDriver | None:
         place = self._place
-        uri = f"{place.status_root}/{self._sink}/launches/{order.number:06d}-{self._launch_id[:8]}"
+        launches = f"{place.status_root}/{self._sink}/launches"
+        self._forget_old(launches)
+        uri = f"{launches}/{order.number:06d}-{self._launch_id[:8]}"
         note = Kept(self._launch_id, order.number, place.generation, uri)
         files = LaunchFiles(new_directory(self._sink, order.number))
         self._log.info("launch %d: its status will be in %s", order.number, uri)
@@ -156,6 +159,13 @@ class ClusterLaunch:
             return None
         self._log.info("launch %d: driver %s was submitted", order.number, app.id)
         return self._take(app, note)
+
+    def _forget_old(self, launches: str) -> None:
+        """Tidy up; every earlier driver of this sink is over by now."""
+        try:
+            forget_old_launches(launches, _KEPT_LAUNCHES)
+        except UnavailableError as error:
+            self._log.info("%s", error)
 
     def _take(self, app: Application, note: Kept) -> ClusterDriver:
         """Note the driver down, and show where its pages are: nobody may follow it on this worker."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_sinks.clients.launch_store import LaunchStore, fsspec_uri
+from airflow_provider_sinks.clients.launch_store import LaunchStore, forget_old_launches, fsspec_uri
 from airflow_provider_sinks.core.errors import UnavailableError
 
 
@@ -58,3 +58,15 @@ def test_a_store_that_this_worker_cannot_read_is_unavailable_and_says_what_helps
         with pytest.raises(UnavailableError, match="nonsense://bucket/sinks") as caught:
             call()
         assert "status_uri" in caught.value.hint
+
+
+def test_the_newest_launches_stay_and_what_is_no_launch_is_left_alone(tmp_path: Path) -> None:
+    for name in (*(f"{number:06d}-0123abcd" for number in range(1, 5)), "notes", "000001-notes"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "status.json").write_text("{}")
+
+    forget_old_launches(tmp_path.as_uri(), kept=2)
+    forget_old_launches(f"{tmp_path}/absent", kept=2)
+
+    left = sorted(folder.name for folder in tmp_path.iterdir())
+    assert left == ["000001-notes", "000003-0123abcd", "000004-0123abcd", "notes"]
