@@ -9,7 +9,14 @@ from datetime import UTC, datetime, timedelta
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+    pkcs12,
+)
 from cryptography.x509.oid import NameOID
 
 DAY = timedelta(days=1)
@@ -21,6 +28,14 @@ class Pair:
 
     certificate: str
     key: str
+
+    def key_store(self, password: bytes) -> bytes:
+        """Return both as a PKCS #12 file."""
+        key = load_pem_private_key(self.key.encode(), None)
+        assert isinstance(key, ec.EllipticCurvePrivateKey)
+        certificate = x509.load_pem_x509_certificate(self.certificate.encode())
+        how = BestAvailableEncryption(password)
+        return pkcs12.serialize_key_and_certificates(b"own", key, certificate, None, how)
 
 
 class Authority:

@@ -83,7 +83,9 @@ def validate(
     for conn_id, wanted in _wanted(connections, sink).items():
         check, options = options_check(conn_id, connections.get(conn_id), wanted)
         checks.append(check)
-        if isinstance(options, KafkaOptions):
+        if options is not None and run.deadline.is_over:
+            checks.append(_too_late(conn_id))
+        elif isinstance(options, KafkaOptions):
             checks += _whole(conn_id, _kafka(run, options))
         elif isinstance(options, PostgresOptions):
             checks += _whole(conn_id, _postgres(run, options))
@@ -99,6 +101,13 @@ def _wanted(
         return dict.fromkeys(connections)
     kafka = dict.fromkeys([sink.source.kafka.connection, sink.target.kafka.connection], KafkaOptions)
     return {**dict.fromkeys(sink.connections, PostgresOptions), **kafka}
+
+
+def _too_late(conn_id: str) -> Check:
+    hint = "Give it more time, or see which connection before it took so long."
+    return Checks(conn_id, Family.NETWORK).fails(
+        "further checks", "not made: the time for all checks is over", hint, retryable=True
+    )
 
 
 def _whole(conn_id: str, checks: Iterator[Check]) -> Iterator[Check]:

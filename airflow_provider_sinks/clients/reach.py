@@ -181,6 +181,7 @@ def _first(places: list[tuple[int, tuple[str, int]]], trail: Trail) -> socket.so
             tried.close()
             stopped = _tcp_stop(error)
         else:
+            trail.addresses = tuple(dict.fromkeys([place[0], *trail.addresses]))
             return tried
     raise stopped
 

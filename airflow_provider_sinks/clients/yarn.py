@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterable, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 import requests
+from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
 
-from airflow_provider_sinks.core.errors import AuthenticationError, UnavailableError
+from airflow_provider_sinks.core.checks.addresses import forbidden
+from airflow_provider_sinks.core.errors import (
+    AuthenticationError,
+    ConfigurationError,
+    Problem,
+    UnavailableError,
+)
 from airflow_provider_sinks.core.yarn import ALIVE, Application, AppState, FinalStatus
 
 _TIMEOUT_SECONDS = 10.0
-_LONGEST_ANSWER = 300
+_LONGEST_WORD = 40
+_LONGEST_MESSAGE = 300
 _DENIED = (requests.codes.unauthorized, requests.codes.forbidden)
 
 
@@ -30,9 +40,8 @@ class YarnClient:
     def version(self) -> str:
         """Return what the manager says of itself, such as ``Hadoop 3.4.2, STARTED``."""
         info = (self._call("GET", "info") or {}).get("clusterInfo") or {}
-        return (
-            f"Hadoop {info.get('hadoopVersion', 'of unknown version')}, {info.get('state', 'state unknown')}"
-        )
+        version, state = info.get("hadoopVersion", "of unknown version"), info.get("state", "state unknown")
+        return f"Hadoop {str(version)[:_LONGEST_WORD]}, {str(state)[:_LONGEST_WORD]}"
 
     def application(self, app_id: str) -> Application | None:
         """Return what the manager says of an application; ``None`` when it does not know it."""
@@ -66,14 +75,17 @@ class YarnClient:
         """Return the answer, or ``None`` when there is no such thing."""
         url = f"{self.url}/ws/v1/cluster/{path}"
         try:
-            answer = requests.request(
-                method,
-                url,
-                auth=self._auth,
-                timeout=_TIMEOUT_SECONDS,
-                headers={"Accept": "application/json"},
-                **arguments,
-            )
+            with requests.Session() as session:
+                for scheme in ("http://", "https://"):
+                    session.mount(scheme, _Guard())
+                answer = session.request(
+                    method,
+                    url,
+                    auth=self._auth,
+                    timeout=_TIMEOUT_SECONDS,
+                    headers={"Accept": "application/json"},
+                    **arguments,
+                )
         except requests.RequestException as error:
             raise self._unavailable(f"{type(error).__name__}: {error}") from error
         if answer.status_code == requests.codes.not_found:
@@ -81,13 +93,13 @@ class YarnClient:
         if answer.status_code in _DENIED:
             raise AuthenticationError(
                 f"the YARN resource manager at {self.url} refused us",
-                f"HTTP {answer.status_code} to {method} {path}: {answer.text[:_LONGEST_ANSWER]}",
+                f"HTTP {answer.status_code} to {method} {path}",
                 "Give the Spark connection a keytab and a principal, or the operator a yarn_rm_auth.",
             )
         return self._read(answer, f"{method} {path}")
 
     def _read(self, answer: requests.Response, what: str) -> dict[str, Any]:
-        text = f"HTTP {answer.status_code} to {what}: {answer.text[:_LONGEST_ANSWER]}"
+        text = f"HTTP {answer.status_code} to {what}{_message(answer)}"
         if not answer.ok:
             raise self._unavailable(text)
         try:
@@ -104,6 +116,36 @@ class YarnClient:
             detail,
             "Check yarn_resourcemanager_webapp_address in the extra of the Spark connection.",
         )
+
+
+class _Guard(HTTPAdapter):
+    """Sends nothing to a machine's own metadata service, also where an answer redirects there."""
+
+    def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> requests.Response:
+        host = urlsplit(request.url or "").hostname
+        for address in _addresses(str(host or "")):
+            reason = forbidden(address)
+            if reason:
+                problem = Problem("yarn_resourcemanager_webapp_address", f"{address} is refused: {reason}")
+                raise ConfigurationError("this is not the address of a YARN resource manager", [problem])
+        return super().send(request, *args, **kwargs)
+
+
+def _addresses(host: str) -> set[str]:
+    """Return what a name stands for; one that stands for nothing fails when it is used."""
+    try:
+        return {str(where[0]) for *_, where in socket.getaddrinfo(host, None)}
+    except (OSError, UnicodeError):
+        return set()
+
+
+def _message(answer: requests.Response) -> str:
+    """Return what a manager says about an error; what anything else answers is not repeated."""
+    try:
+        said = answer.json()["RemoteException"]["message"]
+    except (ValueError, KeyError, TypeError):
+        return ""
+    return f": {str(said)[:_LONGEST_MESSAGE]}"
 
 
 def _application(app: Mapping[str, Any], url: str) -> Application:

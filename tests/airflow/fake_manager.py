@@ -20,12 +20,14 @@ class FakeManager:
 
     :param apps: by id, what the REST API says of an application.
     :param broken: answer with an error instead.
+    :param redirects_to: send whoever asks there instead.
     :param ends_after: let an application succeed when it was asked for so often.
     """
 
     url: str = ""
     apps: dict[str, dict[str, Any]] = field(default_factory=dict)
     broken: bool = False
+    redirects_to: str = ""
     ends_after: int | None = None
     asked: list[str] = field(default_factory=list)
     killed: list[str] = field(default_factory=list)
@@ -95,7 +97,9 @@ def fake_manager() -> Iterator[FakeManager]:
         def _answer(self, method: str) -> None:
             status, body = manager.answer(method, self.path)
             text = json.dumps(body).encode()
-            self.send_response(status)
+            self.send_response(302 if manager.redirects_to else status)
+            if manager.redirects_to:
+                self.send_header("Location", manager.redirects_to)
             self.send_header("Content-Length", str(len(text)))
             self.end_headers()
             self.wfile.write(text)

@@ -101,7 +101,7 @@ class ServerFacts:
     """How far the way to one server went.
 
     :param server: ``host:port``, as the connection names it.
-    :param addresses: what the name stands for.
+    :param addresses: what the name stands for; the one that was connected to first.
     :param stopped: what ended the way; ``None`` if it went to its end.
     :param why: about the stop, in our own words: what a server answered is not repeated.
     :param version: what the server says of its version, or which of its APIs count.
