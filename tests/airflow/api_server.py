@@ -10,7 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from airflow_provider_sinks.local.processes import LOCALHOST, free_port
+from tests.airflow_side import HOME
 
 ADMIN, VIEWER, PASSWORD = "admin", "viewer", "a password of a test"
 
@@ -50,3 +53,11 @@ def serve(home: Path) -> Iterator[str]:
     finally:
         server.should_exit = True
         thread.join(10)
+
+
+@pytest.fixture(scope="session")
+def airflow_url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Airflow's REST API over the database of the other tests."""
+    request.getfixturevalue("airflow_db")
+    with serve(HOME) as url:
+        yield url

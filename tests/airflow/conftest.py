@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.airflow.api_server import serve
+from tests.airflow.api_server import airflow_url
 from tests.airflow.desk import desk, hasty
 from tests.airflow_side import (
-    HOME,
     airflow_db,
     connections,
     dag,
@@ -34,14 +32,6 @@ __all__ = [
     "spark",
     "submit",
 ]
-
-
-@pytest.fixture(scope="session")
-def airflow_url(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Airflow's REST API over the database of these tests."""
-    request.getfixturevalue("airflow_db")
-    with serve(HOME) as url:
-        yield url
 
 
 @pytest.hookimpl(trylast=True)

@@ -9,7 +9,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -132,6 +132,16 @@ def sink_dag_of(name: str, *more: str) -> DAG:
     return dag
 
 
+@contextmanager
+def open_desk(name: str, capsys: pytest.CaptureFixture[str], dag: DAG) -> Iterator[Desk]:
+    """Let Airflow know a DAG, and give the desk; connections must be defined."""
+    from airflow_provider_sinks.hooks.airflow_account import airflow_api
+
+    _process(dag)
+    with airflow_api() as api:
+        yield Desk(api, capsys, name, dag)
+
+
 @pytest.fixture
 def desk(
     airflow_url: str,
@@ -140,16 +150,12 @@ def desk(
     capsys: pytest.CaptureFixture[str],
     request: pytest.FixtureRequest,
 ) -> Iterator[Desk]:
-    from airflow_provider_sinks.hooks.airflow_account import airflow_api
-
+    """A desk whose sink has a broker that is stopped."""
     monkeypatch.setenv("_AIRFLOW_PROCESS_CONTEXT", "server")
     connections(airflow_api_default=account(airflow_url), kafka_test=KAFKA, spark_default=SPARK)
     name = "sink_of_" + re.sub(r"\W+", "_", request.node.name).strip("_")[:80]
-    dag = sink_dag_of(name)
-    _process(dag)
-    with ExitStack() as stack:
-        api = stack.enter_context(airflow_api())
-        yield Desk(api, capsys, name, dag)
+    with open_desk(name, capsys, sink_dag_of(name)) as desk:
+        yield desk
 
 
 @pytest.fixture

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
+from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.status import SinkState, SinkStatus, StatusError
+from airflow_provider_sinks.hooks.sink_homes import SinkHomes
 from tests.airflow.api_server import account
 from tests.airflow.desk import Define, Desk, sink_dag_of
 from tests.airflow.fakes import IDENTITIES, SINK
@@ -268,6 +270,16 @@ def test_a_connection_to_the_api_that_is_missing_is_said_with_the_way_to_make_it
 
     assert answer.code == 64
     assert "airflow connections add airflow_api_default" in answer.err
+
+
+def test_a_masked_memory_is_not_taken_for_an_empty_one(desk: Desk) -> None:
+    desk.api.call(
+        "POST", "variables", {"key": "sinks.secret_one.witness", "value": '{"owner": "us", "launch": 1}'}
+    )
+    homes = SinkHomes(desk.api)
+
+    with pytest.raises(UnavailableError, match="could not be read"):
+        homes.memory("secret_one")
 
 
 # Sinks that no Airflow knows.
