@@ -18,7 +18,7 @@ setup: ## make .venv with the pinned packages (every target does it when needed)
 	@scripts/setup
 
 ##@ Check
-.PHONY: test lint test-unit test-airflow test-live test-scenarios test-faults bench bench-parse
+.PHONY: test lint test-unit test-airflow test-live test-scenarios test-faults bench bench-parse bench-followers
 test: lint docs jars ## lint, docs, then every test but the scenarios, against real services
 	@$(VENV_PYTHON) -m tests.lanes
 
@@ -45,6 +45,9 @@ bench: jars ## rows per second, ours beside Spark's own Kafka sink
 
 bench-parse: setup ## how long Airflow takes to read 500 sinks
 	@$(VENV_PYTHON) -m tests.bench.parse
+
+bench-followers: setup ## what 1,000 deferred sinks on 10 connections ask of a triggerer
+	@$(VENV_PYTHON) -m tests.bench.followers
 
 ##@ Package
 .PHONY: docs wheel format constraints clean jars

@@ -10,6 +10,7 @@ target. A living driver writes its status every ten seconds even when it has not
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from collections.abc import Callable
@@ -30,6 +31,8 @@ _SHOW_SECONDS = 10.0
 _SHOW_IDLE_SECONDS = 60.0
 _WITNESS_SECONDS = 60.0
 _WITNESS_AGAIN_SECONDS = 10.0
+_WITNESS_OF_MANY_SECONDS = 600.0
+"""A triggerer serves few calls a second; a thousand sinks that wait in it must not write every minute."""
 
 
 class StatusWatch(threading.Thread):
@@ -40,6 +43,8 @@ class StatusWatch(threading.Thread):
     :param log: takes the lines.
     :param tell: told each new status; what it raises is a warning.
     :param look_seconds: the time between two looks.
+    :param is_one_of_many: hundreds are in this process: the witness is written when the state changes, and
+        else every ten minutes, at a time of its own. It lags, which is what a witness may do.
     """
 
     def __init__(
@@ -49,6 +54,8 @@ class StatusWatch(threading.Thread):
         log: Logger,
         tell: Callable[[SinkStatus], None] = lambda _: None,
         look_seconds: float = LOOK_SECONDS,
+        *,
+        is_one_of_many: bool = False,
     ) -> None:
         super().__init__(name="sink-status", daemon=True)
         self._read = read
@@ -65,7 +72,10 @@ class StatusWatch(threading.Thread):
         self._logged: SinkStatus | None = None
         self._logged_at = 0.0
         self._kept: Witness | None = None
-        self._tried_at = 0.0
+        self._is_one_of_many = is_one_of_many
+        self._keep_again_at = 0.0
+        if is_one_of_many:
+            self._keep_again_at = time.monotonic() + random.uniform(0, _WITNESS_OF_MANY_SECONDS)  # noqa: S311  a spread
         self._shown: SinkStatus | None = None
         self._shown_at = 0.0
 
@@ -130,11 +140,12 @@ class StatusWatch(threading.Thread):
         self._log.warning("nothing was heard of the driver for %.0f s; %s", SILENCE_SECONDS, last)
 
     def _follow(self, status: SinkStatus) -> None:
-        changed = self._logged is None or self._logged.state is not status.state
+        is_first = self._logged is None
+        changed = is_first or (self._logged is not None and self._logged.state is not status.state)
         if changed or _elapsed(self._logged_at) >= _LINE_SECONDS:
             self._say(status)
-        pause = _WITNESS_SECONDS if self._kept else _WITNESS_AGAIN_SECONDS
-        if changed or _elapsed(self._tried_at) >= pause:
+        must_keep = changed and not (is_first and self._is_one_of_many)
+        if must_keep or time.monotonic() >= self._keep_again_at:
             self._keep(status)
         if changed or _elapsed(self._shown_at) >= self._show_pause(status):
             self._show(status)
@@ -151,7 +162,8 @@ class StatusWatch(threading.Thread):
         if witness is None or status.state is SinkState.FENCED or witness == self._kept:
             return
         self._kept = witness if self._memory.keep(witness) else None
-        self._tried_at = time.monotonic()
+        pause = _WITNESS_OF_MANY_SECONDS if self._is_one_of_many else _WITNESS_SECONDS
+        self._keep_again_at = time.monotonic() + (pause if self._kept else _WITNESS_AGAIN_SECONDS)
 
     def _show_pause(self, status: SinkStatus) -> float:
         """Return how many seconds must lie between two writes: more while nothing happens."""

@@ -124,11 +124,12 @@ class SinkDriverTrigger(BaseTrigger):
 
     @cached_property
     def _driver(self) -> ClusterDriver:
-        """The driver; its connection is read once, because a triggerer reads few connections a second."""
+        """The driver. Its connection is read once, because a triggerer reads few connections a second."""
         from airflow_provider_sinks.clients.launch_store import LaunchStore
-        from airflow_provider_sinks.hooks.cluster_driver import ClusterDriver, yarn_client
+        from airflow_provider_sinks.hooks.cluster_driver import ClusterDriver
+        from airflow_provider_sinks.triggers.shared_client import shared_client
 
-        client = yarn_client(self.spark_conn_id)
+        client = shared_client(self.spark_conn_id)
         return ClusterDriver(client, self.application_id, LaunchStore(self.status_uri), self.log)
 
     @cached_property
@@ -149,4 +150,4 @@ class SinkDriverTrigger(BaseTrigger):
         from airflow_provider_sinks.operators.status_watch import StatusWatch
 
         memory = SinkMemory(self.sink["name"], None, self.log)
-        return StatusWatch(self._driver.status_text, memory, self.log)
+        return StatusWatch(self._driver.status_text, memory, self.log, is_one_of_many=True)

@@ -77,6 +77,9 @@ class FakeManager:
 @contextmanager
 def fake_manager() -> Iterator[FakeManager]:
     """Run one while the body runs."""
+    from airflow_provider_sinks.triggers.shared_client import forget_clients
+
+    forget_clients()
     manager = FakeManager()
 
     class Handler(BaseHTTPRequestHandler):

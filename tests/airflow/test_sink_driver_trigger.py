@@ -157,6 +157,24 @@ def test_many_sinks_share_one_reading_of_a_connection() -> None:
     assert (set(seen), len(reads)) == ({(1, "a")}, 1)
 
 
+def test_many_sinks_share_one_reading_of_the_spark_connection(
+    manager: FakeManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from airflow_provider_sinks.hooks.cluster_driver import yarn_client
+    from airflow_provider_sinks.triggers.shared_client import shared_client
+
+    reads = []
+
+    def read(conn_id: str) -> object:
+        reads.append(conn_id)
+        return yarn_client(conn_id)
+
+    monkeypatch.setattr("airflow_provider_sinks.triggers.shared_client.yarn_client", read)
+    clients = {shared_client("spark_yarn").url for _ in range(100)}
+
+    assert (clients, reads) == ({manager.url}, ["spark_yarn"])
+
+
 def test_a_reading_that_is_seen_twice_is_not_two() -> None:
     from airflow_provider_sinks.hooks.shared_readings import SharedReadings
 

@@ -109,6 +109,25 @@ def test_a_status_that_does_not_change_is_remembered_once(
     assert len(memory.kept) == 1
 
 
+def test_of_many_each_is_remembered_within_ten_minutes_and_at_changes_of_state(
+    files: LaunchFiles, memory: Memory, clock: Callable[[float], None]
+) -> None:
+    from airflow_provider_sinks.operators.status_watch import StatusWatch
+
+    log = cast("Any", logging.getLogger("task"))
+    watch = StatusWatch(files.read_status, cast("Any", memory), log, is_one_of_many=True)
+    see(watch, files, RUNNING)
+    at_first = len(memory.kept)
+    clock(601)
+    see(watch, files, replace(RUNNING, epoch=2))
+    clock(599)
+    see(watch, files, replace(RUNNING, epoch=3))
+    see(watch, files, replace(RUNNING, epoch=4, state=SinkState.STOPPED))
+
+    assert at_first == 0
+    assert [witness.epoch for witness in memory.kept] == [2, 4]
+
+
 def test_a_witness_that_was_not_written_is_written_again(
     watch: Any, files: LaunchFiles, memory: Memory
 ) -> None:
