@@ -11,7 +11,6 @@ import signal
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -32,7 +31,6 @@ _SLOW: dict[str, Any] = {
 }
 _SLOW_CONF = {"spark.sinks.driverEpochRows": "0", "spark.sql.execution.arrow.maxRecordsPerBatch": "10"}
 """Large rows reach their writer ten at a time, each after a moment: a transaction is open for long."""
-_TIMEOUT_SECONDS = 45
 
 
 def lost_worker(sink: AirflowSink) -> None:
@@ -105,19 +103,6 @@ def altered(sink: AirflowSink) -> None:
     sink.demand_exact()
 
 
-def timed_out(sink: AirflowSink) -> None:
-    """Its time is over while it runs: it ends as if it had been stopped, and so does its try."""
-    with sink.fed_all_the_time():
-        run = sink.start()
-        sink.wait_running(1)
-        sink.wait_no_driver(_TIMEOUT_SECONDS + 15)
-        assert _state(sink, 1) is SinkState.STOPPED
-        assert sink.airflow.wait_for_run(run) == "failed"
-        assert "AirflowTaskTimeout" in sink.airflow.task_log(run, TASK)
-        assert len(sink.launches) == 1
-    sink.demand_exact()
-
-
 def killed_scheduler(sink: AirflowSink, others: list[Future[None]]) -> None:
     """SIGKILL of the scheduler; a new one is started."""
     with sink.fed_all_the_time():
@@ -158,14 +143,12 @@ def told(
     ):
         airflow.add_connection("spark_stories", "spark", host=cluster.master)
         called_off = threading.Event()
-        timeout = {"execution_timeout": timedelta(seconds=_TIMEOUT_SECONDS), "retries": 0}
         make = partial(client_sink, airflow, broker, spark_conn_id="spark_stories", called_off=called_off)
         futures = {
             "cleared": pool.submit(
                 cleared, make("cleared", rows=400, conf=_SLOW_CONF, row_bytes=10_000, **_SLOW)
             ),
             "altered": pool.submit(altered, make("altered")),
-            "timed_out": pool.submit(timed_out, make("timeout", arguments=timeout)),
             "lost_worker": pool.submit(lost_worker, make("lost")),
         }
         last = make("scheduler")
@@ -184,10 +167,6 @@ def test_a_lost_worker_leaves_one_driver_and_a_success_that_is_cleared_another(
 
 def test_cleared_and_failed_while_it_runs_no_reader_hangs(told: Mapping[str, Future[None]]) -> None:
     told["cleared"].result()
-
-
-def test_a_timeout_leaves_no_driver(told: Mapping[str, Future[None]]) -> None:
-    told["timed_out"].result()
 
 
 def test_a_changed_connection_and_a_renamed_dag_leave_one_driver(told: Mapping[str, Future[None]]) -> None:

@@ -109,7 +109,8 @@ def ended(sink: AirflowSink, **conf: str) -> str:
 
 def lose_progress(sink: AirflowSink) -> None:
     topic = f"_sinks-progress-{sink.name}"
-    AdminClient({**sink.client}).delete_topics([topic])[topic].result(30)
+    admin = AdminClient({**sink.client})
+    admin.delete_topics([topic])[topic].result(30)
 
 
 def answer(sink: AirflowSink, run: DagRun) -> str:
