@@ -136,7 +136,9 @@ def from_mappings(data: Iterable[Mapping[str, Any]]) -> History:
 
 
 def _at_rest(last: Entry, heard_at: str, *, is_paused: bool) -> Entry:
-    if last.state in (LifeState.CREATED, LifeState.FAILED, LifeState.DROPPED, LifeState.PAUSED):
+    if last.state in (LifeState.CREATED, LifeState.FAILED, LifeState.DROPPED):
+        return last
+    if last.state is LifeState.PAUSED and is_paused:
         return last
     if last.state is LifeState.STALLED:  # its tries are used up
         return replace(last, state=LifeState.FAILED)

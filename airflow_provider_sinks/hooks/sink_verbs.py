@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -19,7 +20,6 @@ from airflow_provider_sinks.core.errors import (
     Problem,
     RefusedError,
     SinkError,
-    UnavailableError,
 )
 from airflow_provider_sinks.core.life import LifeState
 from airflow_provider_sinks.core.new_generation import Reset, Situation, plan_reset
@@ -98,8 +98,8 @@ class SinkVerbs:
     def drop(self, sink: str, topics: Iterable[str] = ()) -> Plan:
         """Stop a sink and forget it; its topics stay but for those that are named.
 
-        A cluster that is away does not keep a sink whose topics stay: what its driver left open there ends by
-        itself after the transaction timeout.
+        A cluster that is away, or a connection that is gone, does not keep a sink whose topics stay: what its
+        driver left open there ends by itself after the transaction timeout.
         """
         home = self.homes.one(sink)
         names = list(topics)
@@ -107,16 +107,17 @@ class SinkVerbs:
             return self._drop(plan_drop(home, (), {}), None)
         spec = spec_of(home)
         asked = topics_to_delete(spec, names)
-        try:
-            with self._generations(spec) as generations:
+        with ExitStack() as stack:
+            try:
+                generations = stack.enter_context(self._generations(spec))
                 situation = generations.look()
-                seen = {role: situation.observation.topics()[role] for role in asked}
-                return self._drop(plan_drop(home, situation.writers, seen), generations)
-        except UnavailableError as error:
-            if asked:
-                raise
-            self.say(f"{error.primary}: what its driver left open there ends by itself")
-            return self._drop(plan_drop(home, (), {}), None)
+            except SinkError as error:
+                if asked:
+                    raise
+                self.say(f"{error.primary}: what its driver left open there ends by itself")
+                return self._drop(plan_drop(home, (), {}), None)
+            seen = {role: situation.observation.topics()[role] for role in asked}
+            return self._drop(plan_drop(home, situation.writers, seen), generations)
 
     def _in_airflow(self, plan: Plan, noted: LifeState | None = None) -> Plan:
         """Carry out a plan that concerns Airflow alone."""

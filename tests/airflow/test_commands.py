@@ -243,6 +243,18 @@ def test_a_stopped_broker_does_not_keep_a_sink_from_being_dropped(desk: Desk) ->
     assert desk.run("status", desk.sink, "-o", "json").data["state"] == "dropped"
 
 
+def test_a_connection_that_is_gone_does_not_keep_a_sink_from_being_dropped(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AIRFLOW_CONN_KAFKA_TEST")
+
+    dropped = desk.run("drop", desk.sink, "--yes", "-o", "json")
+    plan = desk.run("plan", desk.sink)
+
+    assert (dropped.code, plan.code) == (0, 64)
+    assert [step.split()[0] for step in dropped.data["steps"]] == ["forget"]
+
+
 def test_a_topic_that_is_not_the_sinks_own_is_never_deleted(desk: Desk) -> None:
     answer = desk.run("drop", desk.sink, "--yes", "--delete-topic", "orders")
 

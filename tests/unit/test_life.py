@@ -129,6 +129,8 @@ STALLED = _history((1, S.FAILED, AWAY))
         (_history((1, S.STOPPED, None)), True, False, 10, LifeState.STARTING),
         (noted(RUNNING, LifeState.DROPPED), False, True, 10, LifeState.DROPPED),
         (noted(RUNNING, LifeState.PAUSED), False, True, 10, LifeState.PAUSED),
+        (noted(RUNNING, LifeState.PAUSED), False, False, 10, LifeState.STOPPED),
+        (noted(RUNNING, LifeState.PAUSED), True, False, 10, LifeState.STARTING),
     ],
 )
 def test_where_a_sink_stands(
