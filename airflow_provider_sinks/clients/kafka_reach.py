@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from airflow_provider_sinks.clients.kafka_login import authenticate
 from airflow_provider_sinks.clients.kafka_wire import (
     ADD_PARTITIONS,
     METADATA,
@@ -19,7 +20,6 @@ from airflow_provider_sinks.clients.kafka_wire import (
     ClusterFacts,
     WireConnection,
     api_versions,
-    authenticate,
     cluster,
 )
 from airflow_provider_sinks.clients.reach import StoppedError, Trail, connect, follow, shake_hands, split

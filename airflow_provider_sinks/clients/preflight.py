@@ -11,54 +11,22 @@ skipped and says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
 
-from airflow_provider_sinks.clients import kafka_reach
-from airflow_provider_sinks.clients.time_limit import Deadline, within
+from airflow_provider_sinks.clients.kafka_preflight import Run, kafka_checks
+from airflow_provider_sinks.clients.time_limit import Deadline
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family, Report
-from airflow_provider_sinks.core.checks.cluster import cluster_checks, transaction_checks
 from airflow_provider_sinks.core.checks.database import DatabaseFacts, database_checks
 from airflow_provider_sinks.core.checks.fields import ConnectionFields, Given, options_check
-from airflow_provider_sinks.core.checks.network import POSTGRES_WAY, Stop, network_checks
-from airflow_provider_sinks.core.checks.rights import RightsFacts, needed_rights, rights_checks
-from airflow_provider_sinks.core.checks.topics import (
-    DEFAULT_COPIES,
-    MESSAGE_BYTES,
-    MIN_IN_SYNC,
-    SinkTopic,
-    TopicSurvey,
-    identity_checks,
-    sink_topics,
-    topic_checks,
-)
+from airflow_provider_sinks.core.checks.network import POSTGRES_WAY, network_checks
 from airflow_provider_sinks.core.errors import SinkError
 from airflow_provider_sinks.core.options import ConnectionOptions, KafkaOptions, PostgresOptions
 from airflow_provider_sinks.core.parts import PostgresLookup
-from airflow_provider_sinks.core.progress import DRIVER, SINGLE_WRITER, partition_writer
-from airflow_provider_sinks.core.spec import SinkSpec, Writers
+from airflow_provider_sinks.core.spec import SinkSpec
 from airflow_provider_sinks.core.witness import Witness
 
 VALIDATION_SECONDS = 60.0
 """How long a whole validation may take, unless told otherwise."""
-
-_SURVEY_SECONDS = 30.0
-_ANSWER_SECONDS = 8.0
-_IDS_MAX = 32
-
-
-@dataclass
-class _Run:
-    """One validation: what is asked, and what later steps need of earlier ones.
-
-    :param partitions: of the source topic, once it was seen.
-    """
-
-    sink: SinkSpec | None
-    witness: Witness | None
-    deadline: Deadline
-    partitions: int = 0
-    clusters: dict[str, str] = field(default_factory=dict)
 
 
 def validate(
@@ -78,7 +46,7 @@ def validate(
     :param witness: what Airflow remembers of the sink; its clusters and topics must be the same.
     :param seconds: how long all of it may take.
     """
-    run = _Run(sink, witness, Deadline(seconds))
+    run = Run(sink, witness, Deadline(seconds))
     checks: list[Check] = []
     for conn_id, wanted in _wanted(connections, sink).items():
         check, options = options_check(conn_id, connections.get(conn_id), wanted)
@@ -86,7 +54,7 @@ def validate(
         if options is not None and run.deadline.is_over:
             checks.append(_too_late(conn_id))
         elif isinstance(options, KafkaOptions):
-            checks += _whole(conn_id, _kafka(run, options))
+            checks += _whole(conn_id, kafka_checks(run, options))
         elif isinstance(options, PostgresOptions):
             checks += _whole(conn_id, _postgres(run, options))
     title = f'sink "{sink.name}"' if sink else " and ".join(f'connection "{name}"' for name in connections)
@@ -99,8 +67,9 @@ def _wanted(
     """Return the connections to judge, the source's first, and the type that each must have."""
     if sink is None:
         return dict.fromkeys(connections)
-    kafka = dict.fromkeys([sink.source.kafka.connection, sink.target.kafka.connection], KafkaOptions)
-    return {**dict.fromkeys(sink.connections, PostgresOptions), **kafka}
+    kafka = (sink.source.kafka.connection, sink.target.kafka.connection)
+    database = (name for name in sink.connections if name not in kafka)
+    return {**dict.fromkeys(kafka, KafkaOptions), **dict.fromkeys(database, PostgresOptions)}
 
 
 def _too_late(conn_id: str) -> Check:
@@ -121,121 +90,7 @@ def _whole(conn_id: str, checks: Iterator[Check]) -> Iterator[Check]:
         yield Checks(conn_id, Family.CLUSTER).fails("further checks", detail, retryable=True)
 
 
-def _kafka(run: _Run, options: KafkaOptions) -> Iterator[Check]:
-    conn_id, given = options.conn_id, options.options
-    reach = kafka_reach.reach(options, run.deadline)
-    tls, user = kafka_reach.uses_tls(options), given.get("sasl.username", "")
-    yield from network_checks(conn_id, reach.servers, tls=tls, user=user)
-    topics = sink_topics(run.sink, conn_id) if run.sink else []
-    if reach.cluster is None:
-        yield from _skipped(conn_id, topics, "the cluster was not reached")
-        return
-    run.clusters[conn_id] = reach.cluster.cluster_id
-    brokers = len(reach.cluster.brokers)
-    yield from cluster_checks(conn_id, reach.cluster.cluster_id, brokers, reach.advertised)
-    if any(facts.stopped is Stop.FORBIDDEN for facts in reach.advertised):
-        yield from _skipped(conn_id, topics, "clients would go to an address that is refused")
-        return
-    seen = _limited(run, lambda: _survey(options, topics, min(reach.cluster.brokers) if reach.cluster else 0))
-    yield Checks(conn_id, Family.CLUSTER).passes("client", "librdkafka is taken too")
-    yield from _judged(run, options, topics, seen, brokers)
-    yield from _rights(run, options, topics, seen, reach.open_server)
-
-
-@dataclass(frozen=True)
-class _Seen:
-    topics: Mapping[str, TopicSurvey]
-    config: Mapping[str, str] | None
-
-
-def _survey(options: KafkaOptions, topics: list[SinkTopic], broker: int) -> _Seen:
-    from airflow_provider_sinks.clients.kafka_connection import KafkaConnection
-    from airflow_provider_sinks.clients.kafka_survey import broker_config, survey_topics
-
-    with KafkaConnection(options, _ANSWER_SECONDS) as connection:
-        connection.cluster_id()
-        return _Seen(survey_topics(connection, topics), broker_config(connection, broker))
-
-
-def _judged(
-    run: _Run, options: KafkaOptions, topics: list[SinkTopic], seen: _Seen, brokers: int
-) -> Iterator[Check]:
-    conn_id, sink = options.conn_id, run.sink
-    if sink is None:
-        return
-    if sink.target.kafka.connection == conn_id:
-        yield from transaction_checks(conn_id, sink.transaction_timeout, seen.config, brokers)
-    if sink.source.kafka.connection == conn_id:
-        run.partitions = seen.topics[sink.source.kafka.topic].partitions
-    yield from topic_checks(options, sink, topics, seen.topics, _defaults(seen.config))
-    if run.witness is not None:
-        yield from identity_checks(conn_id, topics, seen.topics, run.clusters[conn_id], run.witness)
-
-
-def _rights(
-    run: _Run, options: KafkaOptions, topics: list[SinkTopic], seen: _Seen, server: str
-) -> Iterator[Check]:
-    if run.sink is None:
-        return
-    from airflow_provider_sinks.clients.kafka_rights import ask_rights
-
-    ids = _ids(run) if run.sink.target.kafka.connection == options.conn_id else []
-    prefix = ids[0].removesuffix(DRIVER) if ids else ""
-    existing = {name: survey.existence for name, survey in seen.topics.items()}
-    rights = list(needed_rights({topic.name: topic.roles for topic in topics}, existing, prefix))
-    facts = ask_rights(options, server, rights, seen.topics, ids, deadline=run.deadline)
-    yield from _timed(
-        list(rights_checks(options.conn_id, rights, facts, options.bootstrap_servers, _principal(options))),
-        facts,
-    )
-
-
-def _timed(checks: list[Check], facts: RightsFacts) -> Iterator[Check]:
-    """Rights are asked for together; the first check tells how long that took."""
-    yield from (
-        replace(check, seconds=facts.seconds if place == 0 else 0.0) for place, check in enumerate(checks)
-    )
-
-
-def _ids(run: _Run) -> list[str]:
-    """Return the transactional ids that the sink uses: the driver's first, and its writers'."""
-    from airflow_provider_sinks.clients.transactions import transactional_id
-
-    sink = run.sink
-    if sink is None:
-        return []
-    writers = [SINGLE_WRITER]
-    if sink.writer_mode is Writers.PER_PARTITION:
-        writers = [partition_writer(partition) for partition in range(max(run.partitions, 1))]
-    return [
-        transactional_id(sink.transactional_id_prefix, sink.name, writer)
-        for writer in [DRIVER, *writers[:_IDS_MAX]]
-    ]
-
-
-def _defaults(config: Mapping[str, str] | None) -> dict[str, str]:
-    """Return what a broker gives to new topics, under the topics' names."""
-    same = (MIN_IN_SYNC, DEFAULT_COPIES)
-    names = {**dict(zip(same, same, strict=True)), "message.max.bytes": MESSAGE_BYTES}
-    return {topic: config[broker] for broker, topic in names.items() if config and broker in config}
-
-
-def _principal(options: KafkaOptions) -> str:
-    user = options.options.get("sasl.username")
-    if user is not None:
-        return f"User:{user}"
-    own = "ssl.key.pem" in options.options or "ssl.keystore.location" in options.options
-    return "User:<name in its certificate>" if own else "User:ANONYMOUS"
-
-
-def _skipped(conn_id: str, topics: list[SinkTopic], why: str) -> Iterator[Check]:
-    yield Checks(conn_id, Family.CLUSTER).skips("cluster", why)
-    yield from (Checks(conn_id, Family.TOPICS).skips(topic.title, why) for topic in topics)
-    if topics:
-        yield Checks(conn_id, Family.PERMISSIONS).skips("permissions", why)
-
-
-def _postgres(run: _Run, options: PostgresOptions) -> Iterator[Check]:
+def _postgres(run: Run, options: PostgresOptions) -> Iterator[Check]:
     from airflow_provider_sinks.clients import postgres_survey
 
     address, lookups = "", _lookups(run.sink, options.conn_id)
@@ -262,10 +117,6 @@ def _postgres(run: _Run, options: PostgresOptions) -> Iterator[Check]:
 def _lookups(sink: SinkSpec | None, conn_id: str) -> list[PostgresLookup]:
     found = [lookup.postgres for lookup in sink.lookups.values()] if sink else []
     return [lookup for lookup in found if lookup.connection == conn_id]
-
-
-def _limited(run: _Run, action: Callable[[], _Seen]) -> _Seen:
-    return within(run.deadline.left(_SURVEY_SECONDS), action)
 
 
 __all__ = ["VALIDATION_SECONDS", "ConnectionFields", "Given", "Report", "validate"]

@@ -18,6 +18,7 @@ from airflow_provider_sinks.clients.time_limit import Deadline
 from airflow_provider_sinks.core.checks.check import Outcome, Report
 from airflow_provider_sinks.core.checks.network import ServerFacts, Stop
 from airflow_provider_sinks.core.options import KafkaOptions, PostgresOptions
+from airflow_provider_sinks.core.spec import SinkSpec
 from tests.certificates import DAY, Authority, Pair
 
 SECRET = b"AKIA-the-machines-own-secret"
@@ -288,3 +289,14 @@ def test_the_time_of_all_checks_is_bounded() -> None:
 
     assert sum(check.seconds for check in report.checks) < 3
     assert [check.name for check in report.failed] == ["protocol", *["further checks"] * 4]
+
+
+def test_the_source_is_validated_first_because_it_names_the_writers_of_the_target() -> None:
+    spec = SinkSpec.parse({"name": "s", "source": "z/in", "target": "a/out"})
+
+    extra = {"bootstrap.servers": "127.0.0.1:1"}
+    given = {name: KafkaOptions.from_connection_extra(extra, name) for name in ("a", "z")}
+
+    report = validate(given, spec, seconds=5)
+
+    assert list(dict.fromkeys(check.subject for check in report.checks)) == ["z", "a"]
