@@ -67,7 +67,7 @@ def kafka_checks(run: Run, options: KafkaOptions) -> Iterator[Check]:
         yield from _skipped(conn_id, topics, "clients would go to an address that is refused")
         return
     seen = _limited(run, lambda: _survey(options, topics, min(reach.cluster.brokers) if reach.cluster else 0))
-    yield Checks(conn_id, Family.CLUSTER).passes("client", "librdkafka is taken too")
+    yield Checks(conn_id, Family.CLUSTER).passes("client", "librdkafka is let in too")
     yield from _judged(run, options, topics, seen, brokers)
     yield from _rights(run, options, topics, seen, reach.open_server)
 

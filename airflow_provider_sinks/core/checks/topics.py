@@ -100,7 +100,7 @@ def topic_checks(
             yield _copies(checks, topic, survey, config)
             yield _policy(checks, spec, topic, config, survey)
             if Role.DATA in topic.roles:
-                yield _size(checks, options, topic, config)
+                yield _size(checks, options, topic, survey, config)
 
 
 def _visible(checks: Checks, topic: SinkTopic, survey: TopicSurvey) -> Check:
@@ -143,12 +143,25 @@ def _config(
     return survey.config
 
 
+def _hidden(checks: Checks, name: str, survey: TopicSurvey) -> Check:
+    """Say why a setting cannot be judged."""
+    if survey.existence is Existence.UNKNOWN:
+        return checks.skips(name, "the topic cannot be seen")
+    if survey.existence is Existence.MISSING:
+        return checks.unknown(
+            name, "the spec leaves it to the broker, whose default is hidden from this user"
+        )
+    return checks.unknown(
+        name, "hidden: this user may not describe the configuration; a sink does not need it"
+    )
+
+
 def _copies(checks: Checks, topic: SinkTopic, survey: TopicSurvey, config: Mapping[str, str] | None) -> Check:
     name = f"{MIN_IN_SYNC} of {topic.title}"
     asked = topic.creation.replication_factor if topic.creation else None
     copies = survey.replication_factor or asked or int((config or {}).get(DEFAULT_COPIES, 0))
     if config is None or MIN_IN_SYNC not in config or not copies:
-        return checks.unknown(name, "hidden: this user may not describe the configuration")
+        return _hidden(checks, name, survey)
     least = int(config[MIN_IN_SYNC])
     if least > copies:
         hint = f"Lower {MIN_IN_SYNC}, or raise the replication factor: nothing can be written as it is."
@@ -169,7 +182,7 @@ def _policy(
     name = f"{POLICY} of {topic.title}"
     policy = (config or {}).get(POLICY, "delete" if survey.existence is Existence.MISSING else None)
     if policy is None:
-        return checks.unknown(name, "hidden: this user may not describe the configuration")
+        return _hidden(checks, name, survey)
     policies = {part.strip() for part in policy.split(",")}
     if Role.PROGRESS in topic.roles and policies != {"compact"}:
         hint = f"kafka-configs.sh --alter --topic {topic.name} --add-config {POLICY}=compact"
@@ -183,10 +196,16 @@ def _policy(
     return checks.passes(name, policy)
 
 
-def _size(checks: Checks, options: KafkaOptions, topic: SinkTopic, config: Mapping[str, str] | None) -> Check:
+def _size(
+    checks: Checks,
+    options: KafkaOptions,
+    topic: SinkTopic,
+    survey: TopicSurvey,
+    config: Mapping[str, str] | None,
+) -> Check:
     name = f"{MESSAGE_BYTES} of {topic.title}"
     if config is None or MESSAGE_BYTES not in config:
-        return checks.unknown(name, "hidden: this user may not describe the configuration")
+        return _hidden(checks, name, survey)
     taken, given = int(config[MESSAGE_BYTES]), options.options.get("message.max.bytes")
     sent = int(given) if given else CLIENT_MESSAGE_BYTES
     if taken >= sent:
