@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -80,6 +81,23 @@ class ConnectionWatch(threading.Thread):
             self._log.warning(
                 "connection %s cannot be read now, so the sink goes on as it is: %s", conn_id, why
             )
+
+
+def changed_meanwhile(
+    launched: ResolvedConnections, read: Callable[[str], ConnectionOptions]
+) -> tuple[str, ...]:
+    """Return the connections that changed since a driver got them, each read twice as the thread does.
+
+    Asked right before a task begins to wait in the triggerer, which knows only what it reads itself: a change
+    that falls into the time of a submit would be missed.
+    """
+    changed = []
+    for conn_id, options in launched.options.items():
+        with contextlib.suppress(SinkError):  # unreadable is not changed
+            newer = read(conn_id)
+            if newer != options and read(conn_id) == newer:
+                changed.append(conn_id)
+    return tuple(changed)
 
 
 def _fingerprint(conn_id: str, options: ConnectionOptions) -> Fingerprint:

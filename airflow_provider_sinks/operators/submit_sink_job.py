@@ -48,7 +48,7 @@ from airflow_provider_sinks.links import (
 from airflow_provider_sinks.operators.client_launch import ClientLaunch, Submission, Submit
 from airflow_provider_sinks.operators.cluster_launch import ClusterLaunch
 from airflow_provider_sinks.operators.cluster_task import ClusterTask
-from airflow_provider_sinks.operators.connection_watch import ConnectionWatch
+from airflow_provider_sinks.operators.connection_watch import ConnectionWatch, changed_meanwhile
 from airflow_provider_sinks.operators.healing import Healing
 from airflow_provider_sinks.operators.launch import (
     LaunchOrder,
@@ -232,7 +232,12 @@ class SubmitSinkJobOperator(SparkSubmitOperator):
         if self._told_to_stop:  # before there was anything to stop
             launch.end()
         if cluster and isinstance(launch, ClusterLaunch) and is_deferrable(self.deferrable):
-            raise cluster.wait_in_triggerer(launch, self)
+            deferral = cluster.wait_in_triggerer(launch, self)
+            read = partial(options_of, spec)
+            if self.follow_connections and (changed := changed_meanwhile(connections, read)):
+                launch.restart(changed)
+                return LaunchOutcome(0, changed=changed)
+            raise deferral
         with self._following(spec, connections, launch):
             outcome = launch.run()
         if error := outcome.error(spec.name):

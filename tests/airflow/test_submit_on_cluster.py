@@ -154,3 +154,37 @@ def test_a_cluster_that_takes_no_driver_is_refused_with_the_reason(
     assert result.state == "failed"
     assert f"the driver of a sink cannot run on {why}" in str(result.error)
     assert manager.asked == []
+
+
+@pytest.fixture
+def edited_during_the_submit(
+    manager: FakeManager, connections: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> FakeManager:
+    """The connection of a sink changes while its driver is submitted."""
+    edited = {**_SECRET, "client.id": "edited"}
+    run = manager.run
+
+    def run_and_edit(*arguments: str) -> None:
+        connections(kafka_test={"conn_type": "kafka", "extra": edited})
+        run(*arguments)
+
+    monkeypatch.setattr(manager, "run", run_and_edit)
+    monkeypatch.setattr("airflow_provider_sinks.operators.cluster_launch._POLITE_SECONDS", 0.1)
+    return manager
+
+
+def test_a_connection_that_changes_during_the_submit_is_followed_before_the_task_waits(
+    run_task: RunTask,
+    submit: Submit,
+    edited_during_the_submit: FakeManager,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    sink = _sink(tmp_path, name="edited_meanwhile")
+
+    result = run_task(submit(sink=sink, poll_interval=1, deferrable=True))
+
+    assert result.state == "success", result.error
+    assert capfd.readouterr().out.count("launch 2: connection kafka_test changed") == 1
+    assert _seen(tmp_path)["connections"]["kafka_test"]["kafka"]["client.id"] == "edited"
+    assert len(edited_during_the_submit.apps) == 2
