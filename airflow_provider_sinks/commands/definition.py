@@ -36,12 +36,12 @@ _OUTPUTS = ("keep", "empty", "recreate")
 
 
 def _command(name: str, help_text: str, *args: Arg, epilog: str = EPILOG) -> ActionCommand:
-    module, _, function = _FUNCTIONS[name].rpartition(".")
+    module, _, function = FUNCTIONS[name].rpartition(".")
     func = lazy_load_command(f"airflow_provider_sinks.commands.{module}.{function}")
     return ActionCommand(name=name, help=help_text, func=func, args=args, epilog=epilog)
 
 
-_FUNCTIONS = {
+FUNCTIONS = {
     "list": "showing.list_sinks",
     "describe": "showing.describe",
     "status": "showing.status",
@@ -55,6 +55,7 @@ _FUNCTIONS = {
     "reset": "acting.reset",
     "drop": "acting.drop",
 }
+"""Where each command is, below this folder."""
 
 
 def get_cli_commands() -> list[CLICommand]:

@@ -20,6 +20,10 @@ DAG_IDS = [
     "pageviews_clean",
     "pageviews_enriched",
     "pageviews_report",
+    "pause_or_resume_sink",
+    "reset_sink",
+    "rewind_sink",
+    "run_sink_once",
 ]
 
 

@@ -14,6 +14,7 @@ from importlib.resources import files
 
 import jsonschema
 import pytest
+from airflow.cli.cli_config import GroupCommand
 from airflow.sdk import BaseOperator, BaseSensorOperator
 from airflow.triggers.base import BaseTrigger
 
@@ -82,3 +83,27 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'Snik'"):
         airflow_provider_sinks.Snik  # noqa: B018
+
+
+def test_the_commands_cost_nothing_until_one_is_run() -> None:
+    module = "airflow_provider_sinks.commands.definition"
+    code = f"import sys, {module} as commands; commands.get_cli_commands(); print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+
+    ours = {name for name in loaded if name.startswith("airflow_provider_sinks.")}
+    assert ours <= {"airflow_provider_sinks.provider_info", "airflow_provider_sinks.commands", module}
+    assert "confluent_kafka" not in loaded
+
+
+def test_each_command_is_there() -> None:
+    from airflow_provider_sinks.commands import definition
+
+    (group,) = definition.get_cli_commands()
+
+    assert isinstance(group, GroupCommand)
+    assert [command.name for command in group.subcommands] == list(definition.FUNCTIONS)
+    for path in definition.FUNCTIONS.values():
+        module, _, name = path.rpartition(".")
+        assert callable(getattr(importlib.import_module(f"airflow_provider_sinks.commands.{module}"), name))

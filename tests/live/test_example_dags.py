@@ -33,9 +33,11 @@ EXAMPLES = {
     "pageviews_clean": "pageviews_clean.py",
     "pageviews_enriched": "pageviews_enriched.py",
     "pageviews_report": "pageviews_report.py",
+    "run_sink_once": "run_sink_once.py",
 }
-FORMS = ("alter_connection.py",)
-"""They act on an Airflow that runs: tests/live/scenarios fills them in."""
+FORMS = ("alter_connection.py", "sink_forms.py")
+"""They act on an Airflow that runs: tests/live/scenarios and tests/live/test_sink_commands.py
+fill them in."""
 VIEWS, CLICKS = 300, 60
 LONGEST_SECONDS = 240.0
 BUTTONS = ("Buy", "buy", "look")
@@ -158,6 +160,12 @@ def test_one_sink_by_hand(examples: Examples) -> None:
     examples.output_of("clicks_by_hand")
 
     assert len(examples.rows_of("clicks-bought")) == CLICKS // len(BUTTONS)
+
+
+def test_one_sink_from_a_form(examples: Examples) -> None:
+    examples.output_of("run_sink_once")
+
+    assert len(examples.rows_of("clicks-once")) == CLICKS // len(BUTTONS)
 
 
 def test_many_sinks_mapped(examples: Examples) -> None:

@@ -1,0 +1,107 @@
+"""The forms of ``dags/sink_forms.py`` and ``dags/run_sink_once.py``: what they refuse, and what they do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from airflow_provider_sinks.clients.airflow_api import ApiAnswerError
+from airflow_provider_sinks.core.spec import SinkSpec
+from tests.airflow.desk import Define, Desk
+from tests.airflow.fakes import KAFKA, FakeSpark, status
+from tests.airflow_side import _process
+
+if TYPE_CHECKING:
+    from airflow.sdk import DAG
+
+    from tests.airflow_side import RunTask
+
+DAGS = Path(__file__).parents[2] / "dags"
+
+
+@pytest.fixture(scope="module")
+def forms() -> dict[str, DAG]:
+    from airflow.dag_processing.dagbag import DagBag
+
+    return {
+        dag_id: dag
+        for name in ("sink_forms.py", "run_sink_once.py")
+        for dag_id, dag in DagBag(str(DAGS / name)).dags.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("form", "filled", "said"),
+    [
+        ("pause_or_resume_sink", {"action": "pause"}, "sink"),
+        ("pause_or_resume_sink", {"sink": "two words", "action": "pause"}, "two words"),
+        ("pause_or_resume_sink", {"sink": "orders", "action": "stop"}, "stop"),
+        ("rewind_sink", {"sink": "orders", "offsets": "0-120"}, "0-120"),
+        ("rewind_sink", {"sink": "orders", "time": "yesterday"}, "yesterday"),
+        ("rewind_sink", {"sink": "orders", "epoch": 0}, "minimum"),
+        ("reset_sink", {"sink": "orders", "data": "burn"}, "burn"),
+        ("reset_sink", {"sink": "orders", "dry_run": "no"}, "boolean"),
+        ("run_sink_once", {"source": "no/topic"}, "no/topic"),
+    ],
+)
+def test_wrong_input_is_refused_at_the_form(
+    desk: Desk, forms: dict[str, DAG], form: str, filled: dict[str, Any], said: str
+) -> None:
+    _process(forms[form])
+
+    with pytest.raises(ApiAnswerError) as refused:
+        desk.api.call("POST", f"dags/{form}/dagRuns", {"logical_date": None, "conf": filled})
+
+    assert refused.value.status == 400
+    assert said in refused.value.detail
+
+
+@pytest.mark.parametrize(
+    ("form", "filled"),
+    [
+        ("pause_or_resume_sink", {"sink": "orders", "action": "resume"}),
+        ("rewind_sink", {"sink": "orders", "offsets": "0:120, 1:earliest"}),
+        ("rewind_sink", {"sink": "orders", "time": "2026-11-20T22:00:00Z"}),
+        ("reset_sink", {"sink": "orders", "data": "recreate"}),
+        ("run_sink_once", {}),
+    ],
+)
+def test_right_input_is_taken(desk: Desk, forms: dict[str, DAG], form: str, filled: dict[str, Any]) -> None:
+    _process(forms[form])
+
+    run = desk.api.call("POST", f"dags/{form}/dagRuns", {"logical_date": None, "conf": filled})
+
+    assert run["conf"].items() >= filled.items()
+
+
+@pytest.mark.parametrize(
+    ("action", "after"),
+    [("pause", (True, ["failed"])), ("resume", (False, ["running"])), ("restart", (False, ["restarting"]))],
+)
+def test_a_form_pauses_resumes_and_restarts(
+    desk: Desk, run_task: RunTask, forms: dict[str, DAG], action: str, after: tuple[bool, list[str]]
+) -> None:
+    if action != "resume":
+        desk.unpause()
+    desk.start()
+
+    run_task(forms["pause_or_resume_sink"].get_task(action), conf={"sink": desk.sink, "action": action})
+
+    assert (desk.is_paused, desk.task_states()) == after
+
+
+def test_a_form_runs_the_sink_that_it_names_once(
+    run_task: RunTask, forms: dict[str, DAG], spark: FakeSpark, connections: Define
+) -> None:
+    connections(kafka_prod=KAFKA)
+    filled = {name: param.value for name, param in forms["run_sink_once"].params.items()}
+    spark.play(statuses=[status(state="stopped")])
+
+    result = run_task(forms["run_sink_once"].get_task("submit"), conf={**filled, "target": "bought"})
+
+    assert result.ti.state == "success", str(result.error)
+    spec = SinkSpec.parse(spark.seen["launch"]["spec"])
+    assert (spec.name, spec.trigger.every, spec.target.kafka.topic) == ("clicks_once", None, "bought")
+    assert spec.where == "button = 'buy'"
