@@ -188,10 +188,10 @@ class Alteration:
 
         Airflow has no comparison of its own: between this one and the request a person may still edit.
         """
+        self._sinks.note_before(self._change)
         row = self._row(view_of(self._conn_id))
         if row is not Row.OLD:
             return replace(self._known, row=row)
-        self._sinks.note_before(self._change)
         self._put(self._new)
         row = self._row_once_not(Row.OLD)
         if row is Row.OLD:
@@ -212,13 +212,13 @@ class Alteration:
 
     def _undo(self) -> Facts:
         """Mark that the old options come back, and put them back, unless somebody edited meanwhile."""
+        self._sinks.note_before_undo(self._change, self._undo_change)
         row = self._row(view_of(self._conn_id))
         if row is not Row.NEW:
             return replace(self._known, row=row)
         backup = replace(self._old, conn_id=self._before_id)
         self._mark = replace(self._mark, undoing=True)
         self._store.describe(backup, self._mark.text(self._conn_id))
-        self._sinks.note_before_undo(self._change, self._undo_change)
         self._put(self._old)
         row = self._row_once_not(Row.NEW)
         self._sinks.note_after(self._undo_change)
@@ -273,7 +273,7 @@ class Alteration:
 
     @property
     def _undo_change(self) -> str:
-        return f"undo of {self._mark.at}"
+        return f"undo_{self._mark.at}"
 
     def _wait(self, change: str, fields: ConnectionFields, row: Row) -> Outcome:
         options = fields.options()

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from airflow_provider_sinks.clients.airflow_sinks import SinkAsset
 
 _LOOK_SECONDS = 2.0
-_NOTES = "alteration"
+_NOTES = "alteration_"
+"""What each key of the notes begins with; the rest is the name of the change."""
 
 
 @dataclass(frozen=True)
@@ -189,11 +190,11 @@ class DependentSinks:
     def _note(self, change: str, sinks: Mapping[str, Baseline], at_seconds: float | None = None) -> None:
         at_seconds = time.time() if at_seconds is None else at_seconds
         written = {sink: asdict(baseline) for sink, baseline in sinks.items()}
-        self._notes.set(_NOTES, {"change": change, "at_seconds": at_seconds, "sinks": written})
+        self._notes.set(_NOTES + change, {"at_seconds": at_seconds, "sinks": written})
 
     def _noted(self, change: str) -> _Noted:
-        notes = self._notes.get(_NOTES) or {}
-        if notes.get("change") != change:
+        notes = self._notes.get(_NOTES + change)
+        if not notes:
             return _Noted(time.time(), {})
         sinks = {sink: Baseline(**baseline) for sink, baseline in notes["sinks"].items()}
         return _Noted(notes["at_seconds"], sinks)
