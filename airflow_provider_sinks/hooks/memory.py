@@ -170,14 +170,18 @@ class SinkMemory:
         return written and self._tell(store, status)
 
     def _tell(self, store: Store, status: SinkStatus) -> bool:
-        """Add to the history what the status has to tell; most of the time that is nothing."""
+        """Add to the history what the status has to tell; most of the time that is nothing.
+
+        Before it writes it reads again: a person may have paused the sink meanwhile, by the REST API.
+        """
 
         def write() -> None:
-            before = from_mappings(store.get(HISTORY_KEY) or ()) if self._history is None else self._history
-            after = told(before, status)
-            if after is not before:
-                store.set(HISTORY_KEY, to_mappings(after))
-            self._history = after
+            if self._history is not None and told(self._history, status) is self._history:
+                return
+            before = from_mappings(store.get(HISTORY_KEY) or ())
+            self._history = told(before, status)
+            if self._history is not before:
+                store.set(HISTORY_KEY, to_mappings(self._history))
 
         return self._attempt("history", "asset store", write)
 

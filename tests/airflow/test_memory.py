@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+import logging
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from airflow_provider_sinks.core.life import LifeState, from_mappings, noted, to_mappings
+from airflow_provider_sinks.core.status import SinkState, SinkStatus
 from tests.airflow.fakes import SINK, FakeSpark, status
 
 if TYPE_CHECKING:
@@ -181,3 +184,40 @@ def _stored(sink: str) -> dict[str, Any]:
         asset = session.query(AssetModel).filter_by(name=f"sink:{sink}").one()
         rows = session.query(AssetStateStoreModel).filter_by(asset_id=asset.id).all()
         return {row.key: json.loads(row.value) if isinstance(row.value, str) else row.value for row in rows}
+
+
+class PlainStore(dict[str, Any]):
+    """A state store that counts how often it was asked."""
+
+    asked = 0
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.asked += 1
+        return dict.get(self, key, default)
+
+    def set(self, key: str, value: Any) -> None:
+        self[key] = value
+
+
+def test_a_task_that_ends_does_not_overwrite_what_a_person_noted() -> None:
+    from airflow_provider_sinks.hooks.memory import HISTORY_KEY, SinkMemory
+
+    store = PlainStore()
+    memory = SinkMemory("paused", store, cast("Any", logging.getLogger("task")))
+    memory.show(SinkStatus("paused", 3, SinkState.RUNNING))
+    store[HISTORY_KEY] = to_mappings(noted(from_mappings(store[HISTORY_KEY]), LifeState.PAUSED))
+
+    memory.show(SinkStatus("paused", 3, SinkState.STOPPED))
+
+    assert [entry["state"] for entry in store[HISTORY_KEY]] == ["running", "paused"]
+
+
+def test_the_history_costs_nothing_while_nothing_happens() -> None:
+    from airflow_provider_sinks.hooks.memory import SinkMemory
+
+    store = PlainStore()
+    memory = SinkMemory("steady", store, cast("Any", logging.getLogger("task")))
+    for epoch in range(10):
+        memory.show(SinkStatus("steady", 3, SinkState.RUNNING, epoch=epoch))
+
+    assert store.asked == 1
