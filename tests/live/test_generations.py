@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-import pytest
-
-from airflow_provider_sinks.core.errors import ExitCode
-from airflow_provider_sinks.core.new_generation import Output, Reset, plan_reset
+from airflow_provider_sinks.core.new_generation import Output
 from airflow_provider_sinks.core.rewind import AtOffsets, plan_rewind
-from tests.live.generations import carry_out, everything, open_generations, ran, reset, written
+from tests.live.generations import carry_out, everything, ran, reset, written
 from tests.live.stage import Sink, Stage
 
 __all__ = ["ran"]
@@ -25,28 +22,9 @@ def test_after_a_rewind_exactly_the_named_offsets_come_again(stage: Stage, ran: 
     assert (status.generation, status.epoch, status.rows_total) == (2, 1, 3)
 
 
-@pytest.mark.parametrize(("output", "times"), [(Output.KEEP, 2), (Output.EMPTY, 1), (Output.RECREATE, 1)])
-def test_after_a_reset_everything_comes_again(stage: Stage, ran: Sink, output: Output, times: int) -> None:
-    reset(ran, data=output)
-    status = ran.run()
-
-    assert written(stage, ran) == Counter(dict.fromkeys(everything(), times))
-    assert (status.generation, status.rows_total) == (2, 30)
-
-
-def test_a_reset_that_dies_before_its_end_lets_nobody_start(stage: Stage, ran: Sink) -> None:
-    ask = Reset(data=Output.EMPTY)
-
-    def die_in_the_middle(step: str) -> None:
-        if step.startswith("empty"):
-            raise KeyboardInterrupt
-
-    with open_generations(ran) as generations, pytest.raises(KeyboardInterrupt):
-        generations.carry_out(lambda seen: plan_reset(seen, ask), die_in_the_middle, ask)
-    refused = ran.fail(ExitCode.REFUSED)
+def test_after_a_reset_everything_comes_again_into_an_empty_topic(stage: Stage, ran: Sink) -> None:
     reset(ran, data=Output.EMPTY)
     status = ran.run()
 
-    assert "unfinished-reset" in str(refused.error)
     assert written(stage, ran) == Counter(everything())
-    assert status.generation == 3
+    assert (status.generation, status.rows_total) == (2, 30)

@@ -71,6 +71,33 @@ def test_a_rewound_sink_loses_nothing_that_comes_meanwhile(stage: Stage, ran: Si
     assert written(stage, ran) == Counter({*everything(), "new/0", "new/1"}) + Counter(["2/8"])
 
 
+@pytest.mark.parametrize(("output", "times"), [(Output.KEEP, 2), (Output.RECREATE, 1)])
+def test_after_a_reset_everything_comes_again(stage: Stage, ran: Sink, output: Output, times: int) -> None:
+    reset(ran, data=output)
+    status = ran.run()
+
+    assert written(stage, ran) == Counter(dict.fromkeys(everything(), times))
+    assert (status.generation, status.rows_total) == (2, 30)
+
+
+def test_a_reset_that_dies_before_its_end_lets_nobody_start(stage: Stage, ran: Sink) -> None:
+    ask = Reset(data=Output.EMPTY)
+
+    def die_in_the_middle(step: str) -> None:
+        if step.startswith("empty"):
+            raise KeyboardInterrupt
+
+    with open_generations(ran) as generations, pytest.raises(KeyboardInterrupt):
+        generations.carry_out(lambda seen: plan_reset(seen, ask), die_in_the_middle, ask)
+    refused = ran.fail(ExitCode.REFUSED)
+    reset(ran, data=Output.EMPTY)
+    status = ran.run()
+
+    assert "unfinished-reset" in str(refused.error)
+    assert written(stage, ran) == Counter(everything())
+    assert status.generation == 3
+
+
 def test_a_topic_made_anew_is_as_an_administrator_had_set_it(stage: Stage, ran: Sink) -> None:
     stage.configure_topic(ran.out, "retention.ms", "123456789")
 
