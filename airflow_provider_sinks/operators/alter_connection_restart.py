@@ -118,15 +118,17 @@ class AlterConnectionRestartOperator(BaseOperator):
 
     def _alteration(self, context: Context, order: AlterOrder, api: AirflowApi) -> Alteration:
         from airflow_provider_sinks.clients.airflow_connections import ConnectionStore
-        from airflow_provider_sinks.operators.alteration import Alteration, Alterer
+        from airflow_provider_sinks.operators.alteration import Alteration
         from airflow_provider_sinks.operators.dependent_sinks import DependentSinks
+        from airflow_provider_sinks.operators.held_connection import Alterer, HeldConnection
 
         instance = context["ti"]
         index = -1 if instance.map_index is None else instance.map_index
         holder = Holder(instance.dag_id, instance.run_id, instance.task_id, index)
         me = Alterer(holder, is_retry=instance.try_number > 1)
         sinks = DependentSinks(api, order.conn_id, context["task_state_store"], self.log)
-        return Alteration(order, me, ConnectionStore(api), sinks, self.log)
+        held = HeldConnection(order.conn_id, ConnectionStore(api), me)
+        return Alteration(order, held, sinks, self.log)
 
     @staticmethod
     def _state_of(api: AirflowApi, mark: Mark) -> str:

@@ -22,8 +22,9 @@ from airflow_provider_sinks.core.dependents import Dependent, LaunchSeen
 from airflow_provider_sinks.core.status import SinkState
 from airflow_provider_sinks.hooks.altered_connection import view_of
 from airflow_provider_sinks.operators.alter_arguments import AlterOrder
-from airflow_provider_sinks.operators.alteration import Alteration, Altered, Alterer
+from airflow_provider_sinks.operators.alteration import Alteration, Altered
 from airflow_provider_sinks.operators.dependent_sinks import DependentSinks
+from airflow_provider_sinks.operators.held_connection import Alterer, HeldConnection
 
 CONN_ID = "kafka_altered"
 OLD, NEW = "old:9092", "new:9092"
@@ -146,7 +147,8 @@ class Altering:
         order = AlterOrder(CONN_ID, self.changes, wishes or Wishes(validate=False), dry_run, seconds)
         sinks = PlayedSinks(self.sinks, self.notes, self.api)
         store = store or ConnectionStore(self.api)
-        alteration = Alteration(order, Alterer(me, is_retry), store, sinks, LOG)
+        held = HeldConnection(CONN_ID, store, Alterer(me, is_retry))
+        alteration = Alteration(order, held, sinks, LOG)
         return alteration.plan() if dry_run else alteration.run()
 
     @property

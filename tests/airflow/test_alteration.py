@@ -14,7 +14,7 @@ from airflow_provider_sinks.core.alteration import DropOption, ResetOption, Secr
 from airflow_provider_sinks.core.alteration_mark import Holder
 from airflow_provider_sinks.core.errors import AuthenticationError, ConfigurationError, UnavailableError
 from airflow_provider_sinks.hooks.airflow_account import airflow_api
-from airflow_provider_sinks.operators import alteration, dependent_sinks
+from airflow_provider_sinks.operators import dependent_sinks, held_connection
 from tests.airflow.altering import (
     CONN_ID,
     NEW,
@@ -38,8 +38,8 @@ def api(airflow_url: str, connections: Define, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("_AIRFLOW_PROCESS_CONTEXT", "server")
     monkeypatch.setattr(dependent_sinks, "_LOOK_SECONDS", 0.01)
     monkeypatch.setattr(dependents, "SETTLED_SECONDS", 0.5)
-    monkeypatch.setattr(alteration, "_SEEN_SECONDS", 0.1)
-    monkeypatch.setattr(alteration, "_LOOK_AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(held_connection, "_SEEN_SECONDS", 0.1)
+    monkeypatch.setattr(held_connection, "_LOOK_AGAIN_SECONDS", 0.01)
     connections(airflow_api_default=account(airflow_url))
     with airflow_api() as api:
         make(api)
