@@ -18,7 +18,7 @@ from airflow_provider_sinks.clients.time_limit import Deadline
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family, Report
 from airflow_provider_sinks.core.checks.database import DatabaseFacts, database_checks
 from airflow_provider_sinks.core.checks.fields import ConnectionFields, Given, options_check
-from airflow_provider_sinks.core.checks.network import POSTGRES_WAY, network_checks
+from airflow_provider_sinks.core.checks.network import POSTGRES_WAY, Step, network_checks
 from airflow_provider_sinks.core.errors import SinkError
 from airflow_provider_sinks.core.options import ConnectionOptions, KafkaOptions, PostgresOptions
 from airflow_provider_sinks.core.parts import PostgresLookup
@@ -96,7 +96,7 @@ def _postgres(run: Run, options: PostgresOptions) -> Iterator[Check]:
     address, lookups = "", _lookups(run.sink, options.conn_id)
     if not postgres_survey.is_local(options):
         facts = postgres_survey.reach(options, run.deadline)
-        tls = postgres_survey.uses_tls(options)
+        tls = facts.encrypted or facts.stopped_at(Step.TLS)  # sslmode=prefer goes on without it
         yield from network_checks(options.conn_id, [facts], POSTGRES_WAY[:-1], tls=tls)
         if facts.stopped is not None:
             yield Checks(options.conn_id, Family.DATABASE).skips("database", "the server was not reached")

@@ -59,6 +59,7 @@ class Trail:
     server: str
     deadline: Deadline
     addresses: tuple[str, ...] = ()
+    encrypted: bool = False
     certificate: CertificateFacts | None = None
     version: str = ""
     seconds: dict[Step, float] = field(default_factory=dict)
@@ -81,6 +82,7 @@ class Trail:
         return ServerFacts(
             self.server,
             self.addresses,
+            encrypted=self.encrypted,
             certificate=self.certificate,
             version=self.version,
             seconds=dict(self.seconds),
@@ -128,7 +130,7 @@ def shake_hands(plain: socket.socket, context: ssl.SSLContext, host: str, trail:
             secured = context.wrap_socket(plain, server_hostname=host)
         except (ssl.SSLError, OSError) as error:
             raise tls_stop(error) from None
-        trail.certificate = _certificate(secured)
+        trail.encrypted, trail.certificate = True, _certificate(secured)
     return secured
 
 

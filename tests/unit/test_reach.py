@@ -281,6 +281,13 @@ def test_what_is_no_postgres_is_named(answer: Answer, mode: str, stop: Stop | No
     assert facts.stopped is stop, facts
 
 
+def test_a_database_without_tls_is_not_said_to_have_it() -> None:
+    with server(says(b"N")) as address:
+        report = validate({"pg": postgres(address, sslmode="prefer")}, seconds=5)
+
+    assert {check.name: check.outcome for check in report.checks}["TLS"] is Outcome.SKIPPED
+
+
 def test_the_time_of_all_checks_is_bounded() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"

@@ -104,6 +104,7 @@ class ServerFacts:
     :param addresses: what the name stands for; the one that was connected to first.
     :param stopped: what ended the way; ``None`` if it went to its end.
     :param why: about the stop, in our own words: what a server answered is not repeated.
+    :param encrypted: whether the way is inside TLS.
     :param version: what the server says of its version, or which of its APIs count.
     :param seconds: how long each step took.
     """
@@ -112,6 +113,7 @@ class ServerFacts:
     addresses: tuple[str, ...] = ()
     stopped: Stop | None = None
     why: str = ""
+    encrypted: bool = False
     certificate: CertificateFacts | None = None
     version: str = ""
     seconds: Mapping[Step, float] = field(default_factory=dict)
