@@ -7,8 +7,8 @@
     make demo KEEP=1        # prints the address, the user and the password
     uv run scripts/screenshots.py <address> <user> <password> docs/images <name>=<path of the page> ...
 
-A path such as ``/dags/pageviews_enriched`` is what the browser's address bar shows. Before a picture is
-taken, a page gets time to draw itself.
+A path such as ``/dags/pageviews_enriched`` is what the browser's address bar shows; with ``#Trigger`` behind
+it, the button of that name is pressed. Before a picture is taken, a page gets time to draw itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from playwright.sync_api import sync_playwright
 _CHROMIUM = "/usr/bin/chromium"
 _FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 _VIEW = {"width": 1440, "height": 900}
-_DRAWN_MILLISECONDS = 4_000
+_DRAWN_MILLISECONDS = 8_000
 
 
 def main(address: str, user: str, password: str, folder: str, *pages: str) -> None:
@@ -38,10 +38,14 @@ def main(address: str, user: str, password: str, folder: str, *pages: str) -> No
         context = browser.new_context(viewport=_VIEW)
         context.add_cookies([{**cookie, "domain": str(urlsplit(address).hostname)}])
         for page in pages:
-            name, path = page.split("=", 1)
+            name, place = page.split("=", 1)
+            path, _, button = place.partition("#")
             tab = context.new_page()
             tab.goto(f"{address}{path}", wait_until="networkidle")
             tab.wait_for_timeout(_DRAWN_MILLISECONDS)
+            if button:
+                tab.get_by_role("button", name=button).first.click()
+                tab.wait_for_timeout(_DRAWN_MILLISECONDS)
             tab.screenshot(path=Path(folder, f"{name}.png"))
             print(f"{name}: {tab.url}")
             tab.close()
