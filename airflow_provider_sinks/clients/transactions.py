@@ -142,6 +142,22 @@ def _fence_one(options: KafkaOptions, name: str, transaction_timeout: timedelta,
             producer.close()
 
 
+def denial(options: KafkaOptions, error: KafkaException, name: str) -> ConfigurationError | None:
+    """Return our error for a transactional id that an ACL denies; ``None`` for any other failure.
+
+    :param name: the transactional id.
+    """
+    if code_of(error) not in _DENIED:
+        return None
+    return ConfigurationError(
+        f'transactional id "{name}" is denied to the user of connection "{options.conn_id}"',
+        [Problem("", text_of(error))],
+        f"kafka-acls.sh --bootstrap-server {options.bootstrap_servers} --add "
+        "--allow-principal User:<its user> --operation Write --operation Describe "
+        f"--transactional-id {name.rpartition(_JOINT)[0]}{_JOINT} --resource-pattern-type prefixed",
+    )
+
+
 def fencing_failure(
     options: KafkaOptions, complaints: Complaints, error: KafkaException, name: str
 ) -> SinkError:
@@ -149,15 +165,8 @@ def fencing_failure(
 
     :param name: the transactional id.
     """
-    servers = options.bootstrap_servers
-    if code_of(error) in _DENIED:
-        return ConfigurationError(
-            f'transactional id "{name}" is denied to the user of connection "{options.conn_id}"',
-            [Problem("", text_of(error))],
-            f"kafka-acls.sh --bootstrap-server {servers} --add --allow-principal User:<its user> "
-            f"--operation Write --operation Describe --transactional-id {name.rpartition(_JOINT)[0]}{_JOINT} "
-            "--resource-pattern-type prefixed",
-        )
+    if denied := denial(options, error, name):
+        return denied
     if code_of(error) == KafkaError.INVALID_TRANSACTION_TIMEOUT:
         return ConfigurationError(
             f'transactional id "{name}": the transaction timeout is longer than the broker allows',

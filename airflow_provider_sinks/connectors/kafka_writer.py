@@ -25,7 +25,7 @@ import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from airflow_provider_sinks.clients.progress_log import ProgressLog, read_timeout_seconds
-from airflow_provider_sinks.clients.transactions import producer_config, transactional_id, warm_up
+from airflow_provider_sinks.clients.transactions import denial, producer_config, transactional_id, warm_up
 from airflow_provider_sinks.connectors.base import InDoubtError, RejectedRowError, WriteResult
 from airflow_provider_sinks.core.errors import FencedError, UnavailableError
 from airflow_provider_sinks.core.history import History
@@ -63,8 +63,8 @@ class KafkaEpochWriter:
         self._factory = factory
         self._writer = writer
         self._timeout_seconds = factory.transaction_timeout.total_seconds()
-        identity = transactional_id(factory.prefix, factory.sink, writer)
-        config = producer_config(factory.options, identity, factory.transaction_timeout)
+        self._id = transactional_id(factory.prefix, factory.sink, writer)
+        config = producer_config(factory.options, self._id, factory.transaction_timeout)
         self._producer: Producer | None = Producer({**config, "compression.type": factory.compression})
         self._bytes_per_row = 1.0
         self._in_transaction = False
@@ -257,7 +257,8 @@ class KafkaEpochWriter:
         try:
             getattr(self._live, method)(*arguments)
         except KafkaException as error:
-            raise self._translate(error, method) from error
+            denied = denial(self._factory.options, error, self._id) if method == "init_transactions" else None
+            raise denied or self._translate(error, method) from error
 
     def _translate(self, error: BaseException, method: str) -> Exception:
         cause = error.args[0] if error.args else None

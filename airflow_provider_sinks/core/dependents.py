@@ -168,7 +168,7 @@ def judge(baseline: Baseline, now: Dependent, elapsed_seconds: float, *, rows_wa
         if rows_waiting and not seen.epoch_done:
             return _ended(now) or Return(Came.NOT_YET, f"{launch} is running, and has not committed yet")
         return _ended(now) or Return(Came.BACK, f"{launch} is running")
-    return _failed(now, launch) or _ended(now) or Return(Came.NOT_YET, f"{launch} is {seen.state}")
+    return _failed(now, launch) or _ended(now) or _later(now, launch)
 
 
 def positions_of(memory: Mapping[str, Any] | None) -> Mapping[int, int]:
@@ -189,11 +189,21 @@ def newest_states(instances: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
 
 def _failed(now: Dependent, launch: str) -> Return | None:
     """Return the failure of a launch that the same options would bring again."""
-    error = now.seen.error
-    if error is None or error.get("kind") not in _NEEDS_YOU:
+    if (now.seen.error or {}).get("kind") not in _NEEDS_YOU:
         return None
-    detail = "\n".join(filter(None, [error.get("primary", ""), error.get("detail", "").strip()]))
-    return Return(Came.FAILED, f"{launch} {now.seen.state}", detail, error.get("hint", ""))
+    return Return(Came.FAILED, f"{launch} {now.seen.state}", *_words(now.seen.error))
+
+
+def _later(now: Dependent, launch: str) -> Return:
+    """Return what a launch that is not running yet, or that a retry may mend, says of itself."""
+    return Return(Came.NOT_YET, f"{launch} is {now.seen.state}", *_words(now.seen.error))
+
+
+def _words(error: Mapping[str, str] | None) -> tuple[str, str]:
+    """Return what happened, and what helps, in the words of the sink."""
+    found = error or {}
+    detail = "\n".join(filter(None, [found.get("primary", ""), found.get("detail", "").strip()]))
+    return detail, found.get("hint", "")
 
 
 def _ended(now: Dependent) -> Return | None:

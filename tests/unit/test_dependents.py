@@ -132,8 +132,15 @@ def test_a_failure_is_told_in_the_sinks_own_words() -> None:
     now = sink(5, FAILED, states=("up_for_retry",), error=DENIED)
 
     result = judge(Baseline(3, 4), now, 1, rows_waiting=None)
+    later = judge(
+        Baseline(3, 4),
+        sink(5, FAILED, states=("up_for_retry",), error={**DENIED, "kind": "UnavailableError"}),
+        1,
+        rows_waiting=None,
+    )
 
     assert (result.detail, result.hint) == ("id is denied\nWrite", "kafka-acls")
+    assert (later.came, later.detail) == (Came.NOT_YET, "id is denied\nWrite")
 
 
 @pytest.mark.parametrize(
