@@ -46,7 +46,8 @@ start = datetime.datetime(2025, 1, 1)
 with DAG({dag_id!r}, schedule=None, start_date=start, catchup=False, max_active_runs=2):
     SubmitSinkJobOperator(task_id="submit", poll_interval=1, **{arguments!r})
 """
-_RETRIES = {"retries": 5, "retry_delay": timedelta(seconds=1)}
+RETRIES = 5
+_TRIED_AGAIN = {"retries": RETRIES, "retry_delay": timedelta(seconds=1)}
 
 
 @dataclass
@@ -96,7 +97,7 @@ class AirflowSink:
 
     def write_dag(self, dag_id: str) -> None:
         """Write the sink's DAG file."""
-        arguments = {"sink": self.sink(), **_RETRIES, **self.arguments}
+        arguments = {"sink": self.sink(), **_TRIED_AGAIN, **self.arguments}
         self.dag_file.write_text(_FILE.format(dag_id=dag_id, arguments=arguments))
 
     def sink(self) -> dict[str, Any]:

@@ -1,0 +1,62 @@
+"""A sink that runs in a real Airflow, in the hands of ``airflow sinks``: stopped, reset, started again."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from airflow_provider_sinks.local.airflow import AirflowStack
+from airflow_provider_sinks.local.broker import KafkaBroker
+from airflow_provider_sinks.local.stack import SPARK_MASTER
+from tests.live.client_sink import client_sink
+from tests.live.sinks_in_airflow import AirflowSink
+
+
+@pytest.fixture
+def sink(airflow: AirflowStack, broker: KafkaBroker) -> AirflowSink:
+    airflow.add_connection("spark_life", "spark", host=SPARK_MASTER)
+    airflow.add_connection(
+        "airflow_api_default", "http", host=airflow.url, login=airflow.user, password=airflow.password
+    )
+    return client_sink(airflow, broker, "life", "spark_life")
+
+
+def _sinks(sink: AirflowSink, verb: str, *options: str, code: int = 0) -> Any:
+    """Run a command beside Airflow, as a person does on its machine; return what it printed."""
+    command = [sys.executable, "-m", "airflow", "sinks", verb, sink.name, *options, "-o", "json"]
+    environment = sink.airflow.environment
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == code, f"{verb}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return json.loads(done.stdout) if done.stdout else done.stderr
+
+
+def test_a_running_sink_is_paused_begun_anew_started_again_and_stays_exact(sink: AirflowSink) -> None:
+    with sink.fed_all_the_time():
+        sink.start()
+        sink.wait_running(1)
+        running = _sinks(sink, "status")
+        refused = _sinks(sink, "reset", "--yes", code=65)
+
+        _sinks(sink, "pause")
+        sink.wait_no_driver()
+        paused = _sinks(sink, "status", "--history")
+        begun = _sinks(sink, "reset", "--data", "recreate", "--yes")
+
+        _sinks(sink, "resume")
+        again = sink.wait_running(2)
+        _sinks(sink, "restart")
+        sink.wait_running(3)
+        _sinks(sink, "pause")
+        sink.wait_no_driver()
+
+    assert running["state"] == "running"
+    assert "is not stopped" in refused
+    assert paused["state"] == "paused"
+    assert paused["history"][-1]["state"] == "paused"
+    assert "announce generation 2" in begun["steps"][-1]
+    assert again.generation == 2
+    sink.demand_exact()
