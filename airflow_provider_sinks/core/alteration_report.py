@@ -17,6 +17,7 @@ class Scene:
 
     :param changed: the names of the options that change; no values.
     :param watch_seconds: how long dependents are waited for.
+    :param noted: the sinks that a try before this one found running; empty before the change.
     """
 
     conn_id: str
@@ -24,6 +25,11 @@ class Scene:
     changed: tuple[str, ...]
     dependents: tuple[Dependent, ...]
     watch_seconds: float
+    noted: tuple[str, ...] = ()
+
+    def is_watched(self, dependent: Dependent) -> bool:
+        """Return whether a sink is waited for."""
+        return dependent.sink in self.noted if self.noted else dependent.is_watched
 
 
 def report(steps: Sequence[Step], scene: Scene, wishes: Wishes) -> str:
@@ -34,7 +40,7 @@ def report(steps: Sequence[Step], scene: Scene, wishes: Wishes) -> str:
 def say(step: Step, scene: Scene) -> str:
     """Return a step in words."""
     conn, before = f"connection {scene.conn_id}", f"connection {scene.before_id}"
-    watched = [dependent.sink for dependent in scene.dependents if dependent.is_watched]
+    watched = [dependent.sink for dependent in scene.dependents if scene.is_watched(dependent)]
     known = [dependent.sink for dependent in scene.dependents if dependent.spec is not None]
     wait = f"wait up to {scene.watch_seconds:g} s until they run"
     return {
@@ -60,7 +66,7 @@ def _lines(steps: Sequence[Step], scene: Scene, wishes: Wishes) -> Iterator[str]
             else "keep the new options all the same (rollback=False)"
         )
     for dependent in scene.dependents:
-        if not dependent.is_watched:
+        if not scene.is_watched(dependent):
             yield f"  not waited for: sink {dependent.sink} {dependent.why_unwatched()}"
         if dependent.spec is None and Step.PREFLIGHT in steps:
             yield f"  not checked: sink {dependent.sink} is only known when its task runs"

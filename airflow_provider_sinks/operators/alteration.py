@@ -196,8 +196,15 @@ class Alteration:
             self._log.info("connection %s:\n%s", self._held.conn_id, words)
 
     def _scene(self) -> Scene:
-        held = self._held
-        return Scene(held.conn_id, held.before_id, held.changed, self._sinks.seen, self._order.watch_seconds)
+        held, sinks = self._held, self._sinks
+        return Scene(
+            conn_id=held.conn_id,
+            before_id=held.before_id,
+            changed=held.changed,
+            dependents=sinks.seen,
+            watch_seconds=self._order.watch_seconds,
+            noted=sinks.noted(self._change),
+        )
 
     def _altered(self, end: End | None) -> Altered:
         return Altered(end, self._planned, self._held.changed, self._on_new, self._on_old)

@@ -41,13 +41,15 @@ def error_of(order: AlterOrder, altered: Altered, mark: Mark, holder_state: str)
             f"{connection} was changed by somebody else meanwhile, and was left as they made it",
             hint="Look at it in Airflow's UI, and run this again if it is still wanted.",
         )
-    problems = [*_problems(altered.new, "on the new options")]
+    culprits = altered.new.culprits if altered.new else {}
+    problems = [*_problems(culprits, "on the new options")]
     if altered.end is End.NOT_UNDONE:
         return ConfigurationError(
             f"{connection} has its new options, and not all sinks run on them", problems, "rollback=False"
         )
     if altered.end is End.UNDONE:
-        problems += _problems(altered.old, "back on the old options")
+        missing = altered.old.missing if altered.old else {}
+        problems += _problems(missing, "back on the old options")
         hint = "" if altered.new else "An earlier try decided that; its log says why."
         return ConfigurationError(f"{connection} has its old options again", problems, hint)
     return None
@@ -66,8 +68,8 @@ def _locked(conn_id: str, mark: Mark, holder_state: str) -> SinkError:
     return ConfigurationError(f'connection "{conn_id}" was not altered', [Problem("", why)], hint)
 
 
-def _problems(outcome: Outcome | None, where: str) -> Iterator[Problem]:
-    for sink, found in (outcome.missing if outcome else {}).items():
+def _problems(missing: Mapping[str, Return], where: str) -> Iterator[Problem]:
+    for sink, found in missing.items():
         detail = f": {found.detail}" if found.detail else ""
         yield Problem(f'sink "{sink}"', f"did not come {where}: {found.why}{detail}", found.hint)
 

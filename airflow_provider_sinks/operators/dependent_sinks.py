@@ -51,6 +51,12 @@ class Outcome:
             sink: found for sink, found in self.returns.items() if found.came in (Came.FAILED, Came.NOT_YET)
         }
 
+    @property
+    def culprits(self) -> dict[str, Return]:
+        """Those that ended the waiting: the ones that cannot come back, or all that were too slow."""
+        failed = {sink: found for sink, found in self.missing.items() if found.came is Came.FAILED}
+        return failed or self.missing
+
 
 @dataclass(frozen=True)
 class _Noted:
@@ -120,6 +126,10 @@ class DependentSinks:
             counted = {found.sink: found.seen.counted for found, _ in self.look()}
             sinks = {sink: replace(at, after=counted.get(sink, 0)) for sink, at in noted.sinks.items()}
             self._note(change, sinks, noted.at_seconds)
+
+    def noted(self, change: str) -> tuple[str, ...]:
+        """Return the sinks that were running right before a change, as noted then."""
+        return tuple(sorted(self._noted(change).sinks))
 
     def wait(
         self,

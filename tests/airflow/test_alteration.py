@@ -167,6 +167,23 @@ def test_a_secret_comes_from_a_variable_and_stands_nowhere_else(
     assert new not in told
 
 
+def test_a_retry_waits_for_those_that_were_running_and_says_so(
+    altering: Altering, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(KilledError):
+        altering.try_once(store=CutStore(altering.api, 2, after=True))
+    for sink in altering.sinks:
+        sink.usable = ()
+    caplog.set_level(logging.INFO)
+
+    altered = altering.try_once(is_retry=True, seconds=0.2)
+
+    assert "1 of 2  watch      wait up to 0.2 s until they run on the new options: a, b, c" in caplog.text
+    assert "not waited for" not in caplog.text
+    assert altered.new is not None
+    assert set(altered.new.missing) == {"a", "b", "c"}
+
+
 def test_two_alter_at_once_one_wins_and_the_other_is_told_who(altering: Altering) -> None:
     with pytest.raises(KilledError):
         altering.try_once(store=CutStore(altering.api, 2))
