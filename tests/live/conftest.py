@@ -27,9 +27,14 @@ _AIRFLOW = {
 
 @pytest.fixture(scope="session")
 def airflow(stack_folder: Path) -> Iterator[AirflowStack]:
-    """An Airflow with Spark in its PATH. Write DAG files into its ``dags_folder``; each test its own."""
+    """An Airflow with Spark in its PATH, and the connection to itself that some operators take by default.
+
+    Write DAG files into its ``dags_folder``; each test its own.
+    """
     home = stack_folder / "airflow"
     with AirflowStack.start(home, home / "dags", {**spark.spark_environment(), **_AIRFLOW}) as running:
+        user = {"login": running.user, "password": running.password}
+        running.add_connection("airflow_api_default", "http", host=running.url, **user)
         yield running
 
 

@@ -25,14 +25,10 @@ SKIPPED, DONE = "skipped", "success"
 
 @pytest.fixture(scope="module")
 def form(airflow: AirflowStack) -> Iterator[AirflowStack]:
-    """An Airflow with the form, and the connection to itself that the operator needs."""
+    """An Airflow with the form."""
     file = airflow.dags_folder / FILE.name
     shutil.copy(FILE, file)
-    host, port = airflow.url.removeprefix("http://").split(":")
-    login = {"login": airflow.user, "password": airflow.password}
-    airflow.add_connection("airflow_api_default", "http", host=host, port=int(port), **login)
     yield airflow
-    airflow.call("DELETE", "connections/airflow_api_default")
     file.unlink()
 
 

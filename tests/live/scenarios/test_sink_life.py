@@ -19,9 +19,6 @@ from tests.live.sinks_in_airflow import AirflowSink
 @pytest.fixture
 def sink(airflow: AirflowStack, broker: KafkaBroker) -> AirflowSink:
     airflow.add_connection("spark_life", "spark", host=SPARK_MASTER)
-    airflow.add_connection(
-        "airflow_api_default", "http", host=airflow.url, login=airflow.user, password=airflow.password
-    )
     return client_sink(airflow, broker, "life", "spark_life")
 
 
