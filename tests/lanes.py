@@ -29,9 +29,12 @@ _WIDTH = 80
 
 
 def drivers() -> list[Path]:
-    """The tests that start Spark drivers themselves, and those without any service."""
+    """The tests that start Spark drivers themselves, and those without any service.
+
+    The fault tests come first: they need most of the processors, and the other lane least in the beginning.
+    """
     live = sorted(_HERE.glob("live/test_sink_job_*.py"))
-    return [_HERE / "unit", _HERE / "live" / "test_plan_sql.py", *live, _HERE / "faults"]
+    return [_HERE / "faults", _HERE / "unit", _HERE / "live" / "test_plan_sql.py", *live]
 
 
 def all_others() -> list[str]:
