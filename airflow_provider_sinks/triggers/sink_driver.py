@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -81,12 +82,15 @@ class SinkDriverTrigger(BaseTrigger):
         return f"{__name__}.{type(self).__name__}", {name: getattr(self, name) for name in _STORED}
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Look until there is something to do, and ring. Called by the triggerer, anew after each restart."""
+        """Look until there is something to do, and ring. Called by the triggerer, anew after each restart.
+
+        Threads get a copy of the context: by it Airflow knows which task's log a line belongs to.
+        """
         changed: tuple[str, ...] = ()
         complained = ""
         while True:
             try:
-                over, changed = await asyncio.wrap_future(_LOOKS.submit(self._look))
+                over, changed = await asyncio.wrap_future(_LOOKS.submit(copy_context().run, self._look))
                 if over or changed:
                     break
                 complained = ""
@@ -103,7 +107,7 @@ class SinkDriverTrigger(BaseTrigger):
         By its id and never by its sink: a cleared task may have started the next driver by now.
         """
         if self.cancel_on_kill:
-            await asyncio.wrap_future(_ENDS.submit(self._end))
+            await asyncio.wrap_future(_ENDS.submit(copy_context().run, self._end))
 
     def _look(self) -> tuple[bool, tuple[str, ...]]:
         """Return whether the driver is over, and the connections that changed."""
