@@ -16,7 +16,7 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -136,10 +136,12 @@ class SinkMemory:
 
         Asks for the Variable alone: a task that was cleared has lost the right to read its asset's store.
         """
-        with suppress(Exception):
+        try:
             copy = _variable(self._variable)
             return _parse(copy).launch if copy else 0
-        return 0
+        except Exception as error:  # noqa: BLE001  a sink does not stop because its memory is away
+            self._log.info("the newest launch of sink %s cannot be read: %s", self._sink, error)
+            return 0
 
     def begin_launch(self) -> Memory:
         """Count a new launch, and return the new memory."""

@@ -10,6 +10,7 @@ rest only: while a task of it runs, waits or is about to, they fail and name it.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -83,9 +84,9 @@ class _SinkVerbOperator(BaseOperator):
             self.log.info("dry run: %s" if dry_run else "%s", plan if dry_run else plan.what)
         return {**plan.to_mapping(), "dry_run": dry_run}
 
+    @abstractmethod
     def _act(self, verbs: SinkVerbs, sink: str) -> Plan:
         """Do what this operator is for."""
-        raise NotImplementedError
 
     def _problems(self) -> Iterator[Problem]:
         """Judge the arguments, rendered or literal; a template is judged once it is rendered."""
