@@ -21,8 +21,11 @@ def main() -> None:
 
     from airflow_provider_sinks.core.launch import LaunchFiles
     from airflow_provider_sinks.streaming.job import run
+    from airflow_provider_sinks.streaming.orphan import OrphanWatch
 
-    code = run(LaunchFiles(arguments.launch))
+    files = LaunchFiles(arguments.launch)
+    OrphanWatch(files).start()
+    code = run(files)
     sys.stdout.flush()
     sys.stderr.flush()
     # A thread that hangs in a client must not keep a driver alive whose work is over.

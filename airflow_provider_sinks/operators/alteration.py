@@ -132,7 +132,7 @@ class Alteration:
         return after(Step.VALIDATE, self._known)
 
     def _preflight(self) -> Facts:
-        check_sinks(self._sinks, self._held.new, self._log)
+        check_sinks(self._sinks, self._held.old, self._held.new, self._log)
         return after(Step.PREFLIGHT, self._known)
 
     def _commit(self) -> Facts:

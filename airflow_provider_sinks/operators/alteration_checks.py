@@ -5,11 +5,11 @@ In memory and without side effects, by the validation that ``ValidateConnectionO
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_sinks.core.checks.check import Report
+from airflow_provider_sinks.core.checks.check import Check, Report
 from airflow_provider_sinks.core.checks.fields import ConnectionFields, Given
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, SinkError, UnavailableError
 from airflow_provider_sinks.core.spec import SinkSpec
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from airflow.sdk.types import Logger
 
 _PARALLEL = 4
+
+_Asked = tuple[SinkSpec, "Witness | None", dict[str, Given]]
 
 
 def check_connection(new: ConnectionFields, log: Logger) -> None:
@@ -36,23 +38,45 @@ def check_connection(new: ConnectionFields, log: Logger) -> None:
         raise error
 
 
-def check_sinks(sinks: DependentSinks, new: ConnectionFields, log: Logger) -> None:
+def check_sinks(sinks: DependentSinks, old: ConnectionFields, new: ConnectionFields, log: Logger) -> None:
     """Check each sink that uses a connection with its new options.
 
-    :raises SinkError: a check of a sink failed; with the failures of all.
+    What fails with the old options too is said, and stops nothing: the alteration makes it no worse, and may
+    be the first half of its repair.
+
+    :raises SinkError: a check failed that does not fail with the old options; with the failures of all sinks.
     """
+    known = [(spec, witness, _connections(spec, new)) for spec, witness in _known(sinks)]
+    failed = {}
+    for asked, report in zip(known, _validated(known), strict=True):
+        log.info("sink %s:\n%s", asked[0].name, report.table())
+        if report.failed:
+            failed[asked[0].name] = report.failed
+    if not failed:
+        return
+    before = [(spec, witness, _connections(spec, old)) for spec, witness, _ in known if spec.name in failed]
+    for (spec, _, _), report in zip(before, _validated(before), strict=True):
+        failed[spec.name] = _only_new(spec.name, failed[spec.name], report.failed, log)
+    if worse := {sink: checks for sink, checks in failed.items() if checks}:
+        raise _cannot_run(new.conn_id, worse)
+
+
+def _validated(asked: Sequence[_Asked]) -> list[Report]:
+    """Make all checks of some sinks, a few sinks at a time."""
     from airflow_provider_sinks.clients.preflight import validate
 
-    asked = [(spec, _connections(spec, new), witness) for spec, witness in _known(sinks)]
     with ThreadPoolExecutor(_PARALLEL) as pool:
-        reports = list(pool.map(lambda one: validate(one[1], one[0], witness=one[2]), asked))
-    failed = {}
-    for (spec, _, _), report in zip(asked, reports, strict=True):
-        log.info("sink %s:\n%s", spec.name, report.table())
-        if report.failed:
-            failed[spec.name] = report
-    if failed:
-        raise _cannot_run(new.conn_id, failed)
+        return list(pool.map(lambda one: validate(one[2], one[0], witness=one[1]), asked))
+
+
+def _only_new(sink: str, now: Sequence[Check], before: Sequence[Check], log: Logger) -> tuple[Check, ...]:
+    """Return the failed checks that do not fail with the old options."""
+    known = {(check.subject, check.family, check.name) for check in before}
+    old = [check for check in now if (check.subject, check.family, check.name) in known]
+    if old:
+        names = ", ".join(check.name for check in old)
+        log.warning("sink %s fails on its old options too, which stops nothing: %s", sink, names)
+    return tuple(check for check in now if check not in old)
 
 
 def _known(sinks: DependentSinks) -> list[tuple[SinkSpec, Witness | None]]:
@@ -79,19 +103,19 @@ def _connections(spec: SinkSpec, new: ConnectionFields) -> dict[str, Given]:
     return given
 
 
-def _cannot_run(conn_id: str, failed: Mapping[str, Report]) -> SinkError:
+def _cannot_run(conn_id: str, failed: Mapping[str, Sequence[Check]]) -> SinkError:
     problems = [
         Problem(f"{sink}: {check.subject}: {check.name}", check.detail, check.hint)
-        for sink, report in failed.items()
-        for check in report.failed
+        for sink, checks in failed.items()
+        for check in checks
     ]
     primary = f'connection "{conn_id}" was not altered: {_sinks(failed)} could not run on its new options'
     final = ConfigurationError(primary, problems)
-    if all(check.retryable for report in failed.values() for check in report.failed):
+    if all(check.retryable for checks in failed.values() for check in checks):
         return UnavailableError(primary, final.detail)
     return final
 
 
-def _sinks(failed: Mapping[str, Report]) -> str:
+def _sinks(failed: Collection[str]) -> str:
     names = ", ".join(f'"{sink}"' for sink in sorted(failed))
     return f"sink {names}" if len(failed) == 1 else f"sinks {names}"
