@@ -131,10 +131,22 @@ class AirflowStack:
             body["extra"] = json.dumps(extra)
         self.call("POST", "connections", body)
 
-    def trigger(self, dag_id: str, conf: Mapping[str, object] | None = None) -> DagRun:
-        """Unpause a DAG as soon as Airflow knows it, and start a run of it."""
+    def add_variable(self, key: str, value: str) -> None:
+        """Store a Variable."""
+        self.call("POST", "variables", {"key": key, "value": value})
+
+    def account(self) -> dict[str, str | int]:
+        """Return the fields of a connection that leads to this Airflow's own REST API."""
+        return {"host": LOCALHOST, "port": self._port, "login": self.user, "password": self.password}
+
+    def unpause(self, dag_id: str) -> None:
+        """Unpause a DAG as soon as Airflow knows it."""
         self._until(lambda: self._knows(dag_id), f'DAG "{dag_id}" to be read', 60.0)
         self.call("PATCH", f"dags/{dag_id}", {"is_paused": False})
+
+    def trigger(self, dag_id: str, conf: Mapping[str, object] | None = None) -> DagRun:
+        """Unpause a DAG as soon as Airflow knows it, and start a run of it."""
+        self.unpause(dag_id)
         run = self.call("POST", f"dags/{dag_id}/dagRuns", {"logical_date": None, "conf": dict(conf or {})})
         return DagRun(dag_id, run["dag_run_id"])
 

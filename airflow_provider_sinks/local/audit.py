@@ -61,14 +61,19 @@ class Audit:
         return faults == 0 and self.rows_in == self.rows_out > 0
 
 
-def audit(
-    broker: KafkaBroker, database: psycopg.Connection, *, source: str, target: str, progress: str
-) -> Audit:
-    """Compare the enriched pageviews in ``target`` with those in ``source``, joined with the table ``users``.
+def regions_by_user(database: psycopg.Connection) -> dict[str, str]:
+    """Return the table ``users``."""
+    return dict(database.execute("SELECT userid, region FROM users").fetchall())
 
+
+def audit(
+    broker: KafkaBroker, regions: Mapping[str, str], *, source: str, target: str, progress: str
+) -> Audit:
+    """Compare the pageviews in ``target`` with those in ``source``.
+
+    :param regions: by user; what the sink joined them with, or nothing.
     :param progress: the sink's progress topic; only its epochs are counted.
     """
-    regions: dict[str, str] = dict(database.execute("SELECT userid, region FROM users").fetchall())
     wanted = Counter(_joined(read_committed(broker, source), regions))
     messages = read_committed(broker, target)
     rows = [_row(message) for message in messages]

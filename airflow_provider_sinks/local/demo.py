@@ -23,11 +23,12 @@ from httpx import HTTPError
 
 from airflow_provider_sinks.core.errors import SinkError
 from airflow_provider_sinks.local import keep, pageviews
-from airflow_provider_sinks.local.acts import QUIET_SOURCE, SOURCE, play, say
+from airflow_provider_sinks.local.acts import QUIET_SOURCE, SOURCE, play
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.processes import LocalServiceError, unwind_on_signals
 from airflow_provider_sinks.local.progress import step
+from airflow_provider_sinks.local.say import say
 from airflow_provider_sinks.local.stack import Stack
 
 _INTERRUPTED = 130
@@ -110,7 +111,7 @@ def _fill(broker: KafkaBroker, postgres: Postgres, cancelled: Event) -> None:
 def _leave_up(stack: Stack) -> None:
     airflow = stack.airflow
     say(f"\nEverything stays up.\n  Airflow  {airflow.url}  user {airflow.user}  password {airflow.password}")
-    say(f"  Kafka    {stack.broker.bootstrap}\n  files    {stack.folder}")
+    say(f"  Kafka    {stack.broker.admin_bootstrap}\n  files    {stack.folder}")
     say(f"To stop all of it and remove its files: kill {os.getpid()}")
 
 

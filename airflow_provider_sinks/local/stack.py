@@ -7,6 +7,7 @@ attempts for each task.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
@@ -15,12 +16,15 @@ from threading import Event
 
 from airflow_provider_sinks.local import spark
 from airflow_provider_sinks.local.airflow import AirflowStack
-from airflow_provider_sinks.local.broker import KafkaBroker
+from airflow_provider_sinks.local.broker import KafkaBroker, Mechanism, Sasl
 from airflow_provider_sinks.local.jars import KAFKA_VERSION
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.progress import step
 
 SPARK_MASTER = "local[2,4]"
+USER = "sinks"
+"""Of the broker's second listener."""
+PASSWORD_VARIABLE = "password_of_sinks"  # noqa: S105  the name of a Variable
 
 Fill = Callable[[KafkaBroker, Postgres, Event], None]
 """Puts data into the two; told by the event to leave the rest out."""
@@ -58,10 +62,16 @@ class Stack:
             if part := vars(self).get(name):
                 part.stop()
 
+    def launches(self, sink: str) -> Path:
+        """Return the folder with the launch directories of a sink."""
+        return self.airflow.home / "sinks" / "launches" / sink
+
     def _start_services(self, fill: Fill, cancelled: Event) -> None:
         with step("Kafka broker") as line:
-            self.broker = KafkaBroker.start(self.folder / "kafka")
-            line.leave(f"{KAFKA_VERSION} on {self.broker.bootstrap}")
+            user = Sasl(Mechanism.SCRAM_SHA_512, {USER: secrets.token_urlsafe(12)})
+            self.broker = KafkaBroker.start(self.folder / "kafka", sasl=user)
+            plain, secured = self.broker.admin_bootstrap, self.broker.bootstrap
+            line.leave(f"{KAFKA_VERSION} on {plain}, and on {secured} for user {USER}")
         with step("Postgres") as line:
             self.postgres = Postgres.start(self.folder / "postgres")
             line.leave(f"on {self.postgres.host}:{self.postgres.port}")
@@ -92,8 +102,12 @@ class Stack:
                 schema=postgres.dbname,
             )
             self.airflow.add_connection("spark_default", "spark", host=SPARK_MASTER)
+            self.airflow.add_connection("airflow_api_default", "http", **self.airflow.account())
+            assert self.broker.sasl is not None  # noqa: S101  it was started with it
+            self.airflow.add_variable(PASSWORD_VARIABLE, self.broker.sasl.users[USER])
             airflow = version("apache-airflow")
-            line.leave(f"kafka_prod, pg_prod, spark_default ({SPARK_MASTER}) in Airflow {airflow}")
+            names = f"kafka_prod, pg_prod, spark_default ({SPARK_MASTER}), airflow_api_default"
+            line.leave(f"{names} in Airflow {airflow}")
 
 
 def spark_settings(folder: Path) -> Path:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 
 from airflow_provider_sinks.core.errors import JobFailedError
-from airflow_provider_sinks.core.hold import is_abandoned
+from airflow_provider_sinks.core.hold import is_abandoned, is_held
 from airflow_provider_sinks.core.launch import LaunchFiles
 from airflow_provider_sinks.core.status import SinkStatus
 from airflow_provider_sinks.streaming.reporter import say
@@ -46,10 +46,11 @@ class OrphanWatch(threading.Thread):
         self._files = files
         self._patience_seconds = patience_seconds
         self._end = end
+        self._was_held = False
 
     def run(self) -> None:
         """Wait until nobody holds the launch, then for as long as patience lasts. Called by ``start``."""
-        while not is_abandoned(self._files.hold):
+        while not self._is_orphan():
             time.sleep(_LOOK_SECONDS)
         time.sleep(self._patience_seconds)
         error = JobFailedError(
@@ -62,6 +63,14 @@ class OrphanWatch(threading.Thread):
             self._leave(error)
         finally:
             self._end(error.exit_code)
+
+    def _is_orphan(self) -> bool:
+        """Whether the launch was held once and is not any more; its directory may be gone with the task."""
+        hold = self._files.hold
+        self._was_held = self._was_held or is_held(hold)
+        if self._was_held and not hold.exists():
+            return True
+        return is_abandoned(hold)
 
     def _leave(self, error: JobFailedError) -> None:
         """Replace the status by its end, if there is one that can be read."""

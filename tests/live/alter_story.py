@@ -112,9 +112,7 @@ class AlterDag:
     @classmethod
     def write(cls, airflow: AirflowStack, dag_id: str) -> AlterDag:
         """Write its file, and the connection to Airflow's own API."""
-        host, _, port = airflow.url.removeprefix("http://").partition(":")
-        user = {"login": airflow.user, "password": airflow.password}
-        airflow.add_connection(API, "http", host=host, port=int(port), **user)
+        airflow.add_connection(API, "http", **airflow.account())
         Path(airflow.dags_folder, f"{dag_id}.py").write_text(_FILE.format(dag_id=dag_id, api=API))
         return cls(airflow, dag_id)
 

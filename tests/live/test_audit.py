@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from confluent_kafka import Producer
 
-from airflow_provider_sinks.local.audit import Audit, audit
+from airflow_provider_sinks.local.audit import Audit, audit, regions_by_user
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.pageviews import fill_table, pageviews
 from airflow_provider_sinks.local.postgres import Postgres
@@ -42,9 +42,8 @@ class Stage:
         producer.commit_transaction(30) if commit else producer.abort_transaction(30)
 
     def audit(self) -> Audit:
-        return audit(
-            self.broker, self.database, source=self.source, target=self.target, progress=self.progress
-        )
+        regions = regions_by_user(self.database)
+        return audit(self.broker, regions, source=self.source, target=self.target, progress=self.progress)
 
 
 @pytest.fixture

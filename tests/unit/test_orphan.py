@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from pathlib import Path
 
@@ -73,6 +74,16 @@ def test_it_is_ended_also_where_no_status_can_be_read(files: LaunchFiles) -> Non
     OrphanWatch(files, patience_seconds=0.0, end=end).run()
 
     assert end.codes == [ExitCode.FAILED]
+
+
+def test_a_driver_whose_directory_was_removed_with_its_task_is_ended(files: LaunchFiles) -> None:
+    end = Ends()
+    with held(files.hold):
+        OrphanWatch(files, patience_seconds=0.0, end=end).start()
+        assert not end.ended.wait(_FEW_LOOKS_SECONDS)
+        shutil.rmtree(files.directory)
+
+    assert end.ended.wait(10)
 
 
 def test_a_launch_that_nobody_holds_is_on_a_cluster_and_goes_on(files: LaunchFiles) -> None:

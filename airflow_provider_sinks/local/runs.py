@@ -1,0 +1,73 @@
+"""Runs a DAG of the demo to its end, demands how it ends, and shows the log that tells why it did not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+from airflow_provider_sinks.local.airflow import DagRun
+from airflow_provider_sinks.local.processes import LocalServiceError, tail
+from airflow_provider_sinks.local.progress import step
+from airflow_provider_sinks.local.stack import Stack
+
+SINK_TASKS = ("validate", "check_topics", "submit")
+_RUN_SECONDS = 300.0
+_POLL_SECONDS = 0.5
+_LAST_LINES = 30
+
+
+def run_dag(
+    stack: Stack,
+    dag_id: str,
+    expected: str = "success",
+    *,
+    tasks: Sequence[str] = SINK_TASKS,
+    form: Mapping[str, object] | None = None,
+) -> DagRun:
+    """Run a DAG to its end, and demand how it ends.
+
+    :param expected: the state at its end.
+    :param tasks: in their order.
+    :param form: what a person would fill in.
+    """
+    with step(f"DAG {dag_id}") as line:
+        run = stack.airflow.trigger(dag_id, form)
+        deadline = time.monotonic() + _RUN_SECONDS
+        while (state := stack.airflow.run_state(run)) not in ("success", "failed"):
+            line.say(_states(stack, run, tasks))
+            demand(time.monotonic() < deadline, f"DAG {dag_id} did not end", stack, run, tasks)
+            time.sleep(_POLL_SECONDS)
+        line.leave(f"{state}; {_states(stack, run, tasks)}")
+    ended = f"the run of DAG {dag_id} ended as {state}, not as {expected}"
+    demand(state == expected, ended, stack, run, tasks)
+    return run
+
+
+def demand(holds: bool, otherwise: str, stack: Stack, run: DagRun, tasks: Sequence[str] = SINK_TASKS) -> None:
+    """Go on only if something holds.
+
+    :raises LocalServiceError: it does not; with the log that tells why.
+    """
+    if not holds:
+        raise LocalServiceError(
+            otherwise, _last_words(stack, run, tasks), "make demo KEEP=1 leaves everything up for a look"
+        )
+
+
+def _states(stack: Stack, run: DagRun, tasks: Sequence[str]) -> str:
+    """Return the states of a run's tasks, in their order."""
+    states = stack.airflow.task_states(run)
+    return ", ".join(f"{task} {states.get(task) or 'waiting'}" for task in tasks)
+
+
+def _last_words(stack: Stack, run: DagRun, tasks: Sequence[str]) -> str:
+    """Return the end of the log of the task that a run ended or hangs in, and of its Spark driver."""
+    states = stack.airflow.task_states(run)
+    begun = [task for task in tasks if states.get(task) not in (None, "upstream_failed", "skipped")]
+    if not begun:
+        return "No task has begun."
+    lines = stack.airflow.task_log(run, begun[-1]).splitlines()[-_LAST_LINES:]
+    drivers = sorted(stack.launches(run.dag_id).glob("*/driver.log"))
+    hangs = drivers and states.get("submit") == "running"  # one that has ended shows its driver's last lines
+    driver = ["", "Last lines of the Spark driver:", tail(drivers[-1])] if hangs else []
+    return "\n".join([f"Last lines of task {begun[-1]}:", *lines, *driver])
