@@ -10,7 +10,7 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import Any, Self, TypeVar
 
@@ -79,16 +79,19 @@ class KafkaConnection:
 
     def cluster_id(self) -> str:
         """Return the id of the cluster; proves that it can be reached and takes our credentials."""
-        future = self.admin.describe_cluster(request_timeout=self.timeout_seconds)
-        return str(self.wait(future, "name the cluster").cluster_id)
+        what = "name the cluster"
+
+        def ask() -> str:
+            future = self.admin.describe_cluster(request_timeout=self.timeout_seconds)
+            return str(self.wait(future, what).cluster_id)
+
+        return self._ask_patiently(ask, what)
 
     def listing(self) -> ClusterMetadata:
         """Return the list of *all* topics: a broker may create one that is asked for by name."""
-        try:
-            return self.admin.list_topics(timeout=self.timeout_seconds)
-        except KafkaException as error:
-            self.admin.poll(0)
-            raise self.failure(error, "list the topics") from error
+        return self._ask_patiently(
+            lambda: self.admin.list_topics(timeout=self.timeout_seconds), "list the topics"
+        )
 
     def offsets(self, partitions: Iterable[tuple[str, int]], spec: OffsetSpec) -> dict[tuple[str, int], int]:
         """Return offsets by topic and partition, open transactions included; none where there is no leader.
@@ -105,6 +108,21 @@ class KafkaConnection:
             with contextlib.suppress(KafkaException):
                 found[place.topic, place.partition] = int(self.wait(future, "list offsets").offset)
         return found
+
+    def _ask_patiently(self, ask: Callable[[], T], what: str) -> T:
+        """Return an answer; ask again when librdkafka dropped the question with its idea of a broker.
+
+        It does so when a broker is back from a restart.
+        """
+        deadline = time.monotonic() + self.timeout_seconds
+        while True:
+            try:
+                return ask()
+            except KafkaException as error:
+                if code_of(error) != KafkaError._DESTROY_BROKER or time.monotonic() > deadline:  # noqa: SLF001
+                    self.admin.poll(0)
+                    raise self.failure(error, what) from error
+            time.sleep(_SERVE_SECONDS)
 
     def wait(self, future: Future[T], what: str) -> T:
         """Return what a future brings.

@@ -13,7 +13,7 @@ from __future__ import annotations
 import subprocess
 import uuid
 from base64 import urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -40,6 +40,7 @@ from airflow_provider_sinks.local.processes import (
 
 _READY_SECONDS = 120.0
 _SCRAM_ITERATIONS = 4096
+_SOON_READY = "-XX:TieredStopAtLevel=1"
 _KEY_STORE = "server.pem"
 _LOGGING = """\
 status = error
@@ -90,7 +91,12 @@ class KafkaBroker:
     """One broker with its own folder, which it keeps over restarts, as it keeps its ports."""
 
     def __init__(
-        self, folder: Path, properties: Mapping[str, str], sasl: Sasl | None, tls: Tls | None = None
+        self,
+        folder: Path,
+        properties: Mapping[str, str],
+        sasl: Sasl | None,
+        tls: Tls | None = None,
+        java: Sequence[str] = (_SOON_READY,),
     ) -> None:
         self.folder = folder
         self.sasl = sasl
@@ -98,7 +104,9 @@ class KafkaBroker:
         self._plain, self._controller = free_port(), free_port()
         self._secured, self._encrypted = free_port(), free_port()
         self._properties = {**self._listeners(), **properties}
-        self._service = Service("kafka", self._java("-Xmx512m", "kafka.Kafka", "server.properties"), folder)
+        self._service = Service(
+            "kafka", self._java(["-Xmx512m", *java], "kafka.Kafka", "server.properties"), folder
+        )
 
     @classmethod
     def start(
@@ -110,6 +118,7 @@ class KafkaBroker:
         authorizer: bool = False,
         auto_create: bool = False,
         extra: Mapping[str, str] | None = None,
+        lasting: bool = False,
     ) -> Self:
         """Start a broker and return when it answers.
 
@@ -119,12 +128,14 @@ class KafkaBroker:
         :param authorizer: users may do only what ACLs allow; the plain listener stays a super user's.
         :param auto_create: create topics that a client asks for.
         :param extra: more broker properties, which win over ours.
+        :param lasting: let Java optimise all it can, which pays after minutes: for measuring.
         """
         properties = {"auto.create.topics.enable": str(auto_create).lower()}
         if authorizer:
             properties["authorizer.class.name"] = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
             properties["super.users"] = "User:ANONYMOUS"
-        broker = cls(folder, {**properties, **(extra or {})}, sasl, tls)
+        java = () if lasting else (_SOON_READY,)
+        broker = cls(folder, {**properties, **(extra or {})}, sasl, tls, java)
         broker._format()
         broker.restart()
         broker._add_scram_users()
@@ -248,7 +259,7 @@ class KafkaBroker:
         (self.folder / "server.properties").write_text("".join(lines))
         cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         arguments = ["format", f"--cluster-id={cluster}", "--config", "server.properties"]
-        command = self._java("-XX:TieredStopAtLevel=1", "kafka.tools.StorageTool", *arguments)
+        command = self._java([_SOON_READY], "kafka.tools.StorageTool", *arguments)
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             output = f"{done.stdout}{done.stderr}".splitlines()
@@ -267,10 +278,10 @@ class KafkaBroker:
         for future in admin.alter_user_scram_credentials(users).values():
             future.result(_READY_SECONDS)
 
-    def _java(self, option: str, *arguments: str) -> list[str]:
+    def _java(self, options: Sequence[str], *arguments: str) -> list[str]:
         class_path = ":".join(map(str, jars.resolve(*jars.KAFKA_BROKER)))
         logging = "-Dlog4j2.configurationFile=log4j2.properties"
-        return [java_program(), option, logging, "-cp", class_path, *arguments]
+        return [java_program(), *options, logging, "-cp", class_path, *arguments]
 
     def _answers(self) -> bool:
         if not accepts(self._plain):

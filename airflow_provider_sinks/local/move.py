@@ -23,7 +23,7 @@ from airflow_provider_sinks.local.stack import PASSWORD_VARIABLE, USER, Stack
 
 SINK, SOURCE, TARGET = "pageviews_clean", "pageviews", "pageviews-clean"
 _FORM, _FORM_TASKS = "alter_connection", ("plan", "decide", "approve", "apply")
-_SHOWN = ("keep: ", "commit: ", "watch: ", "undo: ", "forget: ", "sink ")
+_SHOWN = ("keep: ", "commit: ", "watch: ", "undo: ", "forget: ", f"sink {SINK}: ")
 _WAIT_SECONDS = 240.0
 _POLL_SECONDS = 0.5
 

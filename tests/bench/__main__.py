@@ -41,7 +41,7 @@ def main() -> None:
     print(_machine(), flush=True)
     with (
         tempfile.TemporaryDirectory(prefix="bench") as name,
-        KafkaBroker.start(Path(name) / "kafka") as broker,
+        KafkaBroker.start(Path(name) / "kafka", lasting=True) as broker,
     ):
         bench = _Bench(broker, Path(name), arguments.rounds)
         for size in arguments.sizes:
