@@ -14,8 +14,6 @@ import subprocess
 import uuid
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from typing import Self
 
@@ -29,6 +27,13 @@ from confluent_kafka.admin import (
 )
 
 from airflow_provider_sinks.local import jars
+from airflow_provider_sinks.local.listeners import (
+    Mechanism,
+    Sasl,
+    Tls,
+    sasl_properties,
+    tls_properties,
+)
 from airflow_provider_sinks.local.processes import (
     LOCALHOST,
     LocalServiceError,
@@ -53,38 +58,6 @@ rootLogger.appenderRef.console.ref = console
 logger.kafka.name = kafka
 logger.kafka.level = info
 """
-
-
-class Mechanism(StrEnum):
-    """How users prove who they are."""
-
-    PLAIN = "PLAIN"
-    SCRAM_SHA_256 = "SCRAM-SHA-256"
-    SCRAM_SHA_512 = "SCRAM-SHA-512"
-
-
-@dataclass(frozen=True)
-class Sasl:
-    """A listener that demands a user.
-
-    :param mechanism: how users prove who they are.
-    :param users: password by user name.
-    """
-
-    mechanism: Mechanism
-    users: Mapping[str, str] = field(repr=False)
-
-
-@dataclass(frozen=True)
-class Tls:
-    """A listener inside TLS.
-
-    :param certificate: of the server, and those that signed it, as PEM.
-    :param key: of the certificate, as PEM in PKCS #8 without a password.
-    """
-
-    certificate: str
-    key: str = field(repr=False)
 
 
 class KafkaBroker:
@@ -237,15 +210,8 @@ class KafkaBroker:
             # A killed broker is let in again only when its old session has expired.
             "broker.session.timeout.ms": "3000",
             "broker.heartbeat.interval.ms": "500",
-            **(_sasl_properties(self.sasl) if self.sasl else {}),
-            **(self._tls_properties() if self.tls else {}),
-        }
-
-    def _tls_properties(self) -> dict[str, str]:
-        prefix = "listener.name.encrypted.ssl"
-        return {
-            f"{prefix}.keystore.type": "PEM",
-            f"{prefix}.keystore.location": str(self.folder / _KEY_STORE),
+            **(sasl_properties(self.sasl) if self.sasl else {}),
+            **(tls_properties(self.folder / _KEY_STORE) if self.tls else {}),
         }
 
     def _format(self) -> None:
@@ -291,24 +257,6 @@ class KafkaBroker:
             return bool(admin.list_topics(timeout=1).brokers)
         except KafkaException:
             return False
-
-
-def _sasl_properties(sasl: Sasl) -> dict[str, str]:
-    module = "plain.PlainLoginModule" if sasl.mechanism is Mechanism.PLAIN else "scram.ScramLoginModule"
-    known = "".join(f" user_{user}={_quoted(password)}" for user, password in sasl.users.items())
-    options = known if sasl.mechanism is Mechanism.PLAIN else ""
-    jaas = f"org.apache.kafka.common.security.{module} required{options};"
-    names = [f"listener.name.{listener}.{sasl.mechanism.lower()}" for listener in ("secured", "encrypted")]
-    return {
-        "sasl.enabled.mechanisms": sasl.mechanism,
-        **{f"{name}.sasl.jaas.config": jaas for name in names},
-    }
-
-
-def _quoted(text: str) -> str:
-    """Quote a value for a JAAS file."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
 
 
 def _escaped(text: str) -> str:

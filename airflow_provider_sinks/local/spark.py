@@ -108,6 +108,11 @@ class StandaloneCluster:
         """End one worker and its executors at once; the first is 1."""
         self._workers[number - 1].kill()
 
+    def kill(self) -> None:
+        """End master, workers and executors at once, as a power cut would."""
+        for service in (self._master, *self._workers):
+            service.kill()
+
     def stop(self) -> None:
         """End the workers with their executors, then the master."""
         for service in (*self._workers, self._master):

@@ -16,8 +16,9 @@ from threading import Event
 
 from airflow_provider_sinks.local import spark
 from airflow_provider_sinks.local.airflow import AirflowStack
-from airflow_provider_sinks.local.broker import KafkaBroker, Mechanism, Sasl
+from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.jars import KAFKA_VERSION
+from airflow_provider_sinks.local.listeners import Mechanism, Sasl
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.progress import step
 

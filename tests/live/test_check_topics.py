@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from airflow_provider_sinks.local.broker import KafkaBroker, Mechanism, Sasl
+from airflow_provider_sinks.local.broker import KafkaBroker
+from airflow_provider_sinks.local.listeners import Mechanism, Sasl
 from tests.airflow.fakes import SPARK, FakeSpark, status
 from tests.airflow_side import RunTask, airflow_db, connections, dag, run_task, spark, submit, xcom_of
 from tests.live.sink_world import SinkWorld

@@ -38,7 +38,8 @@ from airflow_provider_sinks.core.observation import CreateTopic, Existence, Role
 from airflow_provider_sinks.core.options import KafkaOptions
 from airflow_provider_sinks.core.progress import DRIVER, ProgressKey, ProgressRecord
 from airflow_provider_sinks.core.topics import VerdictKind
-from airflow_provider_sinks.local.broker import KafkaBroker, Mechanism, Sasl
+from airflow_provider_sinks.local.broker import KafkaBroker
+from airflow_provider_sinks.local.listeners import Mechanism, Sasl
 from airflow_provider_sinks.local.processes import free_port
 from tests.facts import record
 from tests.live.sink_world import SinkWorld

@@ -8,7 +8,8 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from airflow_provider_sinks.local.broker import KafkaBroker, Mechanism, Sasl
+from airflow_provider_sinks.local.broker import KafkaBroker
+from airflow_provider_sinks.local.listeners import Mechanism, Sasl
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.processes import LocalServiceError, Service, session_members
 from tests.support import TopicFactory

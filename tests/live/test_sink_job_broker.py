@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_sinks.core.errors import ExitCode
-from airflow_provider_sinks.local.broker import KafkaBroker, Mechanism, Sasl
+from airflow_provider_sinks.local.broker import KafkaBroker
+from airflow_provider_sinks.local.listeners import Mechanism, Sasl
 from airflow_provider_sinks.local.postgres import Postgres
 from tests.live.shared_driver import SharedDriver
 from tests.live.stage import KeyValue, Stage

@@ -20,7 +20,8 @@ from confluent_kafka.admin import (
 
 from airflow_provider_sinks.core.errors import ExitCode
 from airflow_provider_sinks.core.options import KafkaOptions, ResolvedConnections
-from airflow_provider_sinks.local.broker import KafkaBroker, Mechanism, Sasl
+from airflow_provider_sinks.local.broker import KafkaBroker
+from airflow_provider_sinks.local.listeners import Mechanism, Sasl
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.processes import session_members
 from tests.acls import grant, least

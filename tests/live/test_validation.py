@@ -26,7 +26,8 @@ from airflow_provider_sinks.core.observation import PROGRESS_CONFIG, Role
 from airflow_provider_sinks.core.progress import Identities, TopicIdentity
 from airflow_provider_sinks.core.spec import SinkSpec
 from airflow_provider_sinks.core.witness import Witness
-from airflow_provider_sinks.local.broker import KafkaBroker, Mechanism, Sasl, Tls
+from airflow_provider_sinks.local.broker import KafkaBroker
+from airflow_provider_sinks.local.listeners import Mechanism, Sasl, Tls
 from airflow_provider_sinks.local.postgres import Postgres
 from tests.acls import grant, least
 from tests.certificates import Authority

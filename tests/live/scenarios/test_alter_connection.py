@@ -24,7 +24,8 @@ from confluent_kafka.admin import (
 
 from airflow_provider_sinks.local import spark
 from airflow_provider_sinks.local.airflow import AirflowStack, DagRun
-from airflow_provider_sinks.local.broker import KafkaBroker, Mechanism, Sasl, Tls
+from airflow_provider_sinks.local.broker import KafkaBroker
+from airflow_provider_sinks.local.listeners import Mechanism, Sasl, Tls
 from tests.certificates import Authority
 from tests.faults.driver import QUICK_START
 from tests.live.alter_story import AlterDag, SharedSink

@@ -13,7 +13,8 @@ import psutil
 import pytest
 
 from airflow_provider_sinks.local.airflow import AirflowStack, DagRun
-from airflow_provider_sinks.local.broker import KafkaBroker, Mechanism, Sasl
+from airflow_provider_sinks.local.broker import KafkaBroker
+from airflow_provider_sinks.local.listeners import Mechanism, Sasl
 from airflow_provider_sinks.local.postgres import Postgres
 from tests.faults import topics
 from tests.live.client_sink import client_sink

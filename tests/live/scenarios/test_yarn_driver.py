@@ -15,7 +15,8 @@ from airflow_provider_sinks.clients.launch_store import LaunchStore
 from airflow_provider_sinks.core.launch import LaunchFiles
 from airflow_provider_sinks.core.status import SinkState, SinkStatus
 from airflow_provider_sinks.hooks.application import application_file, write_library
-from airflow_provider_sinks.local.broker import KafkaBroker, Mechanism, Sasl
+from airflow_provider_sinks.local.broker import KafkaBroker
+from airflow_provider_sinks.local.listeners import Mechanism, Sasl
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.yarn import YarnCluster
 from airflow_provider_sinks.streaming import small_epochs
