@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, nearest
-from airflow_provider_sinks.core.kafka_options import KafkaOptions
+from airflow_provider_sinks.core.kafka_names import SECRETS
+from airflow_provider_sinks.core.kafka_options import PEM_FILES, KafkaOptions
+from airflow_provider_sinks.core.postgres_options import SECRETS as POSTGRES_SECRETS
 from airflow_provider_sinks.core.postgres_options import PostgresOptions
 
 ConnectionOptions = KafkaOptions | PostgresOptions
@@ -48,6 +51,15 @@ class ResolvedConnections:
             raise ConfigurationError(f'connection "{conn_id}" is not known', [problem])
         return self.options[conn_id]
 
+    def visible_digests(self) -> dict[str, str]:
+        """Return by connection id what tells its options apart, as far as they are no secret.
+
+        For places where a secret, or a guess at one, must not stand: another process can compare with what a
+        driver got, and misses only a change of secrets alone.
+        What files hold is left out too: it may differ from machine to machine.
+        """
+        return {conn_id: _visible_digest(found) for conn_id, found in self.options.items()}
+
     def to_json(self) -> str:
         """Write everything, secrets too: for a file that only its owner may read."""
         return json.dumps({conn_id: _written(found) for conn_id, found in sorted(self.options.items())})
@@ -63,6 +75,15 @@ class ResolvedConnections:
             return cls({conn_id: _read(conn_id, entry) for conn_id, entry in written.items()})
         except (ValueError, KeyError, TypeError, AttributeError):  # from None: the text holds secrets
             raise ConfigurationError("the connections of this launch cannot be read") from None
+
+
+def _visible_digest(found: ConnectionOptions) -> str:
+    if isinstance(found, KafkaOptions):
+        given, hidden = found.options, SECRETS | set(PEM_FILES.values())
+    else:
+        given, hidden = found.parameters, POSTGRES_SECRETS
+    shown = {name: "" if name in hidden else value for name, value in given.items()}
+    return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def _written(found: ConnectionOptions) -> dict[str, object]:

@@ -35,6 +35,8 @@ REFUSED = {
     "redshift": "Redshift is not supported",
     "azure_conn_id": "tokens of Azure are not supported",
 }
+SECRETS = frozenset({"password"})
+"""Never shown."""
 SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 DEFAULTS = {"connect_timeout": "10", "application_name": "airflow-provider-sinks"}
 
@@ -80,7 +82,7 @@ class PostgresOptions:
         return dict(self.parameters)
 
     def __repr__(self) -> str:
-        shown = {key: "***" if key == "password" else value for key, value in self.parameters.items()}
+        shown = {key: "***" if key in SECRETS else value for key, value in self.parameters.items()}
         return f"PostgresOptions(conn_id={self.conn_id!r}, parameters={shown!r})"
 
 

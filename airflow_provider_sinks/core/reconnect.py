@@ -5,13 +5,14 @@ with one only if all of this holds; every other driver of its sink is ended firs
 
 * it is the driver of the very launch that this task noted down before it submitted;
 * the task was not cleared since: clearing a task is how a person says *start again*;
+* its connections are, as far as they may be seen, the ones that the driver got;
 * nobody has asked that driver to stop: what is being ended must not be waited for as if it would go on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from airflow_provider_sinks.core.yarn import Application, launch_tag
@@ -27,6 +28,7 @@ class Kept:
     :param generation: how often the task was cleared, as :func:`generation` of the operator counts.
     :param status_uri: the folder or URI with the launch's status.
     :param id: the application's id, or empty before it was known.
+    :param connections: what tells the options apart that the driver got (``visible_digests``).
     """
 
     launch_id: str
@@ -34,6 +36,12 @@ class Kept:
     generation: int
     status_uri: str
     id: str = ""
+    connections: Mapping[str, str] = field(default_factory=dict)
+
+    def differs_from(self, connections: Mapping[str, str]) -> bool:
+        """Return whether the driver got other options than these; unknown ones do not differ."""
+        known = self.connections.items()
+        return any(connections.get(conn_id, digest) != digest for conn_id, digest in known)
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the JSON object that is stored."""
@@ -66,6 +74,7 @@ def plan(
     *,
     durable: bool,
     stopping: bool,
+    changed: bool = False,
 ) -> Plan:
     """Decide.
 
@@ -74,20 +83,23 @@ def plan(
     :param alive: the sink's applications that are not over.
     :param durable: whether going on is wanted at all.
     :param stopping: whether somebody asked the noted driver to stop.
+    :param changed: whether the connections of the noted driver changed since, and are to be followed.
     """
     running = tuple(alive)
     mine = next((app for app in running if kept and launch_tag(kept.launch_id) in app.tags), None)
     if kept is None or mine is None:
         return Plan(None, running, "it is not the driver of this task" if running else "")
-    why = _obstacle(kept, generation, durable=durable, stopping=stopping)
+    why = _obstacle(kept, generation, durable=durable, stopping=stopping, changed=changed)
     if why:
         return Plan(None, running, why)
     return Plan(mine, tuple(app for app in running if app is not mine))
 
 
-def _obstacle(kept: Kept, generation: int, *, durable: bool, stopping: bool) -> str:
+def _obstacle(kept: Kept, generation: int, *, durable: bool, stopping: bool, changed: bool) -> str:
     if not durable:
         return "durable is off"
     if kept.generation != generation:
         return "the task was cleared"
-    return "it was asked to stop" if stopping else ""
+    if stopping:
+        return "it was asked to stop"
+    return "its connections changed" if changed else ""

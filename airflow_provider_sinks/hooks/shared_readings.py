@@ -13,8 +13,20 @@ from dataclasses import dataclass, field
 from airflow_provider_sinks.core.follow import Fingerprint
 
 
+@dataclass(frozen=True)
+class Reading:
+    """What was read of a connection.
+
+    :param fingerprint: of everything; means something in this process alone.
+    :param visible: tells options apart as far as they are no secret; means the same everywhere.
+    """
+
+    fingerprint: Fingerprint
+    visible: str
+
+
 @dataclass
-class _Reading:
+class _Newest:
     """The newest reading of one connection.
 
     :param number: how many there were, this one included; 0 before the first.
@@ -22,22 +34,22 @@ class _Reading:
 
     number: int = 0
     at_seconds: float = 0.0
-    value: Fingerprint | None = None
+    value: Reading | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 class SharedReadings:
-    """The newest fingerprint of each connection.
+    """The newest reading of each connection.
 
     :param interval_seconds: a reading that is younger is not repeated.
     """
 
     def __init__(self, interval_seconds: float) -> None:
         self._interval_seconds = interval_seconds
-        self._readings: dict[str, _Reading] = {}
+        self._readings: dict[str, _Newest] = {}
         self._lock = threading.Lock()
 
-    def newest(self, conn_id: str, read: Callable[[], Fingerprint]) -> tuple[int, Fingerprint | None]:
+    def newest(self, conn_id: str, read: Callable[[], Reading]) -> tuple[int, Reading | None]:
         """Return the number and the value of the newest reading; ``None`` when it could not be read.
 
         Two readings are told apart by their numbers: one that is seen twice is not two.
@@ -45,7 +57,7 @@ class SharedReadings:
         :param read: reads the connection; called only when nobody did so lately.
         """
         with self._lock:
-            reading = self._readings.setdefault(conn_id, _Reading())
+            reading = self._readings.setdefault(conn_id, _Newest())
         with reading.lock:
             if not reading.number or time.monotonic() - reading.at_seconds >= self._interval_seconds:
                 reading.number += 1
@@ -54,7 +66,7 @@ class SharedReadings:
             return reading.number, reading.value
 
 
-def _value(read: Callable[[], Fingerprint]) -> Fingerprint | None:
+def _value(read: Callable[[], Reading]) -> Reading | None:
     try:
         return read()
     except Exception:  # noqa: BLE001  whatever the reason: unreadable is not changed

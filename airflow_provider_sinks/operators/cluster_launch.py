@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from airflow_provider_sinks.clients.launch_store import LaunchStore, forget_old_launches
@@ -55,6 +55,8 @@ class ClusterLaunch:
     :param listeners: hear how it goes.
     :param place: where it runs.
     :param owner: whose sink it is.
+    :param connections: what tells apart the options that stand now (``visible_digests``): a driver with other
+        ones is not gone on with. ``None`` when connections are not followed.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class ClusterLaunch:
         listeners: Listeners,
         place: Place,
         owner: str,
+        connections: Mapping[str, str] | None = None,
     ) -> None:
         self._spec = spec
         self._sink = spec.name
@@ -74,6 +77,7 @@ class ClusterLaunch:
         self._listeners = listeners
         self._place = place
         self._log = listeners.log
+        self._connections = connections or {}
         self._launch_id = uuid.uuid4().hex
         self._submit = YarnSubmit(self._launch_id, submit, place.client)
         self._driver: ClusterDriver | None = None
@@ -92,7 +96,10 @@ class ClusterLaunch:
         place, note = self._place, self._place.note()
         running = place.running(self._sink, self._owner)
         stopping = bool(running and note and self._stopping(note))
-        first = plan(note, place.generation, running, durable=place.durable, stopping=stopping)
+        changed = note is not None and note.differs_from(self._connections)
+        first = plan(
+            note, place.generation, running, durable=place.durable, stopping=stopping, changed=changed
+        )
         if first.go_on is None or note is None:
             order = self._order()  # counted before others are ended, so that their tasks know who did it
             self._end_others(first.end, first.why, note)
@@ -141,7 +148,8 @@ class ClusterLaunch:
         launches = f"{place.status_root}/{self._sink}/launches"
         self._forget_old(launches)
         uri = f"{launches}/{order.number:06d}-{self._launch_id[:8]}"
-        note = Kept(self._launch_id, order.number, place.generation, uri)
+        got = order.connections.visible_digests()
+        note = Kept(self._launch_id, order.number, place.generation, uri, connections=got)
         files = LaunchFiles(new_directory(self._sink, order.number))
         self._log.info("launch %d: its status will be in %s", order.number, uri)
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Protocol
@@ -10,8 +10,10 @@ from typing import Any, Protocol
 from airflow.sdk.exceptions import TaskDeferred
 
 from airflow_provider_sinks.arguments import plain
+from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.core.spec import SinkSpec
 from airflow_provider_sinks.hooks.cluster_driver import end_transactions
+from airflow_provider_sinks.hooks.connections import resolve
 from airflow_provider_sinks.operators.client_launch import Submit
 from airflow_provider_sinks.operators.cluster_launch import ClusterLaunch, outcome_of
 from airflow_provider_sinks.operators.launch import LaunchOrder, LaunchOutcome, Listeners, stopped
@@ -46,11 +48,22 @@ class ClusterTask:
         self._listeners = listeners
         self._place = place
 
-    def launch(self, order: Callable[[], LaunchOrder], submit: Submit) -> ClusterLaunch:
-        """Return the launch of this try, which may turn out to be one that runs already."""
+    def launch(
+        self, order: Callable[[], LaunchOrder], submit: Submit, connections: Mapping[str, str] | None = None
+    ) -> ClusterLaunch:
+        """Return the launch of this try, which may turn out to be one that runs already.
+
+        :param connections: as for :class:`ClusterLaunch`.
+        """
         owner = self._listeners.memory.recall().owner
         return ClusterLaunch(
-            self._spec, order, submit, listeners=self._listeners, place=self._place, owner=owner
+            self._spec,
+            order,
+            submit,
+            listeners=self._listeners,
+            place=self._place,
+            owner=owner,
+            connections=connections,
         )
 
     def wait_in_triggerer(self, launch: ClusterLaunch, task: Waiting) -> BaseException:
@@ -70,8 +83,32 @@ class ClusterTask:
             poll_interval=self._place.poll_seconds,
             cancel_on_kill=task.cancel_on_kill,
             follow_connections=task.follow_connections,
+            launched=dict(note.connections) if (note := self._place.note()) else {},
         )
         return TaskDeferred(trigger=trigger, method_name="execute_complete", timeout=task.execution_timeout)
+
+    def is_false_alarm(self, event: Mapping[str, Any]) -> bool:
+        """Return whether the driver has the options that stand, although the trigger says that they changed.
+
+        A triggerer may read a connection from elsewhere, such as a variable of its own environment. What it
+        reads is then not compared any more with what the driver got, or it would ring for ever.
+
+        :param event: of the trigger.
+        """
+        unlike, note = set(event.get("unlike", ())), self._place.note()
+        if note is None or not unlike or set(event["changed"]) - unlike:
+            return False
+        try:
+            stands = resolve(self._spec).visible_digests()
+        except ConfigurationError:  # one that cannot be used any more has changed
+            return False
+        if note.differs_from(stands):
+            return False
+        names = ", ".join(sorted(unlike))
+        self._listeners.log.warning("the triggerer does not read connection %s as this worker does", names)
+        kept = {conn_id: digest for conn_id, digest in note.connections.items() if conn_id not in unlike}
+        self._place.keep(replace(note, connections=kept))
+        return True
 
     def settle(self, event: dict[str, Any]) -> LaunchOutcome:
         """Return how the driver ended, and remember what it did.

@@ -157,7 +157,10 @@ class SubmitSinkJobOperator(SparkSubmitOperator):
     def execute_complete(self, context: Context, event: dict[str, Any]) -> dict[str, Any]:
         """Take up the task again when the triggerer says that there is something to do."""
         with airflow_errors():
-            outcome = self._come_back(context).settle(event)
+            task = self._come_back(context)
+            if task.is_false_alarm(event):
+                return self._run(context)
+            outcome = task.settle(event)
             if error := outcome.error(event["sink"]):
                 raise _healing(context).end(error, outcome.status)
             if outcome.changed:
@@ -227,7 +230,12 @@ class SubmitSinkJobOperator(SparkSubmitOperator):
                 self.log.info("launch %d: connection %s changed", memory.launch, conn_id)
             return LaunchOrder(spec, resolve(spec), memory, accept_code(self.accept))
 
-        launch = cluster.launch(order, submit) if cluster else ClientLaunch(order(), submit, listeners)
+        launch: SinkLaunch
+        if cluster:
+            followed = connections.visible_digests() if self.follow_connections else None
+            launch = cluster.launch(order, submit, followed)
+        else:
+            launch = ClientLaunch(order(), submit, listeners)
         self._launch = launch
         if self._told_to_stop:  # before there was anything to stop
             launch.end()

@@ -42,6 +42,7 @@ _STORED = (
     "poll_interval",
     "cancel_on_kill",
     "follow_connections",
+    "launched",
 )
 
 
@@ -55,6 +56,9 @@ class SinkDriverTrigger(BaseTrigger):
     :param poll_interval: how often to look, in seconds.
     :param cancel_on_kill: end the driver when a person ends the task.
     :param follow_connections: ring when a connection of the sink changes, too.
+    :param launched: by connection id, what tells the options apart that the driver got
+        (``visible_digests``): so a change is noticed that came before the first look, or while no triggerer
+        ran.
     """
 
     def __init__(
@@ -67,6 +71,7 @@ class SinkDriverTrigger(BaseTrigger):
         poll_interval: float,
         cancel_on_kill: bool = True,
         follow_connections: bool = True,
+        launched: dict[str, str] | None = None,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.application_id = application_id
@@ -76,6 +81,7 @@ class SinkDriverTrigger(BaseTrigger):
         self.poll_interval = poll_interval
         self.cancel_on_kill = cancel_on_kill
         self.follow_connections = follow_connections
+        self.launched = launched or {}
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Return the class path and the arguments, which Airflow stores while the task waits."""
@@ -99,7 +105,9 @@ class SinkDriverTrigger(BaseTrigger):
                     self.log.warning("driver %s cannot be seen: %s", self.application_id, complained)
             await asyncio.sleep(self.poll_interval)
         ids = {name: getattr(self, name) for name in ("application_id", "status_uri")}
-        yield TriggerEvent({"sink": self.sink["name"], **ids, "changed": [] if over else list(changed)})
+        found = () if over else changed
+        unlike = [conn_id for conn_id in found if conn_id in self._connections.unlike]
+        yield TriggerEvent({"sink": self.sink["name"], **ids, "changed": list(found), "unlike": unlike})
 
     async def on_kill(self) -> None:
         """End the driver. Called when a person clears the task, or marks it.
@@ -142,7 +150,7 @@ class SinkDriverTrigger(BaseTrigger):
         from airflow_provider_sinks.arguments import parse
         from airflow_provider_sinks.triggers.followed import FollowedConnections
 
-        return FollowedConnections(parse(self.sink))
+        return FollowedConnections(parse(self.sink), self.launched)
 
     @cached_property
     def _watch(self) -> StatusWatch:

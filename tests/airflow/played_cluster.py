@@ -30,6 +30,7 @@ class Task:
 
     :param folder: for checkpoints and status.
     :param notes: the task's own state store.
+    :param connections: as they stand now.
     :param newest: the number of the sink's newest launch, of this task or of another.
     """
 
@@ -41,6 +42,7 @@ class Task:
     notes: dict[str, Any] = field(default_factory=dict)
     retentions: list[Any] = field(default_factory=list)
     submitted: list[dict[str, Any]] = field(default_factory=list)
+    connections: ResolvedConnections = field(default_factory=lambda: ResolvedConnections({}))
     newest: int = 0
     told: list[SinkStatus] = field(default_factory=list)
     fails: bool = False
@@ -61,11 +63,12 @@ class Task:
         memory = Memory(self.owner, len(self.submitted) + 1)
         return ClusterLaunch(
             _SPEC,
-            lambda: LaunchOrder(_SPEC, ResolvedConnections({}), memory),
+            lambda: LaunchOrder(_SPEC, self.connections, memory),
             self._submit,
             listeners=self._listeners(),
             place=self._place(status_root),
             owner=self.owner,
+            connections=self.connections.visible_digests(),
         )
 
     def come_back(self) -> ClusterTask:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from airflow_provider_sinks.core.errors import JobFailedError, UnavailableError
+from airflow_provider_sinks.core.options import KafkaOptions, ResolvedConnections
 from airflow_provider_sinks.core.yarn import owner_tag
 from tests.airflow.fake_manager import fake_manager
 from tests.airflow.played_cluster import Task
@@ -77,6 +78,21 @@ def test_a_worker_that_died_before_it_knew_the_id_is_found_by_its_launch(task: T
 
     assert _id(task.try_once()) == first
     assert task.notes["sink_driver"]["id"] == first
+
+
+def test_a_driver_whose_connections_changed_meanwhile_is_not_gone_on_with(task: Task) -> None:
+    task.connections = connected("old:1")
+    first = _id(task.try_once())
+    task.connections = connected("new:1")
+
+    second = _id(task.try_once())
+
+    assert (task.manager.killed, second != first) == ([first], True)
+    assert task.notes["sink_driver"]["connections"] == connected("new:1").visible_digests()
+
+
+def connected(servers: str) -> ResolvedConnections:
+    return ResolvedConnections({"kafka_test": KafkaOptions("kafka_test", {"bootstrap.servers": servers})})
 
 
 def test_a_retry_after_a_driver_that_is_over_submits(task: Task) -> None:
@@ -252,6 +268,33 @@ def test_changed_connections_end_the_driver_so_that_another_is_launched(
 
     assert task.manager.killed == ["application_1_0001"]
     assert (outcome.changed, outcome.error("orders")) == (("kafka_test",), None)
+
+
+def test_a_triggerer_that_reads_a_connection_elsewhere_rings_once_and_ends_no_driver(
+    task: Task, connections: Callable[..., None]
+) -> None:
+    connections(kafka_test={"conn_type": "kafka", "extra": {"bootstrap.servers": "old:1"}})
+    task.connections = connected("old:1")
+    _, stored = _deferred(task).trigger.serialize()
+    event = {**stored, "changed": ["kafka_test"], "unlike": ["kafka_test"]}
+
+    back = task.come_back()
+
+    assert stored["launched"] == task.connections.visible_digests()
+    assert back.is_false_alarm(event)
+    assert not back.is_false_alarm({**event, "unlike": []})
+    assert task.manager.killed == []
+    assert _deferred(task).trigger.serialize()[1]["launched"] == {}
+
+
+def test_a_triggerer_that_is_right_is_believed(task: Task, connections: Callable[..., None]) -> None:
+    connections(kafka_test={"conn_type": "kafka", "extra": {"bootstrap.servers": "new:1"}})
+    task.connections = connected("old:1")
+    _, stored = _deferred(task).trigger.serialize()
+
+    assert not task.come_back().is_false_alarm(
+        {**stored, "changed": ["kafka_test"], "unlike": ["kafka_test"]}
+    )
 
 
 def test_when_its_time_is_over_no_driver_is_left(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:

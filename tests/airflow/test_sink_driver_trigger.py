@@ -63,7 +63,7 @@ def test_what_airflow_stores_of_it_is_json_names_no_secret_and_makes_the_same_tr
     assert path == "airflow_provider_sinks.triggers.sink_driver.SinkDriverTrigger"
     assert set(stored) == {
         "application_id", "spark_conn_id", "status_uri", "sink", "poll_interval", "cancel_on_kill",
-        "follow_connections",
+        "follow_connections", "launched",
     }  # fmt: skip
 
 
@@ -77,6 +77,7 @@ def test_it_rings_when_the_driver_is_over_and_says_ids_only(manager: FakeManager
         "application_id": APP_ID,
         "status_uri": tmp_path.as_uri(),
         "changed": [],
+        "unlike": [],
     }
 
 
@@ -123,15 +124,21 @@ def test_many_of_them_leave_the_event_loop_free(manager: FakeManager, tmp_path: 
     assert asyncio.run(count()) > 200
 
 
-def test_it_rings_when_a_connection_changed(
-    manager: FakeManager, tmp_path: Path, connections: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def reads_at_each_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No pause between two readings of a connection, and none between two launches."""
     from airflow_provider_sinks.core import follow
     from airflow_provider_sinks.hooks.shared_readings import SharedReadings
     from airflow_provider_sinks.triggers import followed
 
     monkeypatch.setattr(follow, "LAUNCH_SECONDS", 0.0)
     monkeypatch.setattr(followed, "_READINGS", SharedReadings(0.0))
+
+
+@pytest.mark.usefixtures("reads_at_each_look")
+def test_it_rings_when_a_connection_changed(
+    manager: FakeManager, tmp_path: Path, connections: Callable[..., None]
+) -> None:
     extra = {"bootstrap.servers": "127.0.0.1:1", "client.id": "edited"}
     edited = {"conn_type": "kafka", "extra": extra}
     connections(kafka_test=KAFKA)
@@ -140,21 +147,53 @@ def test_it_rings_when_a_connection_changed(
         ring(trigger(tmp_path), lambda: len(manager.asked) > 3, lambda: connections(kafka_test=edited))
     )
 
-    assert event["changed"] == ["kafka_test"]
+    assert (event["changed"], event["unlike"]) == (["kafka_test"], [])
+
+
+@pytest.mark.parametrize(
+    ("launched_on", "changed"),
+    [
+        pytest.param("127.0.0.1:2", ["kafka_test"], id="it-changed-before-the-first-look"),
+        pytest.param("127.0.0.1:1", [], id="it-is-what-the-driver-got"),
+    ],
+)
+@pytest.mark.usefixtures("reads_at_each_look")
+def test_what_changed_before_it_looked_or_while_no_triggerer_ran_is_noticed(
+    manager: FakeManager,
+    tmp_path: Path,
+    connections: Callable[..., None],
+    launched_on: str,
+    changed: list[str],
+) -> None:
+    from airflow_provider_sinks.core.options import KafkaOptions, ResolvedConnections
+
+    connections(kafka_test=KAFKA)
+    got = KafkaOptions("kafka_test", {"bootstrap.servers": launched_on})
+    waiting = trigger(tmp_path, launched=ResolvedConnections({"kafka_test": got}).visible_digests())
+
+    async def wait() -> dict[str, Any]:
+        event = asyncio.ensure_future(anext(aiter(waiting.run())))
+        await asyncio.wait([event], timeout=20 * waiting.poll_interval)
+        manager.end("FINISHED", "SUCCEEDED")
+        return dict((await asyncio.wait_for(event, 10)).payload)
+
+    event = asyncio.run(wait())
+
+    assert (event["changed"], event["unlike"]) == (changed, changed)
 
 
 def test_many_sinks_share_one_reading_of_a_connection() -> None:
-    from airflow_provider_sinks.hooks.shared_readings import SharedReadings
+    from airflow_provider_sinks.hooks.shared_readings import Reading, SharedReadings
 
     shared, reads = SharedReadings(60.0), []
 
-    def read() -> str:
+    def read() -> Reading:
         reads.append(1)
-        return "a"
+        return Reading("a", "visible")
 
     seen = [shared.newest("kafka_test", read) for _ in range(100)]
 
-    assert (set(seen), len(reads)) == ({(1, "a")}, 1)
+    assert (set(seen), len(reads)) == ({(1, Reading("a", "visible"))}, 1)
 
 
 def test_many_sinks_share_one_reading_of_the_spark_connection(
@@ -176,9 +215,10 @@ def test_many_sinks_share_one_reading_of_the_spark_connection(
 
 
 def test_a_reading_that_is_seen_twice_is_not_two() -> None:
-    from airflow_provider_sinks.hooks.shared_readings import SharedReadings
+    from airflow_provider_sinks.hooks.shared_readings import Reading, SharedReadings
 
-    values = iter(["a", "b"])
+    a, b = Reading("a", ""), Reading("b", "")
+    values = iter([a, b])
     shared = SharedReadings(0.0)
 
-    assert [shared.newest("k", lambda: next(values)) for _ in range(3)] == [(1, "a"), (2, "b"), (3, None)]
+    assert [shared.newest("k", lambda: next(values)) for _ in range(3)] == [(1, a), (2, b), (3, None)]

@@ -287,6 +287,41 @@ def test_no_secret_is_shown() -> None:
         assert "BBBB" not in shown
 
 
+SASL_OPTIONS = {"sasl.mechanism": "PLAIN", "sasl.username": "me", "sasl.password": "one"}
+SECURED = {"bootstrap.servers": "a:1", "security.protocol": "sasl_ssl", "ssl.ca.pem": "A", **SASL_OPTIONS}
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_seen"),
+    [
+        pytest.param({"bootstrap.servers": "b:1"}, True, id="an address"),
+        pytest.param({"sasl.username": "you"}, True, id="a user"),
+        pytest.param({"client.id": "c"}, True, id="one more option"),
+        pytest.param({"sasl.password": "two"}, False, id="a password"),
+        pytest.param({"ssl.ca.pem": "B"}, False, id="what a file holds"),
+    ],
+)
+def test_a_digest_for_everybody_tells_apart_what_everybody_may_see(
+    changes: dict[str, str], is_seen: bool
+) -> None:
+    one, two = (digests_of(SECURED), digests_of({**SECURED, **changes}))
+
+    assert (one != two) is is_seen
+
+
+def test_a_digest_for_everybody_does_not_depend_on_a_database_password() -> None:
+    fields: dict[str, Any] = {"host": "h", "port": 1, "login": "me", "schema": "db", "extra": {}}
+    one, two = (PostgresOptions.from_connection("pg", password=text, **fields) for text in ("one", "two"))
+
+    assert ResolvedConnections({"pg": one}).visible_digests() == (
+        ResolvedConnections({"pg": two}).visible_digests()
+    )
+
+
+def digests_of(extra: dict[str, str]) -> dict[str, str]:
+    return ResolvedConnections({"kafka": KafkaOptions("kafka", extra)}).visible_digests()
+
+
 def test_options_survive_pickling() -> None:
     assert pickle.loads(pickle.dumps(resolved())) == resolved()  # noqa: S301  our own bytes
 

@@ -127,6 +127,9 @@ _OTHER = replace(_app("RUNNING", tags=frozenset({launch_tag("other")})), id="app
             _KEPT, [_MINE], {"stopping": True}, Plan(None, (_MINE,), "it was asked to stop"), id="dying"
         ),
         pytest.param(
+            _KEPT, [_MINE], {"changed": True}, Plan(None, (_MINE,), "its connections changed"), id="changed"
+        ),
+        pytest.param(
             _KEPT, [_MINE], {"durable": False}, Plan(None, (_MINE,), "durable is off"), id="not-durable"
         ),
         pytest.param(
@@ -140,14 +143,10 @@ _OTHER = replace(_app("RUNNING", tags=frozenset({launch_tag("other")})), id="app
 def test_going_on_or_starting_anew(
     kept: Kept | None, alive: list[Application], given: dict[str, int], expected: Plan
 ) -> None:
-    facts = {"generation": 5, "durable": True, "stopping": False, **given}
+    generation = given.pop("generation", 5)
+    facts = {"durable": True, "stopping": False, **{name: bool(value) for name, value in given.items()}}
 
-    assert (
-        plan(
-            kept, facts["generation"], alive, durable=bool(facts["durable"]), stopping=bool(facts["stopping"])
-        )
-        == expected
-    )
+    assert plan(kept, generation, alive, **facts) == expected
 
 
 def test_what_a_task_notes_down_is_read_back() -> None:
