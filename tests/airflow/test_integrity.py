@@ -51,6 +51,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
         "poll_interval": 10.0,
         "cancel_on_kill": True,
         "follow_connections": True,
+        "launched": {"kafka_test": "0123456789abcdef"},
     },
 }
 """Valid arguments; of a trigger all that it has."""
