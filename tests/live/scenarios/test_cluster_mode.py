@@ -29,9 +29,10 @@ _TIMEOUT_SECONDS = 45
 
 
 def waiting(sink: ClusterSink) -> None:
-    """It waits and holds no slot; the triggerer is killed and comes back.
+    """It waits and holds no slot; the triggerer is killed, and its connection edited while there is none.
 
-    Then it is cleared while it waits: another driver, when the first is over. At last it is marked as failed.
+    Then it is cleared while it waits, marked as a success, cleared once more and marked as failed: each time
+    another driver, when the one before is over.
     """
     with sink.fed_all_the_time():
         run = sink.start()
@@ -42,22 +43,35 @@ def waiting(sink: ClusterSink) -> None:
         links = sink.airflow.call("GET", f"{run.path}/taskInstances/{TASK}/links")["extra_links"]
         assert sink.running()[0].id in links["Spark UI"]
 
+        _lose_the_triggerer(sink, run)
         triggerer = sink.airflow._services["triggerer"]
         triggerer.kill()
-        heard = _lines(sink, run)
+        sink.change_connection(**{"client.id": "edited"})
         triggerer.start()
-        sink.wait_until(lambda: _lines(sink, run) > heard, "the new triggerer to follow the driver", 90)
-        assert sink.airflow.task_states(run)[TASK] == "deferred"
-        assert len(sink.applications()) == 1
-
-        sink.clear(run)
         sink.wait_running(2)
+        assert f"launch 2: connection {sink.conn_id} changed" in sink.airflow.task_log(run, TASK)
+
         sink.airflow.wait_for_task(run, TASK, "deferred", _WAIT_SECONDS)
-        sink.mark(run, "failed")
-        sink.wait_no_driver(40)
-    assert sink.airflow.wait_for_run(run) == "failed"
-    assert len(sink.applications()) == 2
+        for launch, state in ((3, "success"), (4, "failed")):
+            sink.clear(run)
+            sink.wait_running(launch)
+            sink.airflow.wait_for_task(run, TASK, "deferred", _WAIT_SECONDS)
+            sink.mark(run, state)
+            sink.wait_no_driver(40)
+            assert sink.airflow.wait_for_run(run) == state
+    assert len(sink.applications()) == 4
     sink.demand_exact()
+
+
+def _lose_the_triggerer(sink: ClusterSink, run: DagRun) -> None:
+    """Kill the triggerer, start another, and see that it follows the same driver."""
+    triggerer = sink.airflow._services["triggerer"]
+    triggerer.kill()
+    heard = _lines(sink, run)
+    triggerer.start()
+    sink.wait_until(lambda: _lines(sink, run) > heard, "the new triggerer to follow the driver", 90)
+    assert sink.airflow.task_states(run)[TASK] == "deferred"
+    assert len(sink.applications()) == 1
 
 
 def _lines(sink: ClusterSink, run: DagRun) -> int:
