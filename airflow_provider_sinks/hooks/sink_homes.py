@@ -9,13 +9,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 from urllib.parse import quote
 
 from airflow_provider_sinks.clients.airflow_api import AirflowApi, ApiAnswerError
-from airflow_provider_sinks.core.errors import ConfigurationError, Problem, UnavailableError, nearest
+from airflow_provider_sinks.core.errors import (
+    ConfigurationError,
+    Problem,
+    SinkError,
+    UnavailableError,
+    nearest,
+)
 from airflow_provider_sinks.core.life import History, LifeState, from_mappings, noted, to_mappings
 from airflow_provider_sinks.core.sink_home import ACTIVE, SinkDag, SinkHome, SinkTask
 from airflow_provider_sinks.core.steps import (
@@ -99,7 +106,9 @@ class SinkHomes:
         """Carry out a step that concerns Airflow; others are not for here."""
         if isinstance(step, PauseDag | UnpauseDag):
             body = {"is_paused": isinstance(step, PauseDag)}
-            self._api.call("PATCH", f"dags/{_quoted(step.dag_id)}", body, update_mask="is_paused")
+            found = self._api.call("PATCH", f"dags/{_quoted(step.dag_id)}", body, update_mask="is_paused")
+            if isinstance(step, UnpauseDag):
+                self._read_again(found["file_token"])
         elif isinstance(step, StartRun):
             self._api.call("POST", f"dags/{_quoted(step.dag_id)}/dagRuns", {"logical_date": None})
         elif isinstance(step, EndTask):
@@ -108,6 +117,14 @@ class SinkHomes:
             self._clear(step.task)
         elif isinstance(step, Forget):
             self._forget(step.sink)
+
+    def _read_again(self, file_token: str) -> None:
+        """Have a DAG's file read again now, so that a schedule without a pause goes on.
+
+        A run that ended while its DAG was paused counts for Airflow's scheduler as active until then.
+        """
+        with suppress(SinkError):  # asked for already, or not allowed: it is read again sooner or later
+            self._api.call("PUT", f"parseDagFile/{_quoted(file_token)}")
 
     def note(self, sink: str, state: LifeState) -> None:
         """Write into a sink's history that a person paused or dropped it."""

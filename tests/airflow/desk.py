@@ -91,6 +91,17 @@ class Desk:
     def is_paused(self) -> bool:
         return bool(self.api.call("GET", f"dags/{self.sink}")["is_paused"])
 
+    @property
+    def is_to_be_read(self) -> bool:
+        """Whether Airflow was asked to read the DAG's file again before its time."""
+        from airflow.models.dagbag import DagPriorityParsingRequest
+        from airflow.utils.session import create_session
+
+        file = self.api.call("GET", f"dags/{self.sink}")["relative_fileloc"]
+        with create_session() as session:
+            asked = session.query(DagPriorityParsingRequest).filter_by(relative_fileloc=file)
+            return bool(asked.count())
+
     def unpause(self) -> None:
         self.api.call("PATCH", f"dags/{self.sink}", {"is_paused": False})
 

@@ -125,6 +125,7 @@ def test_pause_ends_what_runs_and_resume_starts_it_again(desk: Desk) -> None:
     assert "is paused already" in again.out
     assert [step.split()[0] for step in resumed.data["steps"]] == ["unpause", "start"]
     assert not desk.is_paused
+    assert desk.is_to_be_read
 
 
 def test_restart_clears_what_runs_and_nothing_else(desk: Desk) -> None:
