@@ -34,7 +34,7 @@ test-airflow: setup ## the Airflow side, without services
 test-live: jars ## with a real broker, Postgres, Spark and Airflow
 	@$(PYTEST) tests/live --ignore=tests/live/scenarios
 
-test-scenarios: jars ## what takes minutes: lost workers, clears, timeouts, YARN, a second Airflow
+test-scenarios: jars ## what takes minutes: lost workers, clears, timeouts, YARN, each example DAG
 	@$(PYTEST) tests/live/scenarios
 
 test-faults: jars ## kills, cuts and replaced topics

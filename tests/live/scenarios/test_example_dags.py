@@ -25,7 +25,7 @@ from airflow_provider_sinks.local.spark import spark_environment
 from airflow_provider_sinks.local.stack import SPARK_MASTER, spark_settings
 from tests.live.sink_world import SinkWorld
 
-DAGS = Path(__file__).parents[2] / "dags"
+DAGS = Path(__file__).parents[3] / "dags"
 EXAMPLES = {
     "clicks_by_hand": "clicks_by_hand.py",
     "clicks_by_region": "clicks_by_region.py",
