@@ -40,6 +40,7 @@ from airflow_provider_sinks.hooks.memory import HISTORY_KEY, KEY, OWNER_VARIABLE
 _PREFIX = "sink:"
 _PAGE = 100
 _MASKED = "***"
+_OVER = frozenset({"success", "failed", "skipped", "upstream_failed", "removed"})
 
 
 @dataclass(frozen=True)
@@ -216,6 +217,18 @@ class SinkHomes:
         except ApiAnswerError as error:
             if not (error.is_conflict or error.is_missing):  # it has failed, or is gone, by itself
                 raise
+        self._end_run(task)
+
+    def _end_run(self, task: TaskPlace) -> None:
+        """End a run of which no task is left.
+
+        Airflow's scheduler takes its time over the runs of a paused DAG. One that it ends after the DAG was
+        unpaused counts as a failure in a row, which pauses an endless DAG again.
+        """
+        states = [found["state"] for found in self._api.all(f"{_run(task)}/taskInstances", "task_instances")]
+        if all(state in _OVER for state in states):
+            with suppress(ApiAnswerError):  # over already
+                self._api.call("PATCH", _run(task), {"state": "failed"}, update_mask="state")
 
     def _clear(self, task: TaskPlace) -> None:
         which: object = [task.task_id, task.map_index] if task.map_index >= 0 else task.task_id

@@ -116,6 +116,9 @@ class Desk:
             instance.state = state
         self.runs.append(run)
 
+    def run_states(self) -> list[str]:
+        return [self.api.call("GET", f"dags/{self.sink}/dagRuns/{run}")["state"] for run in self.runs]
+
     def task_states(self) -> list[str]:
         return [
             task["state"]

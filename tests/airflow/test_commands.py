@@ -114,12 +114,14 @@ def test_pause_ends_what_runs_and_resume_starts_it_again(desk: Desk) -> None:
     before = (desk.is_paused, desk.task_states())
     paused = desk.run("pause", desk.sink)
     after = (desk.is_paused, desk.task_states())
+    runs = desk.run_states()
     state = desk.run("status", desk.sink, "-o", "json").data["state"]
     again = desk.run("pause", desk.sink)
     resumed = desk.run("resume", desk.sink, "-o", "json")
 
     assert "1. pause DAG" in dry.out
     assert (before, after) == ((False, ["running"]), (True, ["failed"]))
+    assert runs == ["failed"]
     assert (paused.code, again.code, resumed.code) == (0, 0, 0)
     assert state == "paused"
     assert "is paused already" in again.out
