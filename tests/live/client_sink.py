@@ -41,9 +41,16 @@ def client_sink(
     :param arguments: more arguments of the operator.
     :param spec: more of the sink's spec.
     """
-    jars = ",".join(map(str, spark.kafka_jars()))
-    ours = {"spark_conn_id": spark_conn_id, "jars": jars, "conf": {**_CONF, **(conf or {})}}
-    given = {**ours, **(arguments or {})}
+    given = {**client_arguments(spark_conn_id, conf), **(arguments or {})}
     sink = AirflowSink(airflow, broker, story, given, spec, row_bytes, called_off or threading.Event())
     sink.prepare(rows)
     return sink
+
+
+def client_arguments(spark_conn_id: str, conf: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return the arguments of an operator whose driver shall be small and start soon.
+
+    :param conf: more properties of Spark.
+    """
+    jars = ",".join(map(str, spark.kafka_jars()))
+    return {"spark_conn_id": spark_conn_id, "jars": jars, "conf": {**_CONF, **(conf or {})}}

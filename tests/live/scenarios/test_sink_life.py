@@ -12,13 +12,34 @@ import pytest
 from airflow_provider_sinks.local.airflow import AirflowStack
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.stack import SPARK_MASTER
-from tests.live.client_sink import client_sink
+from tests.live.client_sink import client_arguments, client_sink
 from tests.live.sinks_in_airflow import AirflowSink
+
+
+_FILE = """
+from airflow_provider_sinks import sink_dag
+
+dag = sink_dag({sink!r}, spark_conn_id="spark_life", spark={spark!r})  # an airflow dag
+"""
+
+
+class EndlessSink(AirflowSink):
+    """A sink whose DAG is the factory's, with a run that has no end."""
+
+    def write_dag(self, dag_id: str) -> None:
+        """Write the sink's DAG file."""
+        assert dag_id == self.name
+        spark = {name: value for name, value in self.arguments.items() if name != "spark_conn_id"}
+        self.dag_file.write_text(_FILE.format(sink=self.sink(), spark=spark))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def spark_connection(airflow: AirflowStack) -> None:
+    airflow.add_connection("spark_life", "spark", host=SPARK_MASTER)
 
 
 @pytest.fixture
 def sink(airflow: AirflowStack, broker: KafkaBroker) -> AirflowSink:
-    airflow.add_connection("spark_life", "spark", host=SPARK_MASTER)
     return client_sink(airflow, broker, "life", "spark_life")
 
 
@@ -56,4 +77,25 @@ def test_a_running_sink_is_paused_begun_anew_started_again_and_stays_exact(sink:
     assert paused["history"][-1]["state"] == "paused"
     assert "announce generation 2" in begun["steps"][-1]
     assert again.generation == 2
+    sink.demand_exact()
+
+
+def test_an_endless_sink_is_resumed_the_moment_after_it_was_paused(
+    airflow: AirflowStack, broker: KafkaBroker
+) -> None:
+    sink = EndlessSink(airflow, broker, "endless", client_arguments("spark_life"))
+    sink.prepare(20)
+    with sink.fed_all_the_time():
+        airflow.unpause(sink.name)
+        sink.wait_running(1)
+        _sinks(sink, "pause")
+        _sinks(sink, "resume")
+        sink.wait_running(2)
+        _sinks(sink, "pause")
+        sink.wait_no_driver()
+
+    assert [run["state"] for run in airflow.call("GET", f"dags/{sink.name}/dagRuns")["dag_runs"]] == [
+        "failed",
+        "failed",
+    ]
     sink.demand_exact()
