@@ -15,7 +15,6 @@ from airflow_provider_sinks.local.stack import SPARK_MASTER
 from tests.live.client_sink import client_arguments, client_sink
 from tests.live.sinks_in_airflow import AirflowSink
 
-
 _FILE = """
 from airflow_provider_sinks import sink_dag
 
