@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from airflow_provider_sinks.core.answers import WayOn, next_generation, ways_on
+from airflow_provider_sinks.core.case import Case
 from airflow_provider_sinks.core.checkpoint import CheckpointUse, judge_checkpoint, newest_epoch_is_whole
 from airflow_provider_sinks.core.history import EARLIEST
 from airflow_provider_sinks.core.observation import (
@@ -17,7 +18,7 @@ from airflow_provider_sinks.core.observation import (
     Wanted,
 )
 from airflow_provider_sinks.core.progress import TopicIdentity
-from airflow_provider_sinks.core.refusals import Case, describe
+from airflow_provider_sinks.core.refusals import describe
 from airflow_provider_sinks.core.repairs import repair
 from airflow_provider_sinks.core.seen import TopicSeen, topic_seen
 from airflow_provider_sinks.core.verdict import Verdict, VerdictKind

@@ -6,69 +6,23 @@ How to mend it stands in :mod:`.repairs`, what a person may choose instead in :m
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from airflow_provider_sinks.core.case import Case
 from airflow_provider_sinks.core.checkpoint import CheckpointFacts
-from airflow_provider_sinks.core.history import Finding, Flaw, History
+from airflow_provider_sinks.core.history import Finding
 from airflow_provider_sinks.core.observation import (
     Existence,
     Observation,
     Role,
-    TopicFacts,
-    Wanted,
 )
-from airflow_provider_sinks.core.progress import ProgressKey, TopicIdentity
 from airflow_provider_sinks.core.seen import removed_records
-from airflow_provider_sinks.core.ways import Reason, Refusal
+from airflow_provider_sinks.core.ways import Reason
 from airflow_provider_sinks.core.wording import count, identity, offsets, ranges, remembered, summary
-
-
-@dataclass(frozen=True)
-class Case:
-    """Everything a text is made from."""
-
-    observation: Observation
-    wanted: Wanted
-    refusal: Refusal
-
-    @property
-    def sink(self) -> str:
-        """The sink, for a sentence."""
-        return f'sink "{self.wanted.sink}"'
-
-    @property
-    def seen(self) -> TopicFacts:
-        """The topic that the refusal is about, as it is."""
-        return self.observation.topics()[self.refusal.role]
-
-    @property
-    def topic(self) -> str:
-        """The topic that the refusal is about, for the beginning of a sentence."""
-        return f'{self.refusal.role} "{self.seen.name}"'
-
-    @property
-    def recorded(self) -> TopicIdentity | None:
-        """The topic that the refusal is about, as the run in force announced it."""
-        return self.observation.recorded.get(self.refusal.role)
-
-    @property
-    def history(self) -> History:
-        """The records, or none."""
-        return self.observation.known
-
-    def flaws(self, *findings: Finding) -> str:
-        """Return what is wrong with the records, of some kinds, each with its place."""
-        return "; ".join(_place(self, flaw) for flaw in self.history.flaws if flaw.finding in findings)
 
 
 def describe(case: Case) -> tuple[str, str]:
     """Return primary and detail of a refusal."""
     return _TEXTS[case.refusal.reason](case)
-
-
-def _place(case: Case, flaw: Flaw) -> str:
-    key = ProgressKey(case.wanted.sink, flaw.writer).encode().decode()
-    return f"Offset {flaw.offset} of {case.topic}, key {key}: {flaw.what}"
 
 
 def _name(case: Case) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_provider_sinks.core.refusals import Case
+from airflow_provider_sinks.core.case import Case
 from airflow_provider_sinks.core.ways import Reason
 
 REPAIRS: dict[Reason, str] = {

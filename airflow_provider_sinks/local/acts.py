@@ -12,8 +12,8 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from airflow_provider_sinks.local import pageviews
 from airflow_provider_sinks.local.airflow import DagRun
+from airflow_provider_sinks.local.alter_act import move_a_running_sink
 from airflow_provider_sinks.local.audit import Audit, audit, regions_by_user
-from airflow_provider_sinks.local.move import move_a_running_sink
 from airflow_provider_sinks.local.processes import LocalServiceError
 from airflow_provider_sinks.local.progress import step
 from airflow_provider_sinks.local.runs import demand, run_dag

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_sinks.core.checks.check import Check, Report
@@ -22,7 +23,14 @@ if TYPE_CHECKING:
 
 _PARALLEL = 4
 
-_Asked = tuple[SinkSpec, "Witness | None", dict[str, Given]]
+
+@dataclass(frozen=True)
+class _Asked:
+    """A sink that is checked, with the connections that it would get."""
+
+    spec: SinkSpec
+    witness: Witness | None
+    connections: Mapping[str, Given]
 
 
 def check_connection(new: ConnectionFields, log: Logger) -> None:
@@ -46,17 +54,20 @@ def check_sinks(sinks: DependentSinks, old: ConnectionFields, new: ConnectionFie
 
     :raises SinkError: a check failed that does not fail with the old options; with the failures of all sinks.
     """
-    known = [(spec, witness, _connections(spec, new)) for spec, witness in _known(sinks)]
+    after = [_Asked(spec, witness, _connections(spec, new)) for spec, witness in _known(sinks)]
     failed = {}
-    for asked, report in zip(known, _validated(known), strict=True):
-        log.info("sink %s:\n%s", asked[0].name, report.table())
+    for asked, report in zip(after, _validated(after), strict=True):
+        log.info("sink %s:\n%s", asked.spec.name, report.table())
         if report.failed:
-            failed[asked[0].name] = report.failed
-    if not failed:
-        return
-    before = [(spec, witness, _connections(spec, old)) for spec, witness, _ in known if spec.name in failed]
-    for (spec, _, _), report in zip(before, _validated(before), strict=True):
-        failed[spec.name] = _only_new(spec.name, failed[spec.name], report.failed, log)
+            failed[asked.spec.name] = report.failed
+    before = [
+        replace(asked, connections=_connections(asked.spec, old))
+        for asked in after
+        if asked.spec.name in failed
+    ]
+    for asked, report in zip(before, _validated(before), strict=True):
+        sink = asked.spec.name
+        failed[sink] = _only_new(sink, failed[sink], report.failed, log)
     if worse := {sink: checks for sink, checks in failed.items() if checks}:
         raise _cannot_run(new.conn_id, worse)
 
@@ -66,7 +77,7 @@ def _validated(asked: Sequence[_Asked]) -> list[Report]:
     from airflow_provider_sinks.clients.preflight import validate
 
     with ThreadPoolExecutor(_PARALLEL) as pool:
-        return list(pool.map(lambda one: validate(one[2], one[0], witness=one[1]), asked))
+        return list(pool.map(lambda one: validate(one.connections, one.spec, witness=one.witness), asked))
 
 
 def _only_new(sink: str, now: Sequence[Check], before: Sequence[Check], log: Logger) -> tuple[Check, ...]:
