@@ -1,0 +1,49 @@
+"""Servers that listen for secrets hear them when they are told: so that their silence proves something."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_provider_sinks.clients.kafka_connection import KafkaConnection
+from airflow_provider_sinks.clients.preflight import validate
+from airflow_provider_sinks.core.checks.fields import ConnectionFields
+from airflow_provider_sinks.core.errors import SinkError
+from airflow_provider_sinks.core.options import KafkaOptions
+from tests.listening_broker import listening_broker, listening_database
+
+SASL = {"security.protocol": "sasl_plaintext", "sasl.username": "me", "sasl.password": "a stored secret"}
+
+
+def test_a_broker_hears_the_password_of_our_preflight() -> None:
+    with listening_broker() as broker:
+        extra = {"bootstrap.servers": broker.address, **SASL, "sasl.mechanism": "PLAIN"}
+        validate({"k": ConnectionFields("k", "kafka", extra=extra)}, seconds=5)
+
+    assert ("me", "a stored secret") in broker.logins
+    assert broker.has_heard("a stored secret")
+
+
+def test_a_broker_hears_a_proof_of_the_password() -> None:
+    with listening_broker() as broker:
+        extra = {"bootstrap.servers": broker.address, **SASL, "sasl.mechanism": "SCRAM-SHA-256"}
+        validate({"k": ConnectionFields("k", "kafka", extra=extra)}, seconds=5)
+
+    assert broker.logins
+    assert not broker.has_heard("a stored secret")
+
+
+def test_a_broker_hears_the_password_of_librdkafka() -> None:
+    with listening_broker() as broker:
+        extra = {"bootstrap.servers": broker.address, **SASL, "sasl.mechanism": "PLAIN"}
+        with pytest.raises(SinkError):
+            KafkaConnection(KafkaOptions.from_connection_extra(extra, "k"), 3).cluster_id()
+
+    assert ("me", "a stored secret") in broker.logins
+
+
+def test_a_database_hears_the_password() -> None:
+    with listening_database() as database:
+        host, port = database.host, database.port
+        validate({"pg": ConnectionFields("pg", "postgres", host, port, "me", "a stored secret", "db")})
+
+    assert database.logins == [("me", "a stored secret")]
