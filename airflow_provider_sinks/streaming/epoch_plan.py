@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from airflow_provider_sinks.connectors.base import WriterFactory
 from airflow_provider_sinks.core.errors import SinkError
-from airflow_provider_sinks.core.progress import ProgressRecord
+from airflow_provider_sinks.core.progress import ProgressRecord, TopicIdentity
 
 
 class StopDriverError(SinkError):
@@ -28,6 +28,7 @@ class EpochPlan:
     :param has_dead_letters: whether rows that did not parse have somewhere to go.
     :param step_rows: a long range is committed after so many rows,
     :param step_seconds: or after so many seconds.
+    :param demand_source: raises unless the source topic is still the recorded one.
     :param factory: makes the target's writers.
     """
 
@@ -41,4 +42,5 @@ class EpochPlan:
     has_dead_letters: bool
     step_rows: int
     step_seconds: float
+    demand_source: Callable[[TopicIdentity], None]
     factory: WriterFactory = field(repr=False)

@@ -6,7 +6,8 @@ The order within an epoch, and why it is safe:
 2. ranges: [from, to) of each source partition, from what Spark wrote down before it called us. A replay of
    the newest epoch has the range that is recorded; anything else starts where the epoch before ended;
 3. announce writers that were never used, so that the next start fences them too;
-4. the action. Each writer commits its rows with its record, or nothing;
+4. the action. Each writer looks at the source's identity behind its last row, then commits its rows with its
+   record, or nothing;
 5. identity once more: a topic can be replaced inside a transaction, and the commit still succeeds;
 6. only then is the epoch reported, and Spark may write its own commit.
 
@@ -23,12 +24,19 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import DataFrame
 
 from airflow_provider_sinks.connectors.base import WriterFactory
-from airflow_provider_sinks.core.errors import ConfigurationError, FencedError, JobFailedError, Problem
+from airflow_provider_sinks.core.errors import (
+    ConfigurationError,
+    FencedError,
+    JobFailedError,
+    Problem,
+    RefusedError,
+)
 from airflow_provider_sinks.core.progress import (
     DRIVER,
     SINGLE_WRITER,
     Identities,
     ProgressRecord,
+    TopicIdentity,
     WriterId,
     partition_writer,
 )
@@ -98,6 +106,7 @@ class Epochs:
     :param to_rows: turns a micro-batch and its range into the columns of a writer.
     :param check_before: returns the identities of the topics; raises when one is not what progress speaks of.
     :param check_after: the same, and looks in any case.
+    :param demand_source: what a task asks before its commit; see :mod:`.source_identity`.
     :param announce: commits a record of the driver.
     :param finished: told of each whole epoch.
     """
@@ -117,6 +126,7 @@ class Epochs:
         to_rows: Callable[[DataFrame, Offsets, Offsets], DataFrame],
         check_before: Callable[[], Identities],
         check_after: Callable[[], Identities],
+        demand_source: Callable[[TopicIdentity], None],
         announce: Callable[[ProgressRecord], None],
         finished: Callable[[EpochResult], None],
     ) -> None:
@@ -132,6 +142,7 @@ class Epochs:
         self._to_rows = to_rows
         self._check_before = check_before
         self._check_after = check_after
+        self._demand_source = demand_source
         self._announce = announce
         self._finished = finished
         self._stopping = False
@@ -239,6 +250,7 @@ class Epochs:
             has_dead_letters=self._has_dead_letters,
             step_rows=STEP_ROWS,
             step_seconds=STEP_SECONDS,
+            demand_source=self._demand_source,
             factory=self._factory,
         )
 
@@ -249,6 +261,9 @@ class Epochs:
         for report in reports:
             if report.outcome == Outcome.FENCED:
                 raise FencedError(report.primary, report.detail, report.hint)
+        for report in reports:
+            if report.outcome == Outcome.REFUSED:
+                raise RefusedError(report.primary, report.detail, report.hint)
         for report in reports:
             if report.outcome == Outcome.STOPPED:
                 problems = [Problem("", report.detail)] if report.detail else []

@@ -18,8 +18,9 @@ from airflow_provider_sinks.core.errors import (
     SinkError,
     UnavailableError,
 )
-from airflow_provider_sinks.core.observation import Existence, Role, TopicFacts
+from airflow_provider_sinks.core.observation import Role, TopicFacts
 from airflow_provider_sinks.core.progress import Identities, TopicIdentity
+from airflow_provider_sinks.streaming.source_identity import demand_same
 
 FRESH_SECONDS = 2.0
 """Before an epoch, a look that is younger than this is not repeated."""
@@ -86,7 +87,7 @@ class Guard:
         with self._lock:
             facts = self._look()
             for role, was in _by_role(self.identities):
-                _demand_same(role, was, facts[role])
+                demand_same(role, was, facts[role])
             dead_letter = facts.get(Role.DEAD_LETTER)
             self.identities = Identities(
                 facts[Role.SOURCE].identity,
@@ -115,21 +116,3 @@ def _by_role(identities: Identities) -> Iterator[tuple[Role, TopicIdentity]]:
     yield Role.PROGRESS, identities.progress
     if identities.dead_letter is not None:
         yield Role.DEAD_LETTER, identities.dead_letter
-
-
-def _demand_same(role: Role, was: TopicIdentity, facts: TopicFacts) -> None:
-    if facts.existence is Existence.UNKNOWN:
-        raise UnavailableError(f'{role} "{was.topic}" cannot be seen', facts.reason)
-    if facts.existence is Existence.MISSING:
-        raise RefusedError(
-            f'{role} "{was.topic}" was deleted while the sink ran',
-            f"It had id {was.topic_id} and {was.partitions} partitions.",
-            "Start the sink again: it decides from its progress what can be done.",
-        )
-    now = facts.identity
-    if (now.cluster_id, now.topic_id) != (was.cluster_id, was.topic_id) or now.partitions < was.partitions:
-        raise RefusedError(
-            f'{role} "{was.topic}" was replaced while the sink ran',
-            f"It was {was.topic_id} ({was.partitions} partitions) and is {now.topic_id} ({now.partitions}).",
-            "Start the sink again: it decides from its progress what can be done.",
-        )

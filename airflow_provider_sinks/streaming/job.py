@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from airflow_provider_sinks.core.errors import ExitCode, JobFailedError, RefusedError, SinkError
+from airflow_provider_sinks.core.history import History
 from airflow_provider_sinks.core.launch import Launch, LaunchFiles
 from airflow_provider_sinks.core.options import ResolvedConnections
 from airflow_provider_sinks.core.spec import OutputMode, SinkSpec, Writers
@@ -28,6 +29,7 @@ from airflow_provider_sinks.streaming.reporter import Reporter, say
 from airflow_provider_sinks.streaming.session import open_session
 from airflow_provider_sinks.streaming.small_epochs import ROWS_MAX, SETTING
 from airflow_provider_sinks.streaming.source import CheckpointLog, Offsets, read_range, stream_source
+from airflow_provider_sinks.streaming.source_identity import SourceLook
 from airflow_provider_sinks.streaming.start import Start, Started
 
 _WATCH_SECONDS = 0.25
@@ -120,7 +122,7 @@ class _Job:
         except RefusedError as refused:
             spark.sparkContext.cancelAllJobs()
             start.abort_open_transactions(started.account.writers)
-            raise _judged(refused, start) from refused
+            raise self._judged(refused, start) from refused
         except JobFailedError as failed:
             if log_is_shared(failed):
                 start.demand_in_force()
@@ -164,6 +166,7 @@ class _Job:
             to_rows=to_rows,
             check_before=guard.check_before,
             check_after=guard.check,
+            demand_source=SourceLook(self._source_options.with_files_read()),
             announce=start.announce,
             finished=finished,
         )
@@ -235,13 +238,37 @@ class _Job:
         except Exception as error:  # noqa: BLE001  what is committed is whole, however Spark ends
             say(f"Spark did not stop in order: {error}")
 
+    def _judged(self, refused: RefusedError, start: Start) -> SinkError:
+        """Return what a start would say now, which knows the ways on; if it would go on, a retry helps.
 
-def _judged(refused: RefusedError, start: Start) -> SinkError:
-    """Return what a start would say now, which knows the ways on; if it would go on, a retry helps."""
-    try:
-        error = start.decide_anew().error()
-    except SinkError:
-        return refused
-    if isinstance(error, RefusedError):
-        return error
-    return JobFailedError(refused.primary, refused.detail, refused.hint)
+        The sink's writers are fenced, so what the records say now is what will stay.
+        """
+        try:
+            verdict, history = start.decide_anew()
+        except SinkError:
+            return refused
+        torn = self._count_torn_epoch(history)
+        error = verdict.error()
+        if isinstance(error, RefusedError):
+            return RefusedError(error.primary, f"{error.detail} {torn}", error.hint)
+        return JobFailedError(refused.primary, refused.detail, refused.hint)
+
+    def _count_torn_epoch(self, history: History) -> str:
+        """Bring the status up to what is committed of the epoch that never became whole, and say how much."""
+        known = self._reporter.status
+        if history.in_force is None or history.in_force.run != known.run:
+            return "How much of the epoch under way is committed, nobody knows."
+        rows, dead = history.rows_total - known.rows_total, history.dead_total - known.dead_total
+        self._reporter.change(
+            known.state,
+            rows=known.rows + rows,
+            rows_total=history.rows_total,
+            dead_total=history.dead_total,
+            positions=history.known_positions(),
+        )
+        if not rows + dead:
+            return "Nothing of the epoch under way is committed."
+        return (
+            f"Of the epoch under way {rows:,} rows and {dead:,} dead letters are committed; their writers "
+            "saw the recorded source topic after reading them."
+        )

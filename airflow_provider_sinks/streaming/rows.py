@@ -36,6 +36,7 @@ class Outcome(enum.StrEnum):
     NOTHING = "nothing"
     FENCED = "fenced"
     STOPPED = "stopped"
+    REFUSED = "refused"
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class TaskReport:
     :param dead_total: dead letters of the same.
     :param size_bytes: keys and values committed.
     :param token: the token of the writer's last commit; the next task must hold it to go on without asking.
-    :param primary: with ``stopped`` and ``fenced``: what happened.
+    :param primary: with ``stopped``, ``fenced`` and ``refused``: what happened.
     :param detail: what was seen.
     :param hint: what helps.
     :param open_ms: milliseconds from the first row until the writer knew its progress.

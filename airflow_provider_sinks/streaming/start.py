@@ -114,9 +114,10 @@ class Start:
         """Return which topics the sink's topics are right now."""
         return self._observer.identify()
 
-    def decide_anew(self) -> Verdict:
-        """Decide on what is there now; called when a topic changed under the running sink."""
-        return decide(self._observe(), self._wanted)
+    def decide_anew(self) -> tuple[Verdict, History]:
+        """Decide on what is there now, and return the records too; for a topic that changed under the sink."""
+        observation = self._observe()
+        return decide(observation, self._wanted), observation.known
 
     def abort_open_transactions(self, writers: Iterable[WriterId]) -> None:
         """Fence this run's own writers, once nothing of it may be committed any more.

@@ -113,6 +113,7 @@ class Task(ABC):
         started = time.monotonic()
         assert self._writer is not None  # noqa: S101  _open comes first
         record = self._record(to)
+        self.plan.demand_source(record.identities.source)
         try:
             self._writer.pre_commit(record)
             self._writer.commit_epoch()

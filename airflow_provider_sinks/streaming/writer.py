@@ -12,7 +12,8 @@ range about to run, and stop when the record lies beyond the start of this range
 
 Why this is exactly once. A writer learns its position only *after* its target has fenced every other holder
 of the same writer id, so nobody can commit between the reading and its own commit. It commits only what the
-input proved to be complete (:mod:`.daemon`), and the record that moves its position becomes visible with the
+input proved to be complete (:mod:`.daemon`), of the topic that was recorded
+(:mod:`.source_identity`), and the record that moves its position becomes visible with the
 rows or not at all. Whatever dies where: the position says what is in the target.
 """
 
@@ -22,7 +23,7 @@ from collections.abc import Callable, Iterable
 
 import pyarrow as pa
 
-from airflow_provider_sinks.core.errors import FencedError, SinkError
+from airflow_provider_sinks.core.errors import FencedError, RefusedError, SinkError
 from airflow_provider_sinks.streaming import daemon
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan, StopDriverError
 from airflow_provider_sinks.streaming.partition_task import PartitionTask
@@ -73,6 +74,9 @@ def run_task(plan: EpochPlan, batches: Iterable[pa.RecordBatch]) -> TaskReport:
     except FencedError as fenced:
         task.give_up()
         return _stopped(task, Outcome.FENCED, fenced)
+    except RefusedError as refused:
+        task.give_up()
+        return _stopped(task, Outcome.REFUSED, refused)
     except BaseException:
         task.give_up()
         raise

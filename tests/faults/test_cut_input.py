@@ -145,7 +145,9 @@ def plan(topic: TopicFactory, kafka_options: KafkaOptions) -> Iterator[EpochPlan
         "lz4",
         kafka_options,
     )
-    yield EpochPlan(data, record, None, data, {0: 0}, {}, ("p0",), False, 10**6, 30.0, factory)
+    yield EpochPlan(
+        data, record, None, data, {0: 0}, {}, ("p0",), False, 10**6, 30.0, lambda _: None, factory
+    )
     held_writers.forget_all()
 
 

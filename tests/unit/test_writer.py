@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pytest
 
 from airflow_provider_sinks.connectors.base import InDoubtError, WriteResult
-from airflow_provider_sinks.core.errors import FencedError
+from airflow_provider_sinks.core.errors import FencedError, RefusedError
 from airflow_provider_sinks.core.progress import Identities, ProgressRecord, TopicIdentity
 from airflow_provider_sinks.streaming import daemon, held_writers
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
@@ -114,7 +114,13 @@ def record(begin: int, end: int, epoch: int = 7) -> ProgressRecord:
 
 
 def plan(
-    target: Target, begin: int = 0, end: int = 10, *, known: int | None = None, single: bool = False
+    target: Target,
+    begin: int = 0,
+    end: int = 10,
+    *,
+    known: int | None = None,
+    single: bool = False,
+    demand_source: Callable[[TopicIdentity], None] = lambda recorded: None,
 ) -> EpochPlan:
     """An epoch over [begin, end) of partition 0, before which everything is committed."""
     return EpochPlan(
@@ -128,6 +134,7 @@ def plan(
         has_dead_letters=False,
         step_rows=1_000_000,
         step_seconds=30.0,
+        demand_source=demand_source,
         factory=target,
     )
 
@@ -276,6 +283,28 @@ def test_a_newer_start_is_reported_as_fenced() -> None:
     report = task(target, batch([0]))
 
     assert (report.outcome, report.primary) == (Outcome.FENCED, "a newer start took over")
+
+
+def replaced(_recorded: TopicIdentity) -> None:
+    raise RefusedError("source topic was replaced")
+
+
+def test_rows_of_another_source_than_the_recorded_one_are_not_committed() -> None:
+    target = Target()
+
+    report = task(target, batch([0, 1]), demand_source=replaced)
+
+    assert (report.outcome, report.primary) == (Outcome.REFUSED, "source topic was replaced")
+    assert (written(target), target.records) == ([], {})
+
+
+def test_the_source_is_looked_at_behind_the_last_row_of_each_step() -> None:
+    target, looks = Target(), []
+    stepping = replace(plan(target, demand_source=lambda _: looks.append(written(target))), step_rows=2)
+
+    run_task(stepping, iter([batch([0, 1]), batch([2, 3])]))
+
+    assert looks == [[], [0, 1]]
 
 
 def test_a_commit_without_an_answer_that_happened_counts() -> None:

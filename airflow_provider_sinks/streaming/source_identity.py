@@ -1,0 +1,65 @@
+"""The last look at the source before a commit: are the rows of an epoch those of the recorded topic?
+
+A topic that is deleted and made again under its name is read on at the old offsets by Spark's consumer: it
+fetches by topic id, but takes the new id from the cluster as soon as the old one is unknown. So a writer looks
+once more behind its last row and before its commit, and commits only under the recorded id.
+
+Why that is enough. An id never comes back, so a name that has the recorded id *behind* the last row has had
+it at each row before. The brokers hear of topics from one log, each in its order. A broker that is asked may
+be behind another that served the rows; then it would have to lag by more than the time in which the old topic
+was deleted, the new one made and filled beyond the recorded offset, and those rows read. On one broker that
+cannot be. On several it is the only way left, and the driver's own look behind the commits finds it: the
+refusal says how many rows that epoch has committed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from airflow_provider_sinks.clients.kafka import KafkaClient
+from airflow_provider_sinks.core.errors import RefusedError, UnavailableError
+from airflow_provider_sinks.core.observation import Existence, Role, TopicFacts
+from airflow_provider_sinks.core.options import KafkaOptions
+from airflow_provider_sinks.core.progress import TopicIdentity
+
+
+@dataclass(frozen=True)
+class SourceLook:
+    """How a task looks at the source. Pickled into the tasks.
+
+    :param options: of the source's connection; hold secrets and are never printed.
+    """
+
+    options: KafkaOptions = field(repr=False)
+
+    def __call__(self, recorded: TopicIdentity) -> None:
+        """Raise unless the source topic is the recorded one.
+
+        :raises RefusedError: it is another one, or gone.
+        :raises UnavailableError: that could not be seen.
+        """
+        facts = KafkaClient.shared(self.options).describe_topics([recorded.topic])[recorded.topic]
+        demand_same(Role.SOURCE, recorded, facts)
+
+
+def demand_same(role: Role, was: TopicIdentity, facts: TopicFacts) -> None:
+    """Raise unless a topic is the one that was announced.
+
+    :raises RefusedError: it is another one, or gone.
+    :raises UnavailableError: it could not be seen.
+    """
+    if facts.existence is Existence.UNKNOWN:
+        raise UnavailableError(f'{role} "{was.topic}" cannot be seen', facts.reason)
+    if facts.existence is Existence.MISSING:
+        raise RefusedError(
+            f'{role} "{was.topic}" was deleted while the sink ran',
+            f"It had id {was.topic_id} and {was.partitions} partitions.",
+            "Start the sink again: it decides from its progress what can be done.",
+        )
+    now = facts.identity
+    if (now.cluster_id, now.topic_id) != (was.cluster_id, was.topic_id) or now.partitions < was.partitions:
+        raise RefusedError(
+            f'{role} "{was.topic}" was replaced while the sink ran',
+            f"It was {was.topic_id} ({was.partitions} partitions) and is {now.topic_id} ({now.partitions}).",
+            "Start the sink again: it decides from its progress what can be done.",
+        )
