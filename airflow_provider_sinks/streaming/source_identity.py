@@ -1,8 +1,8 @@
 """The last look at the source before a commit: are the rows of an epoch those of the recorded topic?
 
 A topic that is deleted and made again under its name is read on at the old offsets by Spark's consumer: it
-fetches by topic id, but takes the new id from the cluster as soon as the old one is unknown. So a writer looks
-once more behind its last row and before its commit, and commits only under the recorded id.
+fetches by topic id, but takes the new id from the cluster as soon as the old one is unknown. So a writer
+looks once more behind its last row and before its commit, and commits only under the recorded id.
 
 Why that is enough. An id never comes back, so a name that has the recorded id *behind* the last row has had
 it at each row before. The brokers hear of topics from one log, each in its order. A broker that is asked may

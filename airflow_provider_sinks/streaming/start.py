@@ -115,7 +115,7 @@ class Start:
         return self._observer.identify()
 
     def decide_anew(self) -> tuple[Verdict, History]:
-        """Decide on what is there now, and return the records too; for a topic that changed under the sink."""
+        """Decide on what is there now, after a topic changed under the sink; return the records too."""
         observation = self._observe()
         return decide(observation, self._wanted), observation.known
 

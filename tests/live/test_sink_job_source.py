@@ -1,4 +1,4 @@
-"""A source topic that is made anew while its sink runs: none of its rows becomes visible, not for a moment."""
+"""A source topic that is made anew while its sink runs: none of its rows ever becomes visible."""
 
 from __future__ import annotations
 

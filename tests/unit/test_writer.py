@@ -120,7 +120,7 @@ def plan(
     *,
     known: int | None = None,
     single: bool = False,
-    demand_source: Callable[[TopicIdentity], None] = lambda recorded: None,
+    demand_source: Callable[[TopicIdentity], None] = lambda _: None,
 ) -> EpochPlan:
     """An epoch over [begin, end) of partition 0, before which everything is committed."""
     return EpochPlan(
