@@ -1,4 +1,4 @@
-"""The last look at the source before a commit: are the rows of an epoch those of the recorded topic?
+"""The last look at the source before a commit: the rows of an epoch must be those of the recorded topic.
 
 A topic that is deleted and made again under its name is read on at the old offsets by Spark's consumer: it
 fetches by topic id, but takes the new id from the cluster as soon as the old one is unknown. So a writer
