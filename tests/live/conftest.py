@@ -12,11 +12,13 @@ from airflow_provider_sinks.local.airflow import AirflowStack
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.yarn import YarnCluster
+from tests.live import people
 from tests.live.shared_driver import SharedDriver
 from tests.live.stage import Stage
 
 _AIRFLOW = {
     "AIRFLOW__CORE__PARALLELISM": "8",  # stories run side by side
+    "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": people.USERS,
     "AIRFLOW__SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD": "12",  # a lost scheduler is missed sooner
     "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "5",
     "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "30",  # and so is a lost worker

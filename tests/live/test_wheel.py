@@ -96,6 +96,18 @@ def test_the_operator_finds_its_application_and_its_library(clean_python: str, t
     assert zipfile.is_zipfile(library)
 
 
+def test_the_forms_are_in_the_wheel(clean_python: str, tmp_path: Path) -> None:
+    code = (
+        "from airflow_provider_sinks import forms\n"
+        "made = [getattr(forms, name)() for name in forms.__all__ if name.endswith('_dag')]\n"
+        "print(*(dag.dag_id for dag in made))\n"
+    )
+    made = run(clean_python, "-c", code, folder=tmp_path)
+
+    forms = "alter_connection pause_or_resume_sink reset_sink rewind_sink run_sink_once"
+    assert forms in made
+
+
 def test_the_checker_works_where_there_is_no_spark(clean_python: str, tmp_path: Path) -> None:
     (tmp_path / "dag.py").write_text(
         "from airflow_provider_sinks import Sink, sink_dag\n"

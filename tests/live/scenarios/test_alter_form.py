@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import shutil
 import time
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,8 +14,12 @@ from airflow_provider_sinks.local.airflow import AirflowStack, DagRun
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.processes import LocalServiceError
 
-DAG_ID = "alter_connection"
-FILE = Path(__file__).parents[3] / "dags" / f"{DAG_ID}.py"
+DAG_ID = "alter_any_connection"
+_FILE = f"""
+from airflow_provider_sinks.forms import alter_connection_dag
+
+form = alter_connection_dag({DAG_ID!r})
+"""
 _READS_SECONDS = 5.0
 """An answer within the same second comes before the scheduler knows that the task waits: it fails it."""
 SKIPPED, DONE = "skipped", "success"
@@ -26,8 +28,8 @@ SKIPPED, DONE = "skipped", "success"
 @pytest.fixture(scope="module")
 def form(airflow: AirflowStack) -> Iterator[AirflowStack]:
     """An Airflow with the form."""
-    file = airflow.dags_folder / FILE.name
-    shutil.copy(FILE, file)
+    file = airflow.dags_folder / f"{DAG_ID}.py"
+    file.write_text(_FILE)
     yield airflow
     file.unlink()
 

@@ -1,0 +1,122 @@
+"""A form that alters a connection under running sinks: look first, approve what takes options away, apply."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from airflow.sdk import DAG, Param, task
+
+from airflow_provider_sinks.core.airflow_account import CONN_ID
+from airflow_provider_sinks.forms.fields import (
+    connection_field,
+    connection_problems,
+    server_problems,
+    server_rule,
+)
+from airflow_provider_sinks.forms.form_dag import form_dag
+from airflow_provider_sinks.forms.people import People
+from airflow_provider_sinks.operators.alter_connection_restart import AlterConnectionRestartOperator
+
+_SECRET: dict[str, Any] = {
+    "type": "object",
+    "properties": {"secret": {"type": "string", "pattern": r"^[\w.-]+$"}},
+    "required": ["secret"],
+    "additionalProperties": False,
+}
+_NAMES: dict[str, Any] = {"type": ["array", "null"], "items": {"type": "string", "pattern": r"^[\w.]+$"}}
+_ASKED: dict[str, Any] = {
+    "conn_id": "{{ params.conn_id }}",
+    "set": "{{ params.set | tojson }}",
+    "drop": "{{ (params.drop or []) | join(',') }}",
+    "reset": "{{ (params.reset or []) | join(',') }}",
+    "rollback": "{{ params.rollback }}",
+}
+_SERVER_OPTIONS = ("bootstrap.servers", "metadata.broker.list", "host")
+"""The options that name a server, of each type of connection, by all their names."""
+_SUBJECT = "Take options away from connection {{ params.conn_id }}?"
+_BODY = "Drop: {{ params.drop }}. Reset: {{ params.reset }}. What was checked: the log of task *plan*."
+
+
+def alter_connection_dag(
+    dag_id: str = "alter_connection",
+    *,
+    connections: Sequence[str] | None = None,
+    servers: Sequence[str] | None = None,
+    users: Sequence[str] | None = None,
+    approvers: Mapping[str, str] | None = None,
+    airflow_api_conn_id: str = CONN_ID,
+    **dag: Any,
+) -> DAG:
+    """Alter a connection under running sinks: look first, approve what takes options away, apply.
+
+    A stored secret is sent only to where it was stored for: whoever changes that gives every secret anew,
+    each as the name of a Variable.
+
+    :param dag_id: the DAG's id.
+    :param connections: those that may be altered; ``None`` means every connection of type kafka or postgres.
+    :param servers: where new options may lead to, such as ``["new:9093"]`` for Kafka and ``["pg.example"]``
+        for Postgres; ``None`` means anywhere, and then a Variable that is there for alterations goes wherever
+        the person who fills in the form says.
+    :param users: the Airflow users whose runs do anything; ``None`` means whoever may trigger the DAG.
+    :param approvers: who may approve, the name of each by its user id; else whoever may edit the DAG.
+    :param airflow_api_conn_id: the connection to Airflow's REST API, with whose rights the change is made.
+    :param dag: what :class:`airflow.sdk.DAG` takes, and ``owner``; wins over what is set here.
+    :raises ConfigurationError: an argument is not known, or does not fit.
+    """
+    people = People(users, approvers or {})
+    wrong = [*connection_problems(connections), *server_problems(servers)]
+    with form_dag(
+        alter_connection_dag, dag_id, _fields(connections, servers), people, given=dag, problems=wrong
+    ) as made:
+        asked = {**_ASKED, "airflow_api_conn_id": airflow_api_conn_id, **people.guarded}
+        plan = AlterConnectionRestartOperator(task_id="plan", dry_run=True, **asked)
+        apply = AlterConnectionRestartOperator(
+            task_id="apply", retries=3, trigger_rule="none_failed_min_one_success", **asked
+        )
+        plan >> (choice := decide()) >> people.approval(_SUBJECT, _BODY) >> apply
+        choice >> apply
+    return made
+
+
+@task.branch
+def decide(params: dict[str, Any] | None = None) -> str | None:
+    """Do nothing in a dry run; ask first where options are taken away."""
+    asked = params or {}
+    if asked["dry_run"]:
+        return None
+    return "approve" if asked["drop"] or asked["reset"] else "apply"
+
+
+def _fields(connections: Sequence[str] | None, servers: Sequence[str] | None) -> dict[str, Param]:
+    return {
+        "conn_id": connection_field(
+            connections, description="The id of a connection of type kafka or postgres."
+        ),
+        "set": Param(
+            {},
+            type="object",
+            properties={} if servers is None else dict.fromkeys(_SERVER_OPTIONS, server_rule(servers)),
+            patternProperties={r"(password|secret|key\.pem)$": _SECRET},
+            additionalProperties={"type": ["string", "number", "boolean", "object"]},
+            title="Set",
+            description='Options and their new values, such as {"bootstrap.servers": "new:9093"}. A secret '
+            'is named, never written here: {"sasl.password": {"secret": "<name of a Variable>"}}.',
+        ),
+        "drop": Param([], **_NAMES, title="Drop", description="Options to take away, one on each line."),
+        "reset": Param(
+            [],
+            **_NAMES,
+            title="Reset",
+            description="Options to put back to their defaults, one on each line.",
+        ),
+        "dry_run": Param(
+            True, type="boolean", title="Only look", description="Check, show the steps, and change nothing."
+        ),
+        "rollback": Param(
+            True,
+            type="boolean",
+            title="Roll back",
+            description="Put the old options back when a sink that was running does not run on the new ones.",
+        ),
+    }

@@ -1,0 +1,98 @@
+"""The fields that forms share, with what Airflow's own check of a form refuses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from airflow.sdk import Param
+
+from airflow_provider_sinks.core.errors import Problem, nearest
+from airflow_provider_sinks.core.fields import NAME_PATTERN
+from airflow_provider_sinks.core.spec import SinkSpec
+
+CONN_ID_PATTERN = r"^[\w.-]+$"
+
+Sinks = Iterable[SinkSpec | Mapping[str, Any] | str]
+"""Sinks, or their names."""
+
+
+def sink_field(sinks: Sinks = (), **more: Any) -> Param:
+    """Return the field that names a sink.
+
+    :param sinks: are suggested; another name can be written too, and is looked up when the form is run.
+    """
+    names = sorted({name for sink in sinks if (name := _name(sink)) is not None})
+    described = {"title": "Sink", "description": "Its name, as the list of assets shows it behind `sink:`."}
+    suggested = {"examples": names} if names else {}
+    return Param(**{"type": "string", "pattern": NAME_PATTERN, **described, **suggested, **more})
+
+
+def sink_problems(sinks: Sinks) -> Iterator[Problem]:
+    """Judge the sinks that a form suggests."""
+    if isinstance(sinks, str | Mapping | SinkSpec):
+        yield Problem("sinks", f"is {sinks!r}", "a list of sinks or of their names")
+        return
+    for sink in sinks:
+        name = _name(sink)
+        if name is None or not re.fullmatch(NAME_PATTERN, name):
+            yield Problem("sinks", f"holds {sink!r}", "a sink, or its name")
+
+
+def connection_field(connections: Iterable[str] | None, **more: Any) -> Param:
+    """Return the field that names a connection.
+
+    :param connections: those that may be chosen; ``None`` means any.
+    """
+    chosen = None if connections is None else list(connections)
+    allowed = {"pattern": CONN_ID_PATTERN} if chosen is None else {"enum": chosen}
+    return Param(**{"type": "string", "title": "Connection", **allowed, **more})
+
+
+def connection_problems(connections: Iterable[str] | None) -> Iterator[Problem]:
+    """Judge the connections that a form offers."""
+    if connections is None:
+        return
+    hint = 'ids of connections: ["kafka_prod"]'
+    if isinstance(connections, str) or not list(connections):
+        yield Problem("connections", f"is {connections!r}", hint)
+        return
+    for conn_id in connections:
+        if not isinstance(conn_id, str) or not re.fullmatch(CONN_ID_PATTERN, conn_id):
+            yield Problem("connections", f"holds {conn_id!r}", hint)
+
+
+def server_rule(servers: Iterable[str]) -> dict[str, Any]:
+    """Return what an option that names servers must be like: one of these, or several with commas between."""
+    one = "|".join(re.escape(server) for server in servers)
+    return {"type": "string", "pattern": rf"^({one})(\s*,\s*({one}))*$"}
+
+
+def server_problems(servers: Iterable[str] | None) -> Iterator[Problem]:
+    """Judge the servers that new options may lead to."""
+    if servers is None:
+        return
+    given = [] if isinstance(servers, str) else list(servers)
+    if not given or not all(isinstance(one, str) and one for one in given):
+        yield Problem("servers", f"is {servers!r}", 'addresses: ["new:9093"]')
+
+
+def preset(values: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return what a field holds before anybody fills it in; nothing means that it must be filled in."""
+    return {"default": values[name]} if name in values else {}
+
+
+def preset_problems(values: Mapping[str, Any], names: Iterable[str]) -> Iterator[Problem]:
+    """Judge the names of the fields that are filled in beforehand."""
+    known = list(names)
+    for name in values:
+        if name not in known:
+            yield Problem(f"values.{name}", "is no field of this form", nearest(name, known))
+
+
+def _name(sink: object) -> str | None:
+    if isinstance(sink, SinkSpec):
+        return sink.name
+    name = sink.get("name") if isinstance(sink, Mapping) else sink
+    return name if isinstance(name, str) else None

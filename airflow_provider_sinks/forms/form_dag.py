@@ -1,0 +1,67 @@
+"""The DAG of a form: what all of them have in common, and the check of what their author says."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from airflow.sdk import DAG, Param
+
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem
+from airflow_provider_sinks.dag_settings import check_dag_arguments
+from airflow_provider_sinks.forms.people import ACCESS_CONTROL, People
+
+_START_DATE = datetime(2025, 1, 1, tzinfo=UTC)  # fixed: the same bytes each time
+_SET_HERE = {"schedule": "a form runs when somebody triggers it", "params": "they are the fields of the form"}
+
+
+def form_dag(
+    factory: Callable[..., DAG],
+    dag_id: str,
+    fields: Mapping[str, Param],
+    people: People,
+    *,
+    given: Mapping[str, Any],
+    problems: Iterable[Problem] = (),
+) -> DAG:
+    """Return the DAG of a form, still without tasks.
+
+    :param factory: who makes it; its first paragraph is shown beside the form.
+    :param fields: of the form, by name.
+    :param given: more arguments of the DAG, which win over ours, and ``owner``.
+    :param problems: what else is wrong with what the author says.
+    :raises ConfigurationError: with all problems at once.
+    """
+    found = [*people.problems(), *problems, *_dag_problems(factory, given)]
+    if found:
+        raise ConfigurationError(f"{factory.__name__}() cannot take some of its arguments", found)
+    with warnings.catch_warnings():
+        # Airflow 3 warns of each access_control that these permissions move; FAB has no others yet.
+        warnings.filterwarnings("ignore", "The airflow.security.permissions module is deprecated")
+        return DAG(dag_id, schedule=None, params=dict(fields), **_dag_arguments(factory, given))
+
+
+def _dag_arguments(factory: Callable[..., DAG], given: Mapping[str, Any]) -> dict[str, Any]:
+    ours = {
+        "start_date": _START_DATE,
+        "tags": ["sinks"],
+        "access_control": ACCESS_CONTROL,
+        "max_active_runs": 1,
+        "doc_md": (inspect.getdoc(factory) or "").partition("\n\n:param")[0],
+    }
+    others = {name: value for name, value in given.items() if name != "owner"}
+    own = {"owner": given["owner"]} if given.get("owner") else {}
+    return {**ours, **others, "default_args": {**own, **(others.get("default_args") or {})}}
+
+
+def _dag_problems(factory: Callable[..., DAG], given: Mapping[str, Any]) -> Iterator[Problem]:
+    yield from (Problem(name, "is set here", hint) for name, hint in _SET_HERE.items() if name in given)
+    others = {name: value for name, value in given.items() if name not in (*_SET_HERE, "owner")}
+    own = (*inspect.signature(factory).parameters, "owner")
+    try:
+        check_dag_arguments(factory.__name__, others, own, given.get("owner_link"), given.get("owner"))
+    except ConfigurationError as error:
+        yield from error.problems

@@ -1,0 +1,214 @@
+"""The forms as who writes a DAG file makes them: what can be said, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from airflow_provider_sinks import Sink
+from airflow_provider_sinks.core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from airflow.sdk import DAG
+
+FACTORIES = ["alter_connection_dag", "pause_or_resume_dag", "reset_dag", "rewind_dag", "run_sink_once_dag"]
+APPROVED = ["alter_connection_dag", "reset_dag", "rewind_dag"]
+ABOUT_SINKS = ["pause_or_resume_dag", "reset_dag", "rewind_dag"]
+ABOUT_CONNECTIONS = {"alter_connection_dag": "conn_id", "run_sink_once_dag": "connection"}
+ACTING = {
+    "alter_connection_dag": {"plan", "apply"},
+    "pause_or_resume_dag": {"pause", "resume", "restart"},
+    "reset_dag": {"plan", "reset"},
+    "rewind_dag": {"plan", "rewind"},
+    "run_sink_once_dag": {"submit"},
+}
+"""The tasks that look at services or change something."""
+
+
+def make(factory: str, **arguments: Any) -> Any:
+    """Return the DAG of a form."""
+    from airflow_provider_sinks import forms
+
+    function: Callable[..., DAG] = getattr(forms, factory)
+    return function(**arguments)
+
+
+def asking(form: Any) -> set[str]:
+    """Return the tasks of a form that ask who triggered the run."""
+    return {task.task_id for task in form.tasks if task._pre_execute_hook is not None}
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    """Let a form be made without a warning."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+@pytest.mark.parametrize("factory", FACTORIES)
+def test_a_form_takes_what_a_dag_takes(factory: str) -> None:
+    given = {"tags": ["web"], "owner": "web", "access_control": {"Web": {"DAGs": {"can_read"}}}}
+
+    made = make(factory, dag_id="mine", **given)
+
+    assert (made.dag_id, set(made.tags), made.access_control) == ("mine", {"web"}, given["access_control"])
+    assert {task.owner for task in made.tasks} == {"web"}
+
+
+@pytest.mark.parametrize("factory", FACTORIES)
+def test_by_default_op_may_trigger_and_others_may_look(factory: str) -> None:
+    granted = make(factory).access_control or {}
+
+    assert {role for role, grant in granted.items() if "can_edit" in grant["DAGs"]} == {"Op"}
+    assert {role for role, grant in granted.items() if "DAG Runs" in grant} == {"Op"}
+
+
+@pytest.mark.parametrize("factory", FACTORIES)
+def test_the_same_arguments_give_the_same_bytes(factory: str) -> None:
+    from airflow.serialization.serialized_objects import DagSerialization
+
+    first, second = (json.dumps(DagSerialization.to_dict(make(factory, users=["ann"]))) for _ in range(2))
+
+    assert first == second
+
+
+@pytest.mark.parametrize("factory", FACTORIES)
+def test_a_file_that_names_a_form_is_one_that_airflow_reads(factory: str) -> None:
+    assert "dag" in factory  # Airflow passes over files in which neither "dag" nor "airflow" occurs
+
+
+@pytest.mark.parametrize("factory", FACTORIES)
+def test_each_task_that_looks_or_acts_asks_who_triggered(factory: str) -> None:
+    assert asking(make(factory, users=["ann"])) == ACTING[factory]
+
+
+@pytest.mark.parametrize("factory", FACTORIES)
+def test_without_users_nobody_is_asked(factory: str) -> None:
+    assert asking(make(factory)) == set()
+
+
+@pytest.mark.parametrize(
+    ("user", "users", "said"),
+    [
+        ("ann", ["ann", "bob"], None),
+        ("eve", ["ann", "bob"], 'user "eve" may not use this form'),
+        ("eve", [], 'user "eve" may not use this form'),
+        (None, ["ann"], "nobody triggered this form"),
+    ],
+)
+def test_a_run_of_another_user_does_nothing(user: str | None, users: list[str], said: str | None) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    hook = make("reset_dag", users=users).get_task("plan")._pre_execute_hook
+    context: Any = {"dag_run": SimpleNamespace(triggering_user_name=user)}
+
+    if said is None:
+        hook(context)
+    else:
+        with pytest.raises(AirflowFailException, match=said):
+            hook(context)
+
+
+@pytest.mark.parametrize("factory", APPROVED)
+def test_only_who_is_named_may_approve(factory: str) -> None:
+    asked = make(factory, approvers={"7": "Ann"}).get_task("approve")
+    anyone = make(factory).get_task("approve")
+
+    assert (asked.assigned_users, anyone.assigned_users) == ([{"id": "7", "name": "Ann"}], None)
+
+
+@pytest.mark.parametrize("factory", ABOUT_SINKS)
+def test_a_form_suggests_sinks_and_takes_others(factory: str) -> None:
+    sink = Sink(name="orders", source="k/a", target="k/b")
+
+    field = make(factory, sinks=["clicks", sink, {"name": "views"}, "clicks"]).params.get_param("sink")
+
+    assert field.schema["examples"] == ["clicks", "orders", "views"]
+    assert field.resolve("another") == "another"
+
+
+@pytest.mark.parametrize(("factory", "field"), ABOUT_CONNECTIONS.items())
+def test_only_the_named_connections_may_be_chosen(factory: str, field: str) -> None:
+    from airflow.sdk.exceptions import ParamValidationError
+
+    choice = make(factory, connections=["a", "b"]).params.get_param(field)
+
+    assert choice.resolve("b") == "b"
+    with pytest.raises(ParamValidationError):
+        choice.resolve("c")
+
+
+SERVERS = ["new:9093", "other:9093", "pg.example"]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "is_taken"),
+    [
+        ("bootstrap.servers", "new:9093", True),
+        ("bootstrap.servers", "other:9093, new:9093", True),
+        ("bootstrap.servers", "evil:9093", False),
+        ("bootstrap.servers", "new:9093,evil:9093", False),
+        ("bootstrap.servers", "newx9093", False),
+        ("bootstrap.servers", {"secret": "sinks_secret_a"}, False),
+        ("metadata.broker.list", "evil:9093", False),
+        ("host", "pg.example", True),
+        ("host", "pgxexample", False),
+        ("client.id", "anything", True),
+    ],
+)
+def test_new_options_lead_to_named_servers_only(option: str, value: object, *, is_taken: bool) -> None:
+    from airflow.sdk.exceptions import ParamValidationError
+
+    named = make("alter_connection_dag", servers=SERVERS).params.get_param("set")
+    anywhere = make("alter_connection_dag").params.get_param("set")
+
+    assert anywhere.resolve({option: value})
+    if is_taken:
+        assert named.resolve({option: value})
+    else:
+        with pytest.raises(ParamValidationError):
+            named.resolve({option: value})
+
+
+@pytest.mark.parametrize(
+    ("factory", "arguments", "said"),
+    [
+        ("alter_connection_dag", {"servers": "new:9093"}, "servers: is 'new:9093'"),
+        ("alter_connection_dag", {"servers": []}, "servers: is []"),
+        ("alter_connection_dag", {"conections": ["a"]}, '(did you mean "connections"?)'),
+        ("alter_connection_dag", {"connections": "kafka_prod"}, "connections: is 'kafka_prod'"),
+        ("alter_connection_dag", {"connections": []}, "connections: is []"),
+        ("alter_connection_dag", {"connections": ["a b"]}, "connections: holds 'a b'"),
+        ("alter_connection_dag", {"users": "ann"}, "users: is 'ann'"),
+        ("alter_connection_dag", {"users": [1]}, "users: is [1]"),
+        ("alter_connection_dag", {"approvers": ["ann"]}, "approvers: is ['ann']"),
+        ("pause_or_resume_dag", {"schedule": "@daily"}, "schedule: is set here"),
+        ("pause_or_resume_dag", {"params": {}}, "params: is set here"),
+        ("pause_or_resume_dag", {"owner_link": "https://a"}, "owner_link: whose link is it?"),
+        ("rewind_dag", {"sinks": "orders"}, "sinks: is 'orders'"),
+        ("rewind_dag", {"sinks": ["two words"]}, "sinks: holds 'two words'"),
+        ("reset_dag", {"sinks": [17]}, "sinks: holds 17"),
+        ("run_sink_once_dag", {"values": {"sorce": "a"}}, "values.sorce: is no field of this form"),
+        ("run_sink_once_dag", {"spark": {"sink": {}}}, "spark.sink: is set here"),
+    ],
+)  # fmt: skip
+def test_a_wrong_argument_is_an_error_when_the_file_is_read(
+    factory: str, arguments: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        make(factory, **arguments)
+
+    assert said in str(refused.value)
+
+
+def test_all_wrong_arguments_are_told_at_once() -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        make("rewind_dag", users="ann", sinks="orders", tgs=[], schedule=None)
+
+    assert {problem.where for problem in refused.value.problems} == {"users", "sinks", "tgs", "schedule"}
