@@ -96,6 +96,17 @@ class KafkaClient:
                 return facts
             time.sleep(_LOOK_AGAIN_SECONDS)
 
+    def settings(self, names: Iterable[str], setting: str) -> dict[str, str]:
+        """Return one setting of some topics; empty where this user may not see it, or no topic is there.
+
+        :raises UnavailableError: no answer in time.
+        """
+        resources = {name: ConfigResource(ResourceType.TOPIC, name) for name in dict.fromkeys(names)}
+        timeout = self._connection.timeout_seconds
+        asked = list(resources.values())
+        futures = self._connection.admin.describe_configs(asked, request_timeout=timeout)
+        return {name: self._setting(futures[asked], setting) for name, asked in resources.items()}
+
     def read_progress(self, topic: str, sink: str, timeout_seconds: float) -> History:
         """Return what a progress topic says about a sink, up to its end at the time of the call.
 
@@ -194,6 +205,13 @@ class KafkaClient:
             return replace(topic, reason=text_of(error), denied=denied)
         policies = str(config["cleanup.policy"].value).split(",")
         return replace(topic, cleanup_policy=",".join(sorted(policy.strip() for policy in policies)))
+
+    def _setting(self, future: Future[Any], setting: str) -> str:
+        try:
+            config: Mapping[str, Any] = self._connection.wait(future, "describe the configuration")
+        except KafkaException:
+            return ""
+        return str(config[setting].value) if setting in config else ""
 
     def _wait_until_visible(self, topic: CreateTopic) -> TopicFacts:
         deadline = time.monotonic() + _VISIBLE_SECONDS

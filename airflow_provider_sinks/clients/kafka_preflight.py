@@ -13,7 +13,6 @@ from airflow_provider_sinks.core.checks.network import Stop, network_checks
 from airflow_provider_sinks.core.checks.rights import RightsFacts, needed_rights, rights_checks
 from airflow_provider_sinks.core.checks.topics import (
     DEFAULT_COPIES,
-    MESSAGE_BYTES,
     MIN_IN_SYNC,
     SinkTopic,
     TopicSurvey,
@@ -23,6 +22,7 @@ from airflow_provider_sinks.core.checks.topics import (
 )
 from airflow_provider_sinks.core.options import KafkaOptions
 from airflow_provider_sinks.core.progress import DRIVER, SINGLE_WRITER, partition_writer
+from airflow_provider_sinks.core.record_size import CLIENT_LIMIT, TOPIC_LIMIT
 from airflow_provider_sinks.core.spec import SinkSpec, Writers
 from airflow_provider_sinks.core.witness import Witness
 
@@ -146,7 +146,7 @@ def _ids(run: Run) -> list[str]:
 def _defaults(config: Mapping[str, str] | None) -> dict[str, str]:
     """Return what a broker gives to new topics, under the topics' names."""
     same = (MIN_IN_SYNC, DEFAULT_COPIES)
-    names = {**dict(zip(same, same, strict=True)), "message.max.bytes": MESSAGE_BYTES}
+    names = {**dict(zip(same, same, strict=True)), CLIENT_LIMIT: TOPIC_LIMIT}
     return {topic: config[broker] for broker, topic in names.items() if config and broker in config}
 
 

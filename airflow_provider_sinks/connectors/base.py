@@ -75,10 +75,10 @@ class InDoubtError(SinkError):
 class RejectedRowError(SinkError):
     """The target can never take this row as it is; trying again does not help.
 
-    :param row: the row's index in the batch that was given.
+    :param row: the row's index in the batch that was given; ``None`` where the target does not tell which.
     """
 
-    def __init__(self, primary: str, detail: str = "", hint: str = "", row: int = 0) -> None:
+    def __init__(self, primary: str, detail: str = "", hint: str = "", row: int | None = None) -> None:
         super().__init__(primary, detail, hint)
         self.row = row
 
@@ -124,6 +124,7 @@ class EpochWriter(Protocol):
         """Make rows and record visible. Called after ``pre_commit``, where the commit is the executor's.
 
         :raises InDoubtError: when the answer did not come; it may or may not have happened.
+        :raises RejectedRowError: for a row that the target turned out not to take.
         """
 
     def rollback_epoch(self) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from airflow_provider_sinks.connectors.base import Capabilities, CommitsOn
+from airflow_provider_sinks.connectors.kafka_limits import read_limits
 from airflow_provider_sinks.connectors.kafka_writer import KafkaEpochWriter
 from airflow_provider_sinks.core.options import KafkaOptions
 from airflow_provider_sinks.core.progress import DRIVER, ProgressRecord
@@ -56,6 +57,14 @@ class KafkaWriterFactory:
     transaction_timeout: timedelta
     compression: str
     options: KafkaOptions = field(repr=False)
+
+    def taken_bytes(self) -> int:
+        """Return how large key and value of a row may be so that the data topic takes it for sure.
+
+        :raises UnavailableError: the topic's limit could not be asked for.
+        """
+        data = self.topics.data
+        return read_limits(self.options, [data], self.compression)[data].surely_taken_bytes
 
     def prepare(self, writer: str) -> KafkaEpochWriter:
         """Return a writer whose producer connects in the background."""

@@ -10,6 +10,7 @@ Four facts shape this file. Each was measured or read in librdkafka's source:
 - A commit that times out has neither happened nor failed. The producer is dropped, a new one fences it, and
   the progress record tells (:class:`InDoubtError`).
 - A message that could not be delivered makes the commit fail, so no delivery report is needed to be sure.
+  Only those that failed are reported, for their reason: a broker that finds one too large always will.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import contextlib
 import threading
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -26,7 +27,9 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from airflow_provider_sinks.clients.progress_log import ProgressLog, read_timeout_seconds
 from airflow_provider_sinks.clients.transactions import denial, producer_config, transactional_id, warm_up
-from airflow_provider_sinks.connectors.base import InDoubtError, RejectedRowError, WriteResult
+from airflow_provider_sinks.connectors.base import InDoubtError, WriteResult
+from airflow_provider_sinks.connectors.kafka_dead_letters import DeadLetterRecord, dead_letter
+from airflow_provider_sinks.connectors.kafka_row_limits import RowLimits
 from airflow_provider_sinks.core.errors import FencedError, UnavailableError
 from airflow_provider_sinks.core.history import History
 from airflow_provider_sinks.core.progress import ProgressKey, ProgressRecord
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
 _QUEUED_BYTES_MAX = 128 * 1024 * 1024
 _SHORT_QUEUE_BYTES = 1024 * 1024
 _QUEUE_POLL_SECONDS = 0.01
+_FLUSH_SECONDS = 0.2
 _SUCCESSOR_LOOK_SECONDS = 0.3
 _SUCCESSOR_WAIT_SECONDS = 5.0
 _PERHAPS_FENCED = frozenset(
@@ -64,12 +68,21 @@ class KafkaEpochWriter:
         self._writer = writer
         self._timeout_seconds = factory.transaction_timeout.total_seconds()
         self._id = transactional_id(factory.prefix, factory.sink, writer)
-        config = producer_config(factory.options, self._id, factory.transaction_timeout)
-        self._producer: Producer | None = Producer({**config, "compression.type": factory.compression})
+        self._limits = RowLimits(factory.options, factory.sink, factory.topics, factory.compression)
+        self._producer: Producer | None = Producer(self._config())
         self._bytes_per_row = 1.0
         self._in_transaction = False
         self._connecting = threading.Thread(target=_connect, args=(self._producer,), daemon=True)
         self._connecting.start()
+
+    def _config(self) -> dict[str, Any]:
+        factory = self._factory
+        return {
+            **producer_config(factory.options, self._id, factory.transaction_timeout),
+            "compression.type": factory.compression,
+            "batch.size": self._limits.batch_bytes,
+            "on_delivery": self._limits.note_undelivered,
+        }
 
     def open(self) -> None:
         """Fence other holders of the id, read the progress, and make sure that this run is in force."""
@@ -111,12 +124,15 @@ class KafkaEpochWriter:
     def write_batch(self, rows: pa.RecordBatch) -> WriteResult:
         """Hand a batch to librdkafka, which sends it in the background."""
         self._begin()
-        errors = rows.column("__sinks_error")
-        if errors.null_count == len(errors):
+        errors, too_large = rows.column("__sinks_error"), self._limits.too_large(rows)
+        if errors.null_count == len(errors) and not too_large:
             return self._write_good(rows)
+        why = {row: error.as_py() for row, error in enumerate(errors) if error.is_valid} | too_large
         good = rows.filter(errors.is_null())
+        if too_large:
+            good = rows.take(pa.array([row for row in range(len(rows)) if row not in why], pa.int64()))
         written = self._write_good(good) if good.num_rows else WriteResult(0, 0, 0)
-        return written + self._write_dead(rows.filter(errors.is_valid()))
+        return written + self._write_dead(rows, dict(sorted(why.items())))
 
     def pre_commit(self, record: ProgressRecord) -> str:
         """Put the record last into the transaction, once nearly all rows before it have arrived.
@@ -136,7 +152,19 @@ class KafkaEpochWriter:
         return self.token
 
     def commit_epoch(self) -> None:
-        """Flush and commit; the broker answers once rows and record are visible together."""
+        """Flush and commit; the broker answers once rows and record are visible together.
+
+        It is flushed here first: behind a message that was refused, librdkafka's own flush waits for others
+        that it will never send.
+        """
+        deadline = time.monotonic() + self._timeout_seconds
+        while (
+            self._live.flush(_FLUSH_SECONDS)
+            and self._limits.undelivered is None
+            and time.monotonic() < deadline
+        ):
+            continue
+        self._limits.demand_delivered()
         self._call("commit_transaction", self._timeout_seconds)
         self._in_transaction = False
 
@@ -201,12 +229,7 @@ class KafkaEpochWriter:
         if error.code() == KafkaError._QUEUE_FULL:  # noqa: SLF001  public in C
             return
         if error.code() in (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError._INVALID_ARG):  # noqa: SLF001
-            raise RejectedRowError(
-                f'topic "{self._factory.topics.data}" does not take a row of sink "{self._factory.sink}"',
-                f"The client says: {error.str()}",
-                "Raise message.max.bytes of the connection and max.message.bytes of the topic.",
-                first + refused,
-            )
+            raise self._limits.rejection(f"The client says: {error.str()}", first + refused)
         raise self._translate(KafkaException(error), "produce_batch")
 
     def _wait_for_room(self) -> None:
@@ -227,24 +250,24 @@ class KafkaEpochWriter:
         while len(self._live) * self._bytes_per_row > _SHORT_QUEUE_BYTES and time.monotonic() < deadline:
             self._live.poll(_QUEUE_POLL_SECONDS)
 
-    def _write_dead(self, rows: pa.RecordBatch) -> WriteResult:
+    def _write_dead(self, rows: pa.RecordBatch, errors: Mapping[int, str]) -> WriteResult:
+        """Set rows aside.
+
+        :param errors: why, by index.
+        """
         topic = self._factory.topics.dead_letter
         assert topic is not None  # noqa: S101  the runtime stops before it gives dead letters without a topic
-        for row in rows.to_pylist():
-            headers = [
-                ("error", row["__sinks_error"].encode()),
-                ("source.topic", self._factory.topics.source.encode()),
-                ("source.partition", str(row["__sinks_partition"]).encode()),
-                ("source.offset", str(row["__sinks_offset"]).encode()),
-            ]
-            self._produce_dead(topic, row["__sinks_raw_key"], row["__sinks_raw_value"], headers)
-        size_bytes = rows.column("__sinks_raw_value").nbytes
-        return WriteResult(0, rows.num_rows, size_bytes)
+        size_bytes = 0
+        for row, error in errors.items():
+            letter = dead_letter(rows, row, error, self._factory.topics.source, self._limits.of(topic))
+            self._produce_dead(topic, letter)
+            size_bytes += len(letter.value or b"")
+        return WriteResult(0, len(errors), size_bytes)
 
-    def _produce_dead(self, topic: str, key: bytes | None, value: bytes | None, headers: list[Any]) -> None:
+    def _produce_dead(self, topic: str, letter: DeadLetterRecord) -> None:
         while True:
             try:
-                self._live.produce(topic, key=key, value=value, headers=headers)
+                self._live.produce(topic, key=letter.key, value=letter.value, headers=list(letter.headers))
             except BufferError:
                 self._live.poll(_QUEUE_POLL_SECONDS)
             except KafkaException as error:
@@ -261,6 +284,7 @@ class KafkaEpochWriter:
             raise denied or self._translate(error, method) from error
 
     def _translate(self, error: BaseException, method: str) -> Exception:
+        self._limits.demand_delivered()
         cause = error.args[0] if error.args else None
         name = f'writer {self._writer} of sink "{self._factory.sink}"'
         if not isinstance(cause, KafkaError):

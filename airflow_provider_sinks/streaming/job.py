@@ -133,10 +133,13 @@ class _Job:
     def _epochs(self, spark: SparkSession, start: Start, started: Started, guard: Guard) -> Epochs:
         spec = self._spec
         lookups = self._lookups
+        taken_bytes = started.factory.taken_bytes() // 2  # the topic's limit may be lowered while it runs
 
         def to_rows(batch: DataFrame, begin: Offsets, end: Offsets) -> DataFrame:
             written = all_columns(batch, begin, end)
-            return written if spec.dead_letter is not None else transform.without_raw(written)
+            if spec.dead_letter is None:
+                return transform.without_raw(written)
+            return transform.with_raw_where_needed(written, taken_bytes)
 
         def all_columns(batch: DataFrame, begin: Offsets, end: Offsets) -> DataFrame:
             if spec.plan.row_wise:

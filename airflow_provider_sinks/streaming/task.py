@@ -92,6 +92,8 @@ class Task(ABC):
         try:
             self.written += self._writer.write_batch(batch)
         except RejectedRowError as rejected:
+            if rejected.row is None:
+                raise
             where = coordinates(self.plan.source_topic, batch, rejected.row)
             raise StopDriverError(
                 rejected.primary, f"{where} {rejected.detail}".strip(), rejected.hint

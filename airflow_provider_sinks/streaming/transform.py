@@ -58,6 +58,9 @@ def _source_columns(error: Column) -> list[Column]:
 def encode(output: DataFrame, target: KafkaTarget, *, has_source_columns: bool) -> DataFrame:
     """Return the writer's columns (:data:`rows.WRITER_COLUMNS`) for the rows of a query.
 
+    Each has the source record's own key and value where the plan keeps them; see
+    :func:`with_raw_where_needed` and :func:`without_raw`.
+
     :param output: the query's columns, followed by the source columns where the plan keeps them.
     :param has_source_columns: whether it keeps them.
     :raises ConfigurationError: when the columns do not fit the target's key and format.
@@ -79,9 +82,20 @@ def encode(output: DataFrame, target: KafkaTarget, *, has_source_columns: bool) 
         rows.ERROR,
         sql.when(~bad, key).alias(rows.KEY),
         sql.when(~bad, value).alias(rows.VALUE),
-        sql.when(bad, sql.col(rows.RAW_KEY)).alias(rows.RAW_KEY),
-        sql.when(bad, sql.col(rows.RAW_VALUE)).alias(rows.RAW_VALUE),
+        rows.RAW_KEY,
+        rows.RAW_VALUE,
     )
+
+
+def with_raw_where_needed(written: DataFrame, taken_bytes: int) -> DataFrame:
+    """Return the writer's columns with the source record's own key and value only for what may be set aside.
+
+    :param taken_bytes: how large key and value may be to be taken by the target for sure.
+    """
+    size = sum((sql.coalesce(sql.length(name), sql.lit(0)) for name in (rows.KEY, rows.VALUE)), sql.lit(0))
+    needed = sql.col(rows.ERROR).isNotNull() | (size > taken_bytes)
+    raw = [sql.when(needed, sql.col(name)).alias(name) for name in (rows.RAW_KEY, rows.RAW_VALUE)]
+    return written.select(rows.PARTITION, rows.OFFSET, rows.ERROR, rows.KEY, rows.VALUE, *raw)
 
 
 def parsed_only(parsed: DataFrame) -> DataFrame:

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable
 
 import pyarrow as pa
 
+from airflow_provider_sinks.connectors.base import RejectedRowError
 from airflow_provider_sinks.core.errors import FencedError, RefusedError, SinkError
 from airflow_provider_sinks.streaming import daemon
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan, StopDriverError
@@ -68,7 +69,7 @@ def run_task(plan: EpochPlan, batches: Iterable[pa.RecordBatch]) -> TaskReport:
             if batch.num_rows:
                 task.take(batch)
         return task.finish()
-    except StopDriverError as stop:
+    except (StopDriverError, RejectedRowError) as stop:
         task.give_up()
         return _stopped(task, Outcome.STOPPED, stop)
     except FencedError as fenced:

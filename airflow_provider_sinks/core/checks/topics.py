@@ -9,15 +9,14 @@ from airflow_provider_sinks.core.checks.check import Check, Checks, Family
 from airflow_provider_sinks.core.checks.rights import Held, Operation
 from airflow_provider_sinks.core.observation import CreateTopic, Existence, Role
 from airflow_provider_sinks.core.options import KafkaOptions
+from airflow_provider_sinks.core.record_size import CLIENT_LIMIT, CLIENT_LIMIT_BYTES, TOPIC_LIMIT
 from airflow_provider_sinks.core.spec import SinkSpec
 from airflow_provider_sinks.core.wanted import wanted
 from airflow_provider_sinks.core.witness import Witness
 from airflow_provider_sinks.core.wording import count
 
-POLICY, MIN_IN_SYNC, MESSAGE_BYTES = "cleanup.policy", "min.insync.replicas", "max.message.bytes"
+POLICY, MIN_IN_SYNC = "cleanup.policy", "min.insync.replicas"
 DEFAULT_COPIES = "default.replication.factor"
-CLIENT_MESSAGE_BYTES = 1_000_000
-"""What librdkafka sends at most in one record, unless ``message.max.bytes`` says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -203,15 +202,15 @@ def _size(
     survey: TopicSurvey,
     config: Mapping[str, str] | None,
 ) -> Check:
-    name = f"{MESSAGE_BYTES} of {topic.title}"
-    if config is None or MESSAGE_BYTES not in config:
+    name = f"{TOPIC_LIMIT} of {topic.title}"
+    if config is None or TOPIC_LIMIT not in config:
         return _hidden(checks, name, survey)
-    taken, given = int(config[MESSAGE_BYTES]), options.options.get("message.max.bytes")
-    sent = int(given) if given else CLIENT_MESSAGE_BYTES
+    taken, given = int(config[TOPIC_LIMIT]), options.options.get(CLIENT_LIMIT)
+    sent = int(given) if given else CLIENT_LIMIT_BYTES
     if taken >= sent:
         return checks.passes(name, f"{taken:,}")
     detail = f"is {taken:,}, and the connection sends up to {sent:,} (message.max.bytes)"
-    hint = f"Raise {MESSAGE_BYTES} of the topic, or lower message.max.bytes of the connection."
+    hint = f"Raise {TOPIC_LIMIT} of the topic, or lower {CLIENT_LIMIT} of the connection."
     # What was set on purpose must fit; the client's own default only matters if a row is that large.
     return checks.fails(name, detail, hint) if given else checks.unknown(name, detail, hint)
 
