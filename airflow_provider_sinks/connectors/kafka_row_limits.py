@@ -56,7 +56,7 @@ class RowLimits:
         """Return the limit of one topic."""
         return self._known[topic]
 
-    def too_large(self, rows: pa.RecordBatch) -> Mapping[int, str]:
+    def too_large(self, rows: pa.RecordBatch) -> dict[int, str]:
         """Return which rows the data topic does not take, by index, and why.
 
         :raises RejectedRowError: when such a row has nowhere else to go.
