@@ -14,7 +14,13 @@ from airflow.sdk import BaseHook, Connection, Variable
 from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import mask_secret
 
-from airflow_provider_sinks.core.checks.fields import KAFKA, POSTGRES, ConnectionFields, read_extra
+from airflow_provider_sinks.core.checks.fields import (
+    KAFKA,
+    POSTGRES,
+    ConnectionFields,
+    of_another_type,
+    read_extra,
+)
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, UnavailableError
 from airflow_provider_sinks.core.kafka_names import SECRETS
 from airflow_provider_sinks.core.options import (
@@ -153,8 +159,7 @@ def of_type(conn_id: str, *types: str) -> Connection:
     """
     found = connection(conn_id)
     if found.conn_type not in types:
-        problem = Problem("conn_type", f"is {found.conn_type}", f"{types[0]} is needed here")
-        raise ConfigurationError(f'connection "{conn_id}" is of another type', [problem])
+        raise of_another_type(conn_id, found.conn_type, types[0])
     return found
 
 

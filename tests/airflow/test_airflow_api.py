@@ -76,6 +76,7 @@ def test_a_token_of_its_own_is_used_and_not_renewed(
         ({"login": None}, ConfigurationError, "neither login and password nor a token"),
         ({"schema": "ftp"}, ConfigurationError, "is ftp"),
         ({"conn_type": "kafka"}, ConfigurationError, "http is needed here"),
+        ({"conn_type": "generic"}, ConfigurationError, 'pip install "apache-airflow-providers-http"'),
     ],
 )
 def test_what_is_wrong_with_the_way_is_said(

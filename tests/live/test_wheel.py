@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -10,17 +12,45 @@ from pathlib import Path
 
 import pytest
 
+from tests.airflow.api_server import account, airflow_url
+from tests.airflow_side import airflow_db
+
+__all__ = ["airflow_db", "airflow_url"]
+pytestmark = pytest.mark.filterwarnings("default")  # of the Airflow in this process
 PROJECT = Path(__file__).parents[2]
 CONSTRAINTS = str(PROJECT / "constraints.txt")
 
 
-def run(*command: str, folder: Path) -> str:
+AS_TYPED = """
+import shlex, sys
+from airflow.cli.cli_parser import get_parser
+for line in sys.stdin:
+    asked = get_parser().parse_args(shlex.split(line)[1:])
+    asked.func(asked)
+"""
+"""Runs each line that it is given as ``airflow`` does, without starting anew for each."""
+
+
+def documented() -> list[str]:
+    """Return the commands of our pages that make a connection, word by word, each on one line."""
+    texts = [page.read_text(encoding="utf-8") for page in sorted((PROJECT / "docs").glob("*.md"))]
+    found = [command for text in texts for command in COMMAND.findall(text)]
+    return [command.replace("\\\n", " ") for command in found]
+
+
+COMMAND = re.compile(r"^airflow connections add (?:.*\\\n)*.*", re.MULTILINE)
+DOCUMENTED = documented()
+
+
+def run(*command: str, folder: Path, given: str = "") -> str:
     """Run a command outside of the checkout, so that only the installed package can be found."""
-    env = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
+    ours = ("AIRFLOW_", "PYTHONPATH", "VIRTUAL_ENV")
+    env = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     done = subprocess.run(
         command,
         cwd=folder,
         env=env | {"AIRFLOW_HOME": str(folder)},
+        input=given,
         capture_output=True,
         text=True,
         check=False,
@@ -53,6 +83,15 @@ def clean_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     options += ["--build-constraints", CONSTRAINTS]
     uv("pip", "install", *options, f"{wheel}[kafka,postgres]", folder=folder)
     return python
+
+
+@pytest.fixture(scope="module")
+def home(clean_python: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The home of an Airflow of the clean environment, with the connections that our pages make."""
+    folder = tmp_path_factory.mktemp("clean home")
+    given = "\n".join(["airflow db migrate", *DOCUMENTED])
+    run(clean_python, "-c", AS_TYPED, folder=folder, given=given)
+    return folder
 
 
 def test_the_wheel_holds_one_top_level_package(wheel: Path) -> None:
@@ -117,3 +156,24 @@ def test_the_checker_works_where_there_is_no_spark(clean_python: str, tmp_path: 
     checked = run(clean_python, "-m", "airflow_provider_sinks", "check", str(tmp_path), folder=tmp_path)
 
     assert "0 findings in 1 Python file, 1 DAG and 1 sink" in checked
+
+
+def test_each_documented_connection_is_made_with_the_type_that_it_names(clean_python: str, home: Path) -> None:
+    named = dict(re.findall(r"add (\S+) --conn-type (\S+)", "\n".join(DOCUMENTED)))
+
+    run(clean_python, "-m", "airflow", "connections", "export", "made.json", folder=home)
+
+    made = {name: one["conn_type"] for name, one in json.loads((home / "made.json").read_text()).items()}
+    assert made == named
+    assert set(named.values()) >= {"http", "kafka", "postgres", "spark"}
+
+
+def test_the_commands_of_sinks_reach_an_airflow(clean_python: str, home: Path, airflow_url: str) -> None:
+    (command,) = [command for command in DOCUMENTED if "--conn-type http" in command]
+    fields = account(airflow_url)
+    there = f"--conn-host {fields['host']} --conn-port {fields['port']} "
+    there += f"--conn-login {fields['login']} --conn-password '{fields['password']}'"
+    run(clean_python, "-c", AS_TYPED, folder=home, given=f"{command.split(' --conn-host')[0]}_here {there}")
+    asked = "airflow sinks list --api-conn-id airflow_api_default_here -o json".split()
+
+    assert json.loads(run(clean_python, "-m", *asked, folder=home)) == []

@@ -14,6 +14,17 @@ from airflow_provider_sinks.core.options import ConnectionOptions, KafkaOptions,
 KAFKA = "kafka"
 POSTGRES = "postgres"
 
+GENERIC = "generic"
+"""What Airflow's commands and pages make of a type whose provider is not installed, with a warning."""
+
+_BRINGS = {
+    KAFKA: "airflow-provider-sinks[kafka]",
+    POSTGRES: "airflow-provider-sinks[postgres]",
+    "http": "apache-airflow-providers-http",
+    "spark": "apache-airflow-providers-apache-spark",
+}
+"""What to install so that Airflow knows a type."""
+
 
 @dataclass(frozen=True, repr=False)
 class ConnectionFields:
@@ -48,11 +59,23 @@ class ConnectionFields:
                 schema=self.schema,
                 extra=read_extra(self.conn_id, self.extra),
             )
-        problem = Problem("conn_type", f"{self.conn_type} is of no use to a sink", f"{KAFKA} or {POSTGRES}")
-        raise ConfigurationError(f'connection "{self.conn_id}" is of another type', [problem])
+        raise of_another_type(self.conn_id, self.conn_type, KAFKA, POSTGRES)
 
     def __repr__(self) -> str:
         return f"ConnectionFields(conn_id={self.conn_id!r}, conn_type={self.conn_type!r})"
+
+
+def of_another_type(conn_id: str, found: str | None, *needed: str) -> ConfigurationError:
+    """Return the error of a connection that is of none of the types that are needed."""
+    hint = f"{' or '.join(needed)} is needed here"
+    if found == GENERIC:
+        packages = " ".join(f'"{_BRINGS[kind]}"' for kind in needed if kind in _BRINGS)
+        hint += (
+            "; Airflow makes a type generic when it does not know it: "
+            f"pip install {packages}, then delete the connection and add it again"
+        )
+    problem = Problem("conn_type", f"is {found}", hint)
+    return ConfigurationError(f'connection "{conn_id}" is of another type', [problem])
 
 
 Given = ConnectionFields | KafkaOptions | PostgresOptions | SinkError
