@@ -111,6 +111,19 @@ def sink_dag(
     return made
 
 
+def check_sink_dag_arguments(function: str, given: Mapping[str, Any]) -> None:
+    """Refuse what :func:`sink_dag` does not take, whatever the sink is.
+
+    :param function: who is asked, for the message.
+    :raises ConfigurationError: with what was found first.
+    """
+    others = {name: value for name, value in given.items() if name not in _DAG_OWN}
+    check_dag_arguments(function, others, _DAG_OWN, None, None)
+    check_flag(function, "check_topics", given.get("check_topics"))
+    check_spark_arguments(function, given.get("spark") or {})
+    _check_every(function, given.get("every"))
+
+
 def _chain(
     spec: SinkSpec, check_topics: bool, accept: str, spark_conn_id: str, spark: Mapping[str, Any]
 ) -> None:
@@ -126,12 +139,16 @@ def _chain(
         validate >> submit
 
 
+def _check_every(function: str, every: timedelta | str | None) -> None:
+    try:
+        parse_duration(every) if every is not None else None
+    except UnfitError as unfit:
+        problem = Problem("every", str(unfit), unfit.hint)
+        raise ConfigurationError(f"{function} cannot take some of its arguments", [problem]) from None
+
+
 def _with_trigger(spec: SinkSpec, every: timedelta | str | None) -> SinkSpec:
     if every is None:
         return spec
-    try:
-        parse_duration(every)
-    except UnfitError as unfit:
-        problem = Problem("every", str(unfit), unfit.hint)
-        raise ConfigurationError("sink_dag() cannot take some of its arguments", [problem]) from None
+    _check_every("sink_dag()", every)
     return SinkSpec.parse({**plain(spec), "trigger": {"every": every}})

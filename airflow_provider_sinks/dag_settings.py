@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_START_DATE = datetime(2025, 1, 1, tzinfo=UTC)  # fixed: without one a @continuous DAG runs once, ever
+START_DATE = datetime(2025, 1, 1, tzinfo=UTC)  # fixed: without one a @continuous DAG runs once, ever
 _ENDLESS: dict[str, Any] = {"schedule": "@continuous", "max_consecutive_failed_dag_runs": 1}
 _FINITE: dict[str, Any] = {"schedule": None}
 _LONGEST_TAG = 100
@@ -39,7 +39,7 @@ def dag_arguments(spec: SinkSpec, owner: str | None, owner_link: str | None, giv
     ours = {
         "dag_id": spec.name,
         "description": f"{spec.source.kafka.topic} to {spec.target.kafka.topic}, exactly once",
-        "start_date": _START_DATE,
+        "start_date": START_DATE,
         "catchup": False,
         "max_active_runs": 1,
         "tags": _tags(spec),

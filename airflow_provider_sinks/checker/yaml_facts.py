@@ -8,8 +8,8 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from airflow_provider_sinks.checker.facts import Place, YamlFacts
-from airflow_provider_sinks.checker.yaml_lines import YamlLines
-from airflow_provider_sinks.core.sink_file import read_entries
+from airflow_provider_sinks.core.sink_file import read_sinks
+from airflow_provider_sinks.core.yaml_lines import YamlLines
 
 _SUFFIXES = (".yaml", ".yml")
 _KEY = "sinks"
@@ -25,9 +25,9 @@ def yaml_facts(folder: Path, named: Iterable[Path] = ()) -> Iterator[YamlFacts]:
     known = {file.resolve() for file in named}
     inside = {file.resolve() for file in yaml_files(folder)}
     for file in sorted(known | inside):
-        text = file.read_text(encoding="utf-8", errors="replace")
-        if file in known or holds_sinks(text):
-            yield _read(file, text)
+        data = file.read_bytes()
+        if file in known or holds_sinks(data.decode(errors="replace")):
+            yield _read(file, data)
 
 
 def yaml_files(folder: Path) -> Iterator[Path]:
@@ -45,11 +45,14 @@ def holds_sinks(text: str) -> bool:
     return _KEY in keys or (bool(meant) and "source" in text and "target" in text)
 
 
-def _read(file: Path, text: str) -> YamlFacts:
-    lines = YamlLines.of(text)
-    entries, problems = read_entries(text)
+def _read(file: Path, data: bytes) -> YamlFacts:
+    """Read a file. Two sinks of one name are two sinks here: a rule of its own finds them."""
+    lines = YamlLines.of(data.decode(errors="replace"))
+    found = read_sinks(data)
+    of_entries = [problem for entry in found.broken for problem in entry.problems]
+    problems = dict.fromkeys([*found.problems, *of_entries])
     return YamlFacts(
         str(file),
-        tuple((Place(str(file), lines.line(f"sinks[{entry.spec.name}]")), entry.spec) for entry in entries),
+        tuple((Place(str(file), lines.of_entry(entry.index)), entry.spec) for entry in found.sinks),
         tuple((Place(str(file), lines.line(problem.where)), problem) for problem in problems),
     )

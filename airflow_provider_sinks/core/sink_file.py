@@ -1,7 +1,6 @@
-"""Reads sinks from YAML: safely, strictly, and with all problems of all sinks at once.
+"""Reads sinks from YAML: strictly, with all problems of all sinks at once, and each by itself.
 
-``safe_load``'s rules, and stricter where YAML lets a mistake pass or an attack work: a key that stands twice
-is an error, and so are more aliases, more nesting or more text than any list of sinks needs.
+What is wrong with one sink says nothing about its neighbours: they are read as if it were not there.
 
 >>> load_yaml("sinks: [{name: mirror, source: prod/clicks, target: prod/clicks-copy}]")[0].name
 'mirror'
@@ -9,35 +8,75 @@ is an error, and so are more aliases, more nesting or more text than any list of
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from airflow_provider_sinks.core.dag_options import DagOptions
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, nearest
+from airflow_provider_sinks.core.fields import NAME_PATTERN
 from airflow_provider_sinks.core.problems import problems_of
+from airflow_provider_sinks.core.safe_yaml import UnreadableError, decoded, read_yaml
 from airflow_provider_sinks.core.spec import SinkSpec
+from airflow_provider_sinks.core.yaml_lines import YamlLines
 
-LARGEST_BYTES = 1024 * 1024
-MOST_ALIASES = 100
-MOST_NODES = 100_000
-DEEPEST = 30
 DAG_KEY = "dag"
 FILES_NOT_VALID = "the sinks of YAML files are not valid"
 """What is said of several files at once."""
 
+_NAMED = re.compile(r"(?:^|[\s{,])[\"']?name[\"']?\s*:\s*[\"']?([A-Za-z0-9_-]{1,100})[\"']?\s*(?=[,}#]|$)")
+
 
 @dataclass(frozen=True)
 class SinkEntry:
-    """One sink of a file, and what the file says about its DAG under the key ``dag``."""
+    """One sink of a file, and what the file says about its DAG under the key ``dag``.
+
+    :param index: its place in the list, from 0.
+    """
 
     spec: SinkSpec
     dag: DagOptions
+    index: int = 0
+
+
+@dataclass(frozen=True)
+class BrokenEntry:
+    """An entry of a file that is no sink.
+
+    :param name: as far as it can be read.
+    :param data: what stands there; empty where nothing can be read but the name.
+    """
+
+    name: str | None
+    problems: tuple[Problem, ...]
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SinkFile:
+    """What stands in one YAML file of sinks.
+
+    :param sinks: the valid ones; of two with one name both.
+    :param broken: the others.
+    :param problems: those of the file as a whole.
+    :param twins: one for each sink whose name another one of the file has before it, by name.
+    """
+
+    sinks: tuple[SinkEntry, ...] = ()
+    broken: tuple[BrokenEntry, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    twins: Mapping[str, Problem] = field(default_factory=dict)
+
+    @property
+    def all_problems(self) -> tuple[Problem, ...]:
+        """Everything that is wrong with it."""
+        of_entries = (problem for entry in self.broken for problem in entry.problems)
+        # An unreadable text is the one problem of each sink in it.
+        return tuple(dict.fromkeys([*self.problems, *of_entries, *self.twins.values()]))
 
 
 def load_yaml(text: str) -> tuple[SinkSpec, ...]:
@@ -53,102 +92,64 @@ def load_entries(text: str) -> tuple[SinkEntry, ...]:
 
     :raises ConfigurationError: with the problems of all sinks at once.
     """
-    entries, problems = read_entries(text)
-    if problems:
-        raise _invalid(problems)
-    return entries
+    found = read_sinks(text.encode(errors="surrogatepass"))
+    if found.all_problems:
+        raise _invalid(found.all_problems)
+    return found.sinks
 
 
-def read_entries(text: str) -> tuple[tuple[SinkEntry, ...], tuple[Problem, ...]]:
-    """Return the sinks of one YAML document that are valid, and the problems of all others."""
+def read_sinks(data: bytes) -> SinkFile:
+    """Read a file of sinks: those that are valid, and what is wrong with the others. Never raises.
+
+    Of a text that is no YAML no sink is taken, not even one that seems whole: what was meant is not known.
+    Its sinks are told by name, so that nobody takes them for deleted.
+    """
     try:
+        text = decoded(data)
         document = read_yaml(text)
-    except ConfigurationError as error:
-        return (), error.problems
+    except UnreadableError as error:
+        names = _names_in(data.decode(errors="replace"))
+        broken = tuple(BrokenEntry(name, (error.problem,)) for name in names)
+        return SinkFile(broken=broken, problems=(error.problem,))
+    return _sinks_of(document, text)
+
+
+def _sinks_of(document: Any, text: str) -> SinkFile:
     if not isinstance(document, dict) or "sinks" not in document:
         hint = nearest("sinks", [str(key) for key in document]) if isinstance(document, dict) else ""
-        return (), (
-            Problem("", "must be a mapping with the key sinks", hint and f"instead of {hint[13:-1]}"),
+        shown = hint and f"instead of {hint[13:-1]}"
+        problem = Problem("", "must be a mapping with the key sinks", shown)
+        return SinkFile(
+            broken=tuple(BrokenEntry(name, (problem,)) for name in _names_in(text)), problems=(problem,)
         )
-    problems = [Problem(str(key), "is not known", "sinks") for key in document if key != "sinks"]
+    problems = tuple(Problem(str(key), "is not known", "sinks") for key in document if key != "sinks")
     listed = document["sinks"]
     if not isinstance(listed, list) or not listed:
-        return (), (*problems, Problem("sinks", "must be a list of sinks"))
-    entries = []
-    for index, entry in enumerate(listed):
-        try:
-            entries.append(_entry(entry))
-        except ConfigurationError as error:
-            problems += [_placed(problem, entry, index) for problem in error.problems]
-    return tuple(entries), (*problems, *_same_names(entries))
+        return SinkFile(problems=(*problems, Problem("sinks", "must be a list of sinks")))
+    judged = [_judged(entry, index) for index, entry in enumerate(listed)]
+    sinks = tuple(entry for entry in judged if isinstance(entry, SinkEntry))
+    broken = tuple(entry for entry in judged if isinstance(entry, BrokenEntry))
+    return SinkFile(sinks, broken, problems, dict(_twins(sinks, text)))
 
 
-def read_yaml(text: str) -> Any:
-    """Read one YAML document of plain values.
-
-    :raises ConfigurationError: it is no YAML, has a key twice, or is larger than any list of sinks.
-    """
-    if len(text.encode()) > LARGEST_BYTES:
-        raise _invalid([Problem("", f"is larger than {LARGEST_BYTES // 1024} KiB")])
+def _judged(data: Any, index: int) -> SinkEntry | BrokenEntry:
     try:
-        return _Loader(text).get_single_data()
-    except yaml.MarkedYAMLError as error:
-        raise _invalid([Problem(_line(error.problem_mark or error.context_mark), _reason(error))]) from error
-    except yaml.YAMLError as error:
-        raise _invalid([Problem("", f"is not YAML: {str(error).splitlines()[0]}")]) from error
-    except RecursionError:
-        raise _invalid([Problem("", "nested too deeply once its aliases are followed")]) from None
-    except (ValueError, OverflowError) as error:  # such as 2026-13-99, which YAML takes for a date
-        raise _invalid([Problem("", f"holds a value that cannot be read: {error}")]) from error
+        spec, dag = _entry(data)
+    except ConfigurationError as error:
+        shown = data if isinstance(data, dict) else {}
+        name = shown.get("name")
+        known = name if isinstance(name, str) and re.match(NAME_PATTERN, name) else None
+        return BrokenEntry(known, tuple(_placed(problem, data, index) for problem in error.problems), shown)
+    return SinkEntry(spec, dag, index)
 
 
-class _Loader(yaml.SafeLoader):
-    """The safe loader, with limits, and without keys that stand twice."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self._depth = 0
-        self._aliases = 0
-
-    def compose_node(self, parent: Node | None, index: int) -> Node | None:
-        self._aliases += self.check_event(yaml.AliasEvent)
-        self._depth += 1
-        if self._aliases > MOST_ALIASES:
-            raise _at(self._event(), f"more than {MOST_ALIASES} aliases")
-        if self._depth > DEEPEST:
-            raise _at(self._event(), f"nested more than {DEEPEST} deep")
-        node = super().compose_node(parent, index)
-        self._depth -= 1
-        return node
-
-    def _event(self) -> Any:
-        return self.peek_event()  # type: ignore[no-untyped-call]
-
-    def get_single_node(self) -> Node | None:
-        root = super().get_single_node()
-        if root is not None and _size(root, {}, ()) > MOST_NODES:
-            raise _at(root, f"more than {MOST_NODES} values once its aliases are followed")
-        return root
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        keys = [key.value for key, _ in node.value if isinstance(key, ScalarNode)]
-        for key, _ in node.value:
-            if not isinstance(key, ScalarNode):
-                raise _at(key, "a key must be plain text")
-        twice = [key for key, count in Counter(keys).items() if count > 1]
-        if twice:
-            second = [key for key, _ in node.value if key.value == twice[0]][1]
-            raise _at(second, f"the key {twice[0]!r} stands twice")
-        return super().construct_mapping(node, deep=deep)
-
-
-def _entry(data: Any) -> SinkEntry:
+def _entry(data: Any) -> tuple[SinkSpec, DagOptions]:
     """Read one entry: a sink, and what is said about its DAG.
 
     :raises ConfigurationError: with the problems of both.
     """
     if not isinstance(data, Mapping):
-        return SinkEntry(SinkSpec.parse(data), DagOptions())
+        return SinkSpec.parse(data), DagOptions()
     sink, problems, dag = {key: value for key, value in data.items() if key != DAG_KEY}, [], DagOptions()
     try:
         dag = DagOptions.model_validate(data.get(DAG_KEY, dag))
@@ -160,46 +161,11 @@ def _entry(data: Any) -> SinkEntry:
         raise _invalid([*error.problems, *problems]) from None
     if problems:
         raise _invalid(problems)
-    return SinkEntry(spec, dag)
+    return spec, dag
 
 
 def _below_dag(problem: Problem) -> Problem:
     return Problem(f"{DAG_KEY}.{problem.where}".rstrip("."), problem.what, problem.hint)
-
-
-def _at(found: Any, what: str) -> yaml.MarkedYAMLError:
-    return yaml.MarkedYAMLError(problem=what, problem_mark=found.start_mark)
-
-
-def _size(node: Node, sizes: dict[int, int], path: tuple[int, ...]) -> int:
-    """Count the values below a node as often as its aliases repeat them."""
-    if id(node) in path:
-        raise _at(node, "an alias that holds itself")
-    if id(node) not in sizes:
-        inside = (*path, id(node))
-        sizes[id(node)] = 1 + sum(_size(child, sizes, inside) for child in _children(node))
-    return sizes[id(node)]
-
-
-def _children(node: Node) -> Iterator[Node]:
-    if isinstance(node, SequenceNode):
-        yield from node.value
-    elif isinstance(node, MappingNode):
-        for key, value in node.value:
-            yield from (key, value)
-
-
-def _line(mark: Any) -> str:
-    return f"line {mark.line + 1}" if mark is not None else ""
-
-
-def _reason(error: yaml.MarkedYAMLError) -> str:
-    problem = error.problem or "is not YAML"
-    if "could not determine a constructor" in problem:
-        return problem.replace("could not determine a constructor for", "plain values only, not")
-    if error.context == "expected a single document in the stream":
-        return "holds more than one document"
-    return f"{error.context}: {problem}" if error.context else problem
 
 
 def _placed(problem: Problem, entry: Any, index: int) -> Problem:
@@ -208,9 +174,21 @@ def _placed(problem: Problem, entry: Any, index: int) -> Problem:
     return Problem(f"{sink}.{problem.where}" if problem.where else sink, problem.what, problem.hint)
 
 
-def _same_names(entries: Sequence[SinkEntry]) -> list[Problem]:
-    counts = Counter(entry.spec.name for entry in entries)
-    return [Problem(f"sinks[{name}]", "stands twice") for name, count in counts.items() if count > 1]
+def _twins(sinks: Sequence[SinkEntry], text: str) -> Iterator[tuple[str, Problem]]:
+    """Find two sinks of one name; which of them is meant nobody can tell."""
+    counts = Counter(entry.spec.name for entry in sinks)
+    twice = [name for name, count in counts.items() if count > 1]
+    lines = YamlLines.of(text if twice else "")
+    for name in twice:
+        first, second = [lines.of_entry(entry.index) for entry in sinks if entry.spec.name == name][:2]
+        what = f'sink "{name}" stands twice, first in line {first}'
+        yield name, Problem(f"line {second}", what, "give one of them another name, or leave it out")
+
+
+def _names_in(text: str) -> list[str]:
+    """Return the names of sinks in a text that cannot be read."""
+    shown = (line.partition(" #")[0] for line in text.splitlines() if not line.lstrip().startswith("#"))
+    return list(dict.fromkeys(name for line in shown for name in _NAMED.findall(line)))
 
 
 def _invalid(problems: Sequence[Problem]) -> ConfigurationError:

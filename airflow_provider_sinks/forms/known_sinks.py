@@ -14,9 +14,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.core.fields import NAME_PATTERN
-from airflow_provider_sinks.core.sink_file import read_yaml
+from airflow_provider_sinks.core.safe_yaml import UnreadableError, read_yaml
 
 _SINK = "Sink"
 _YAML = (".yaml", ".yml")
@@ -80,7 +79,7 @@ def _in_yaml(text: str) -> Iterator[str]:
         return
     try:
         document = read_yaml(text)
-    except ConfigurationError:
+    except UnreadableError:
         return
     entries = document.get("sinks") if isinstance(document, dict) else None
     for entry in entries if isinstance(entries, list) else ():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,11 +12,6 @@ from tests.airflow.fakes import SINK
 
 if TYPE_CHECKING:
     from airflow.sdk import DAG
-
-CLICKS = """
-sinks:
-  - {name: clicks, source: kafka_test/clicks, target: kafka_test/clicks-copy}
-"""
 
 
 def serialised(dag: DAG) -> str:
@@ -170,74 +164,6 @@ def test_the_same_sink_gives_the_same_bytes() -> None:
     assert serialised(sink_dag(SINK, every=timedelta(seconds=1))) == serialised(
         sink_dag(SINK, every=timedelta(seconds=1))
     )
-
-
-def test_yaml_gives_one_dag_for_each_sink(tmp_path: Path) -> None:
-    from airflow_provider_sinks import dags_from_yaml
-
-    (tmp_path / "a.yaml").write_text(CLICKS)
-    (tmp_path / "b.yml").write_text(CLICKS.replace("clicks", "views"))
-    (tmp_path / "readme.md").write_text("no sink")
-
-    dags = dags_from_yaml(tmp_path, schedule="@daily")
-
-    assert sorted(dags) == ["clicks", "views"]
-    assert str(dags["views"].schedule) == "@daily"
-
-
-def test_what_a_sink_says_about_its_dag_wins(tmp_path: Path) -> None:
-    from airflow_provider_sinks import dags_from_yaml
-
-    file = tmp_path / "sinks.yaml"
-    own = (
-        "{schedule: '@hourly', owner: team-a, owner_link: 'mailto:a@b.example', tags: [x], check_topics: no}"
-    )
-    first = "  - {name: first, source: k/a, target: k/b}\n"
-    file.write_text(f"sinks:\n{first}  - {{name: second, source: k/a, target: k/c, dag: {own}}}\n")
-
-    dags = dags_from_yaml(file, schedule="@daily", tags=["all"])
-
-    first_dag, second_dag = dags["first"], dags["second"]
-    assert (str(first_dag.schedule), first_dag.tags) == ("@daily", {"all"})
-    assert (str(second_dag.schedule), second_dag.tags) == ("@hourly", {"x"})
-    assert second_dag.owner_links == {"team-a": "mailto:a@b.example"}
-    assert "check_topics" not in second_dag.task_ids
-
-
-def test_the_problems_of_all_files_are_named_at_once(tmp_path: Path) -> None:
-    from airflow_provider_sinks import dags_from_yaml
-    from airflow_provider_sinks.core.errors import ConfigurationError
-
-    (tmp_path / "a.yaml").write_text(CLICKS.replace("target", "tagret"))
-    (tmp_path / "b.yaml").write_text(CLICKS.replace("}", ", dag: {owner_link: x, shedule: y}}"))
-
-    with pytest.raises(ConfigurationError) as error:
-        dags_from_yaml(tmp_path)
-
-    assert [str(problem) for problem in error.value.problems] == [
-        'a.yaml: sinks[clicks].tagret: is not known (did you mean "target"?)',
-        "b.yaml: sinks[clicks].dag.owner_link: 'x' is no link (https://... or mailto:...)",
-        'b.yaml: sinks[clicks].dag.shedule: is not known (did you mean "schedule"?)',
-    ]
-
-
-def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    from airflow_provider_sinks import dags_from_yaml
-    from airflow_provider_sinks.core.errors import ConfigurationError
-
-    with pytest.raises(ConfigurationError, match="nothing cannot be read"):
-        dags_from_yaml(tmp_path / "nothing")
-
-
-def test_two_files_with_one_sink_are_named(tmp_path: Path) -> None:
-    from airflow_provider_sinks import dags_from_yaml
-    from airflow_provider_sinks.core.errors import ConfigurationError
-
-    (tmp_path / "a.yaml").write_text(CLICKS)
-    (tmp_path / "b.yaml").write_text(CLICKS)
-
-    with pytest.raises(ConfigurationError, match=r"clicks: stands in a\.yaml and in b\.yaml"):
-        dags_from_yaml(tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["ConfigurationError", "AuthenticationError", "RefusedError", "FencedError"])

@@ -158,7 +158,9 @@ def test_the_checker_works_where_there_is_no_spark(clean_python: str, tmp_path: 
     assert "0 findings in 1 Python file, 1 DAG and 1 sink" in checked
 
 
-def test_each_documented_connection_is_made_with_the_type_that_it_names(clean_python: str, home: Path) -> None:
+def test_each_documented_connection_is_made_with_the_type_that_it_names(
+    clean_python: str, home: Path
+) -> None:
     named = dict(re.findall(r"add (\S+) --conn-type (\S+)", "\n".join(DOCUMENTED)))
 
     run(clean_python, "-m", "airflow", "connections", "export", "made.json", folder=home)
@@ -173,7 +175,8 @@ def test_the_commands_of_sinks_reach_an_airflow(clean_python: str, home: Path, a
     fields = account(airflow_url)
     there = f"--conn-host {fields['host']} --conn-port {fields['port']} "
     there += f"--conn-login {fields['login']} --conn-password '{fields['password']}'"
-    run(clean_python, "-c", AS_TYPED, folder=home, given=f"{command.split(' --conn-host')[0]}_here {there}")
-    asked = "airflow sinks list --api-conn-id airflow_api_default_here -o json".split()
+    made = f"{command.split(' --conn-type')[0]}_here --conn-type http {there}"
+    run(clean_python, "-c", AS_TYPED, folder=home, given=made)
+    asked = ["airflow", "sinks", "list", "--api-conn-id", "airflow_api_default_here", "-o", "json"]
 
     assert json.loads(run(clean_python, "-m", *asked, folder=home)) == []

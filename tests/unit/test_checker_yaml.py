@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_sinks.checker.yaml_facts import holds_sinks, yaml_facts
-from airflow_provider_sinks.checker.yaml_lines import YamlLines
+from airflow_provider_sinks.core.yaml_lines import YamlLines
 
 TEXT = """\
 # two sinks
@@ -77,5 +77,5 @@ def test_valid_sinks_count_beside_those_that_are_not(tmp_path: Path) -> None:
     assert [(place.line, spec.name) for place, spec in first.sinks] == [(3, "first")]
     assert [(place.line, problem.where) for place, problem in first.problems] == [(12, "sinks[second].sauce")]
     assert [(place.line, problem.what) for place, problem in second.problems] == [
-        (2, "the key 'name' stands twice")
+        (2, "the key 'name' stands twice, first in line 2")
     ]

@@ -140,7 +140,10 @@ def test_a_right_that_could_not_be_asked_for_is_unknown() -> None:
 
 BAD = [
     ({"conn_type": "smtp"}, "conn_type: is smtp (kafka or postgres is needed here)"),
-    ({"conn_type": "generic"}, 'pip install "airflow-provider-sinks[kafka]" "airflow-provider-sinks[postgres]"'),
+    (
+        {"conn_type": "generic"},
+        'pip install "airflow-provider-sinks[kafka]" "airflow-provider-sinks[postgres]"',
+    ),
     ({"extra": "{"}, "is not JSON"),
     ({"extra": "[]"}, "is not a JSON object"),
     ({"extra": {"bootstrap.servers": "b:1", "acks_": "1"}}, "acks_: is not known"),

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_sinks.core.errors import ConfigurationError
-from airflow_provider_sinks.core.sink_file import LARGEST_BYTES, load_yaml
+from airflow_provider_sinks.core.safe_yaml import LARGEST_BYTES
+from airflow_provider_sinks.core.sink_file import load_yaml, read_sinks
 
 PAGEVIEWS = """
 sinks:
@@ -124,7 +125,7 @@ def test_what_is_refused(text: str, problem: str) -> None:
 
 def test_two_sinks_of_one_name() -> None:
     assert problems("sinks: [{name: a, source: k/a, target: k/b}, {name: a, source: k/a, target: k/c}]") == [
-        "sinks[a]: stands twice"
+        'line 1: sink "a" stands twice, first in line 1 (give one of them another name, or leave it out)'
     ]
 
 
@@ -135,4 +136,55 @@ def test_the_example_of_the_design_is_valid(tmp_path: Path) -> None:
     assert [spec.name for spec in load_yaml(file.read_text(encoding="utf-8"))] == [
         "pageviews_enriched",
         "mirror",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("entry", "names"),
+    [
+        ("  - name: a", ["a"]),
+        ("  - name: a  # the first", ["a"]),
+        ("  - {name: 'a', source: k/a}", ["a"]),
+        ('  - {"source": "k/a", "name": "a"}', ["a"]),
+        ("  - &it {source: k/a, name: a}", ["a"]),
+        ("  # - name: a", []),
+        ("  - {source: k/a, lookups: {name: {postgres: x}}}", []),
+        ("  - {name: with space}", []),
+        ("  - {surname: a}", []),
+    ],
+)
+def test_the_names_in_a_file_that_cannot_be_read(entry: str, names: list[str]) -> None:
+    found = read_sinks(f"sinks:\n{entry}\n  - [".encode())
+
+    assert [broken.name for broken in found.broken] == names
+    assert found.sinks == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("sinks: [{name: a", 'close the "{" of line 1, or write a comma between its keys'),
+        ("sinks:\n  - [a, b\n", 'close the "[" of line 2, or write a comma between its values'),
+        ("sinks:\n  - name: a: b\n", 'a value that holds ": " needs quotes; or the line is indented too far'),
+        ("sinks:\n\t- name: a\n", "indent with spaces, not with tabs"),
+        ("sinks:\n  - name: 'a\n", "close the quote of line 2"),
+        ("sinks:\n  - name: @a\n", "put the value in quotes"),
+        ("sinks:\n  - name: a\n source: b\n", "begin the entries of one list or mapping in the same column"),
+        ("sinks:\n  - name: a\n    source\n    target: b\n", 'a key needs ": " behind it; or the line'),
+        ("sinks:\n  - name: *a\n", 'name it before by "&", or put the value in quotes'),
+        ("sinks:\n  - name: a\n    name: b\n", "leave one of them out"),
+        ("sinks:\n  - name: 2026-13-99\n", "put the value in quotes"),
+    ],
+)
+def test_what_is_no_yaml_is_told_with_its_remedy(text: str, remedy: str) -> None:
+    ((problem,),) = [read_sinks(text.encode()).problems]
+
+    assert remedy in problem.hint
+
+
+def test_a_file_of_another_encoding_is_told_with_its_line() -> None:
+    found = read_sinks("sinks:\n  - name: a\n    where: town = 'Zürich'\n".encode("latin-1"))
+
+    assert [str(problem) for problem in found.problems] == [
+        "line 3: is not UTF-8: byte 0xfc (save the file as UTF-8)"
     ]

@@ -38,6 +38,13 @@ class YamlLines:
             line = key.start_mark.line + 1
         return line
 
+    def of_entry(self, index: int) -> int:
+        """Return the line of a sink by its place in the list, from 0; names may stand twice."""
+        listed = _below(self.root, "sinks")[1] if self.root is not None else None
+        if not isinstance(listed, SequenceNode) or index >= len(listed.value):
+            return 1
+        return int(listed.value[index].start_mark.line) + 1
+
 
 def _below(node: Node, step: str) -> tuple[Node | None, Node | None]:
     """Return what stands for a step, to point at, and the value behind it."""
