@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_sinks.core.calls import call_problems
 from airflow_provider_sinks.core.clauses import Clauses
 from airflow_provider_sinks.core.errors import Problem, nearest
 from airflow_provider_sinks.core.functions import AGGREGATES
@@ -106,7 +107,7 @@ def _analyse(sql: str, known: tuple[str, ...] | None, source_columns: tuple[str,
         found = (Obstacle("aggregate", "one output row comes from many source rows"),)
     columns, column_problems = output_columns(statement.tree, source_columns)
     problems = [*_table_problems(tables, statement.tree, declared), *column_problems]
-    problems += _name_problems(statement)
+    problems += [*_name_problems(statement), *call_problems(statement)]
     problems += [Problem("", f"{o.clause} cannot run on a stream: {o.why}") for o in found if not o.on_stream]
     used = {t.name.lower() for t in tables} & set(declared)
     return Plan(
@@ -126,7 +127,8 @@ def _tables(tree: exp.Expr) -> Iterator[exp.Table]:
     ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     for table in tree.find_all(exp.Table):
         hinted = table.find_ancestor(exp.Hint) is not None
-        if not hinted and (table.name.lower() not in ctes or table.name.lower() == SOURCE):
+        of_with = not table.db and table.name.lower() in ctes  # csv.`x` is a file, whatever WITH names
+        if not hinted and (not of_with or table.name.lower() == SOURCE):
             yield table
 
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_sinks.core.errors import Problem
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 OPENING = frozenset({"(", "[", "{"})
 CLOSING = frozenset({")", "]", "}"})
+_QUOTED = frozenset({"STRING", "IDENTIFIER", "RAW_STRING"})
 
 
 @dataclass(frozen=True)
@@ -63,9 +65,9 @@ class Statement:
         return ((index, token) for index, token in enumerate(self.tokens) if token.depth == 0)
 
     def calls(self) -> Iterator[tuple[int, Token]]:
-        """Give the name token of each function call, with its index."""
-        for index, (token, following) in enumerate(zip(self.tokens, self.tokens[1:], strict=False)):
-            if following.text == "(" and re.fullmatch(r"\w+", token.text) and token.kind != "STRING":
+        """Give each name, word or text that stands in front of a bracket, with its index."""
+        for index, (token, following) in enumerate(pairwise(self.tokens)):
+            if following.kind == "L_PAREN" and (token.kind in _QUOTED or re.search(r"\w", token.text)):
                 yield index, token
 
 
@@ -135,7 +137,7 @@ def _located(raw: list[Any]) -> tuple[Token, ...]:
 
 
 def _quoted(token: Any) -> bool:
-    return token.token_type.name in ("STRING", "IDENTIFIER", "RAW_STRING")
+    return token.token_type.name in _QUOTED
 
 
 def _parse_message(error: Any) -> str:

@@ -31,6 +31,9 @@ _YARN_TAGS = "spark.yarn.tags"
 _YARN_ATTEMPTS = "spark.yarn.maxAppAttempts"
 _HISTORY_SERVER = "history-server"
 _PYTHONS = ("spark.pyspark.python", "spark.pyspark.driver.python", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
+_AIRFLOWS_OWN = ("AIRFLOW_", "_AIRFLOW_", "__AIRFLOW_")
+"""How the names of Airflow's own variables begin: settings with its keys, connections, Variables, what a task
+gets of its supervisor."""
 _LOG_LIMIT_BYTES = 64 * 1024 * 1024
 _LAST_LINES = 40
 _POLL_SECONDS = 0.05
@@ -57,6 +60,21 @@ def with_our_settings(
     if master.startswith("local") and not chosen:
         ours["spark.pyspark.python"] = sys.executable
     return ours
+
+
+def driver_environment(worker: Mapping[str, str]) -> dict[str, str]:
+    """Return what a driver gets of a worker's environment: all but what is Airflow's own.
+
+    A worker knows Airflow's keys and tokens; a driver runs a user's query, and needs none of them.
+
+    :param worker: the environment of the worker.
+    """
+    return {name: value for name, value in worker.items() if not is_airflows_own(name)}
+
+
+def is_airflows_own(variable: str) -> bool:
+    """Tell whether an environment variable is Airflow's own."""
+    return variable.upper().startswith(_AIRFLOWS_OWN)
 
 
 def with_tags(conf: Mapping[str, Any], tags: Iterable[str]) -> dict[str, Any]:
@@ -153,7 +171,13 @@ class DriverProcess:
         self._started = started
         self._last_lines: deque[str] = deque(maxlen=_LAST_LINES)
         self._called_off = False
-        own_group = functools.partial(hook.submit, start_new_session=True, encoding="utf-8", errors="replace")
+        own_group = functools.partial(
+            hook.submit,
+            start_new_session=True,
+            env=self._take_environment(hook),
+            encoding="utf-8",
+            errors="replace",
+        )
         hook.submit = own_group  # type: ignore[method-assign]
         hook._process_spark_submit_log = self._take_output  # type: ignore[method-assign,assignment]
 
@@ -194,6 +218,24 @@ class DriverProcess:
         self.ended_within(grace_seconds)
         _signal(group, signal.SIGKILL)  # the JVM may be gone and its Python process not
         self.ended_within(grace_seconds)
+
+    @staticmethod
+    def _take_environment(hook: SparkSubmitHook) -> dict[str, str]:
+        """Return the environment of the process; the user's variables join it when the provider has them.
+
+        The provider itself would add them to the whole environment of the worker.
+        """
+        environment = driver_environment(os.environ)
+        build = hook._build_spark_submit_command
+
+        def build_and_take(application: str) -> list[str]:
+            command = build(application)
+            environment.update(hook._env or {})
+            hook._env = None
+            return command
+
+        hook._build_spark_submit_command = build_and_take  # type: ignore[method-assign]
+        return environment
 
     def _take_output(self, lines: Iterator[str]) -> None:
         if self._called_off:  # in the moment in which the process was made

@@ -13,7 +13,8 @@ from airflow.providers.common.compat.sdk import conf
 
 from airflow_provider_sinks.arguments import accept_problems, is_template, sink_problems
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
-from airflow_provider_sinks.hooks.spark import SparkTarget
+from airflow_provider_sinks.core.spark_conf import setting_problems
+from airflow_provider_sinks.hooks.spark import SparkTarget, is_airflows_own
 
 OWNED = {
     "application": "it runs the sink's own application",
@@ -125,11 +126,20 @@ def _conf(name: str, value: Any) -> Iterator[Problem]:
     yield from (
         Problem(f"{name}: {setting}", f"is not for conf: {_OWNED_CONF[setting]}") for setting in owned
     )
+    for problem in setting_problems(
+        {key: part for key, part in (value or {}).items() if not is_template(part)}
+    ):
+        yield Problem(f"{name}: {problem.where}", problem.what, problem.hint)
 
 
 def _env_vars(name: str, value: Any) -> Iterator[Problem]:
     if not isinstance(value, Mapping | None):
         yield Problem(name, f"is a {type(value).__name__}", "a mapping of environment variables")
+        return
+    for variable in value or {}:
+        if is_airflows_own(str(variable)):
+            what = "is Airflow's own, and a driver gets nothing of Airflow's"
+            yield Problem(f"{name}: {variable}", what, "choose another name")
 
 
 _JUDGES = {

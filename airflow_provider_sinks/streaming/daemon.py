@@ -30,8 +30,9 @@ from pyspark import daemon
 from pyspark.sql.pandas import serializers
 
 from airflow_provider_sinks.core.launch import LaunchFiles
+from airflow_provider_sinks.core.spark_conf import DAEMON_MODULE
 
-MODULE = "airflow_provider_sinks.streaming.daemon"
+MODULE = DAEMON_MODULE
 _PRELOADED = ("airflow_provider_sinks.connectors.kafka",)
 _CONTINUATION = b"\xff\xff\xff\xff"
 _NO_LENGTH = b"\x00\x00\x00\x00"

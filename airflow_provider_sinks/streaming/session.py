@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,9 @@ from pyspark import SparkContext
 from pyspark.conf import SparkConf
 from pyspark.sql import SparkSession
 
-from airflow_provider_sinks.core.errors import ConfigurationError, Problem
-from airflow_provider_sinks.streaming import daemon
+from airflow_provider_sinks.core.errors import ConfigurationError
+from airflow_provider_sinks.core.functions import ALLOWED
+from airflow_provider_sinks.core.spark_conf import OWNED_SETTINGS, setting_problems
 
 REDACTION_REGEX = "(?i)secret|password|token|access[.]?key|jaas|ssl[.]"
 """Whose values Spark must not show, by name."""
@@ -22,16 +24,6 @@ PLAN_REDACTION_REGEX = (
 )
 """What Spark must cut out of the text of a plan: a view over a stream shows the options of its source there,
 with their values, in the UI and in the event log."""
-
-_OWNED = {
-    "spark.python.daemon.module": (
-        daemon.MODULE,
-        "it proves that a task has seen its whole input; a writer would else commit a part of an epoch",
-    ),
-    "spark.speculation": ("false", "two tasks for one source partition fence each other"),
-    "spark.sql.adaptive.enabled": ("false", "it re-plans tasks, and one task must be one source partition"),
-    "spark.python.worker.reuse": ("true", "a writer keeps its transactional producer between epochs"),
-}
 
 _DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",
@@ -61,8 +53,8 @@ def open_session(sink: str) -> SparkSession:
     SparkContext._ensure_initialized()  # noqa: SLF001  PySpark has no public word for it
     conf = SparkConf()
     _refuse_owned(conf)
-    for key, (value, _) in _OWNED.items():
-        conf.set(key, value)
+    for key, owned in OWNED_SETTINGS.items():
+        conf.set(key, owned.value)
     for key, value in _DEFAULTS.items():
         conf.setIfMissing(key, value)
     if (conf.get("spark.master") or "").startswith("yarn"):
@@ -75,7 +67,22 @@ def open_session(sink: str) -> SparkSession:
     conf.setAppName(f"sink:{sink}")
     session = SparkSession.builder.config(conf=conf).getOrCreate()
     session.sparkContext.setLogLevel("WARN")
+    _forget_functions(session)
     return session
+
+
+def _forget_functions(session: SparkSession) -> None:
+    """Take out of Spark's registries what no query may call.
+
+    Queries are checked before; here it does not matter how a name is written. Streaming queries run in a
+    copy of this session, which has the same registries.
+    """
+    state = session._jsparkSession.sessionState()  # noqa: SLF001  PySpark has no public word for it
+    jvm: Any = session._jvm  # noqa: SLF001  likewise
+    for registry in (state.functionRegistry(), state.tableFunctionRegistry()):
+        for name in registry.listFunction().mkString(" ").split():
+            if re.fullmatch(r"\w+", name) and name not in ALLOWED:
+                registry.dropFunction(jvm.org.apache.spark.sql.catalyst.FunctionIdentifier(name))
 
 
 def executor_python_path(given: str | None) -> str:
@@ -93,11 +100,7 @@ def executor_python_path(given: str | None) -> str:
 
 
 def _refuse_owned(conf: Any) -> None:
-    problems = [
-        Problem(key, f"is set to {conf.get(key)!r}, but a sink needs {value!r}: {reason}")
-        for key, (value, reason) in _OWNED.items()
-        if conf.get(key) is not None and conf.get(key) != value
-    ]
+    problems = list(setting_problems({key: conf.get(key) for key in OWNED_SETTINGS}))
     master = conf.get("spark.master") or ""
     if problems:
         raise ConfigurationError("the Spark settings do not fit a sink", problems, "leave these settings out")

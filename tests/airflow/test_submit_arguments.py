@@ -47,6 +47,21 @@ WRONG = [
     ),
     pytest.param({"conf": {"spark.submit.pyFiles": "a"}}, "conf: spark.submit.pyFiles", id="conf-py-files"),
     pytest.param({"env_vars": "A=1"}, "env_vars: is a str", id="env-vars-text"),
+    pytest.param(
+        {"env_vars": {"AIRFLOW__CORE__FERNET_KEY": "k"}},
+        "env_vars: AIRFLOW__CORE__FERNET_KEY: is Airflow's own",
+        id="env-vars-of-airflow",
+    ),
+    pytest.param(
+        {"conf": {"spark.speculation": True}},
+        "conf: spark.speculation: is set to True",
+        id="conf-speculation",
+    ),
+    pytest.param(
+        {"conf": {"spark.sql.variable.substitute": "true"}},
+        "conf: spark.sql.variable.substitute: is set to 'true'",
+        id="conf-substitution",
+    ),
     pytest.param({"jars": ["a.jar"]}, "jars: is a list", id="jars-list"),
     pytest.param({"packages": ["a:b:1"]}, "packages: is a list", id="packages-list"),
     pytest.param({"py_files": ["a.py"]}, "py_files: is a list", id="py-files-list"),

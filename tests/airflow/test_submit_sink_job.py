@@ -54,6 +54,21 @@ def test_spark_submit_is_called_as_the_provider_does(
     assert argv[-3].endswith("spark_jobs/sink_job.py")
 
 
+def test_a_driver_gets_nothing_of_airflows_own_environment(
+    run_task: RunTask, submit: Submit, spark: FakeSpark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AIRFLOW__A__KEY", "AIRFLOW_CONN_A", "AIRFLOW_VAR_A", "_AIRFLOW__A", "__AIRFLOW_A"):
+        monkeypatch.setenv(name, "planted")
+    monkeypatch.setenv("AWS_PROFILE", "of the worker")
+
+    run_task(submit(env_vars={"HADOOP_CONF_DIR": "/etc/hadoop"}))
+
+    environment = spark.seen["environment"]
+    assert [name for name in environment if "AIRFLOW" in name] == []
+    assert environment["AWS_PROFILE"] == "of the worker"
+    assert environment["HADOOP_CONF_DIR"] == "/etc/hadoop"
+
+
 def test_sparks_log_is_quiet_and_keeps_the_users_java_options(
     run_task: RunTask, submit: Submit, spark: FakeSpark
 ) -> None:

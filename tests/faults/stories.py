@@ -15,14 +15,16 @@ from tests.faults.campaign import Story
 from tests.faults.control import at_least_once
 from tests.faults.history import History, Refusal, refusal_of
 from tests.faults.outcome import WINDOW_SECONDS
-from tests.faults.world import World, pause
+from tests.faults.world import World
+from tests.slow_sql import slow
 
 PARTITIONS = 3
 PHASES = (phases.DRIVER, phases.CHECKPOINT_LOST, phases.JVM, phases.EXECUTOR, phases.WORKER)
 _WINDOW = f"window(at, '{WINDOW_SECONDS} seconds')"
 
 ROW_WISE = f"""
-    SELECT s.id, s.key, s.seq, u.version, space(2000) AS pad, {pause("IF(s.seq % 4 = 0, 4, 0)")} AS pause
+    SELECT s.id, s.key, s.seq, u.version, space(2000) AS pad,
+        {slow("IF(s.seq % 4 = 0, 4, 0)", "s.id")} AS pause
     FROM source s LEFT JOIN users u ON s.key = u.key"""  # noqa: S608  no user's text is in it
 WINDOWS = f"""
     SELECT key, {_WINDOW}.start AS start, count(*) AS n, space(40000) AS pad

@@ -20,7 +20,7 @@ from tests.faults.feed import Feed
 
 
 def pause(milliseconds: str) -> str:
-    """Return a SQL expression that waits without keeping a processor busy.
+    """Return a SQL expression that waits without keeping a processor busy, for a job of Spark's own sink.
 
     Most of an epoch's time then passes between two batches of its input, inside an open transaction. Rows
     must be wide as well, or a socket holds a whole epoch before its worker has read the first row.

@@ -7,6 +7,7 @@ same columns and rows, and each record that did not parse exactly once.
 from __future__ import annotations
 
 import gc
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -17,10 +18,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from airflow_provider_sinks.core.functions import (
     AGGREGATES,
+    ALLOWED,
     GENERATORS,
     ONE_ROW_GENERATORS,
     OTHER_GENERATORS,
     RANKINGS,
+    REFUSED,
+    SYNTAX,
 )
 from airflow_provider_sinks.core.plan import MATCHED_COLUMN, SOURCE_COLUMNS, analyse
 from airflow_provider_sinks.core.row_wise import row_wise_sql
@@ -256,8 +260,17 @@ def test_the_lists_of_functions_are_those_of_spark(spark: SparkSession) -> None:
 
     assert groups["agg_funcs"] == set(AGGREGATES)
     assert groups["window_funcs"] == RANKINGS
-    assert groups["generator_funcs"] == set(GENERATORS) | OTHER_GENERATORS
+    assert groups["generator_funcs"] - set(REFUSED) == set(GENERATORS) | OTHER_GENERATORS
     assert groups["json_funcs"] >= ONE_ROW_GENERATORS
+
+
+def test_each_function_of_spark_is_allowed_or_refused_with_a_reason(spark: SparkSession) -> None:
+    jvm: Any = spark._jvm
+    infos = jvm.org.apache.spark.sql.api.python.PythonSQLUtils.listBuiltinFunctionInfos()
+    names = {info.getName() for info in infos}
+
+    assert {name for name in names if re.fullmatch(r"\w+", name)} == (ALLOWED - SYNTAX) | set(REFUSED)
+    assert not ALLOWED & set(REFUSED)
 
 
 STRICTER = ("types are nested", "column 'A' stands twice")

@@ -13,6 +13,7 @@ from airflow_provider_sinks.local.listeners import Mechanism, Sasl
 from airflow_provider_sinks.local.postgres import Postgres
 from tests.live.shared_driver import SharedDriver
 from tests.live.stage import KeyValue, Stage
+from tests.slow_sql import slow
 
 _TEXT = {"from_": {"format": "text"}}
 _EVERY = {"trigger": {"every": "100ms"}}
@@ -89,7 +90,7 @@ def test_broker_that_comes_back_within_an_epoch_costs_nothing(stage: Stage) -> N
     sink = stage.sink(
         "away",
         source,
-        query="SELECT value, reflect('java.lang.Thread', 'sleep', CAST(10 AS BIGINT)) AS pause FROM source",
+        query=f"SELECT value, {slow(10)} AS pause FROM source",  # noqa: S608  no user's text is in it
         from_={"format": "text", "max_offsets_per_epoch": 200},
         to={"value": "value"},
         transaction_timeout="10s",

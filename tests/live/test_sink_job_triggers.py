@@ -10,6 +10,7 @@ from airflow_provider_sinks.core.errors import ExitCode
 from airflow_provider_sinks.core.hold import held
 from airflow_provider_sinks.core.status import SinkState
 from tests.live.stage import KeyValue, Stage
+from tests.slow_sql import slow
 
 _TEXT = {"from_": {"format": "text"}}
 _FEW_SECONDS = 15.0
@@ -58,9 +59,9 @@ def test_endless_sink_reports_each_epoch_and_stops_when_asked(stage: Stage) -> N
 
 def test_asked_to_stop_within_an_epoch_it_ends_after_it(stage: Stage) -> None:
     source = stage.source("within", {0: _rows(300)})
-    slow = "SELECT value, reflect('java.lang.Thread', 'sleep', CAST(10 AS BIGINT)) AS pause FROM source"
+    query = f"SELECT value, {slow(10)} AS pause FROM source"  # noqa: S608  no user's text is in it
     sink = stage.sink(
-        "within", source, query=slow, trigger={"every": "100ms"}, to={"value": "value"}, **_TEXT
+        "within", source, query=query, trigger={"every": "100ms"}, to={"value": "value"}, **_TEXT
     )
 
     launch = sink.launch()

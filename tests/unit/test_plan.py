@@ -68,8 +68,8 @@ NOT_ROW_WISE = {
     "alias-with-columns": ("SELECT x FROM source AS s(x, y)", ["alias with columns"]),
     "stack": ("SELECT stack(2, a, b) AS c FROM source", ["stack()"]),
     "unknown-table-generator": (
-        "SELECT a FROM source LATERAL VIEW my_own(b) t AS c",
-        ["LATERAL VIEW my_own"],
+        "SELECT a FROM source LATERAL VIEW variant_explode(b) t AS c",
+        ["LATERAL VIEW variant_explode"],
     ),
     "short-cast-with-commas": ("SELECT a::struct<x:int,y:int> AS s FROM source", ["text"]),
 }
@@ -149,6 +149,81 @@ def test_what_cannot_run_is_said(sql: str, problem: str) -> None:
     assert not plan.row_wise
 
 
+_JAVA = "calls reflect(), which no query may: it calls any Java method of the process that runs it"
+
+
+@pytest.mark.parametrize(
+    ("sql", "problem"),
+    [
+        pytest.param("SELECT reflect('a', 'b') AS x FROM source", _JAVA, id="reflect"),
+        pytest.param("SELECT ReFlect /* c */\n('a', 'b') AS x FROM source", _JAVA, id="comment-and-case"),
+        pytest.param("SELECT reflect\u00a0('a', 'b') AS x FROM source", _JAVA, id="odd-space"),
+        pytest.param("SELECT `reflect`('a', 'b') AS x FROM source", _JAVA, id="backticks"),
+        pytest.param("SELECT system.builtin.reflect('a', 'b') AS x FROM source", _JAVA, id="qualified"),
+        pytest.param("SELECT transform(a, y -> reflect('a', y)) AS x FROM source", _JAVA, id="in-a-lambda"),
+        pytest.param("SELECT a FROM source WHERE reflect('a', 'b') = a", _JAVA, id="in-where"),
+        pytest.param("SELECT a FROM source JOIN users u ON reflect('a', 'b') = a", _JAVA, id="in-a-join"),
+        pytest.param("SELECT a FROM source LATERAL VIEW reflect('a') t AS x", _JAVA, id="in-a-lateral-view"),
+        pytest.param("SELECT reflect(1) AS x FROM source reflect(a, b)", _JAVA, id="alias-of-that-name"),
+        pytest.param("SELECT sum(a) FILTER (WHERE reflect('a') = a) AS x FROM source", _JAVA, id="in-filter"),
+        pytest.param("WITH u AS (SELECT reflect('a') AS a) SELECT a FROM source, u", _JAVA, id="in-with"),
+        pytest.param(
+            "SELECT java_method('a', 'b') AS x FROM source", "calls java_method(), which", id="java"
+        ),
+        pytest.param("SELECT try_reflect('a', 'b') AS x FROM source", "calls try_reflect(), which", id="try"),
+        pytest.param("SELECT IDENTIFIER('x')(a, b) FROM source", "calls IDENTIFIER()", id="identifier"),
+        pytest.param("SELECT a FROM IDENTIFIER('source')", "calls IDENTIFIER()", id="identifier-as-table"),
+        pytest.param("SELECT xpath_string(a, 'b') AS x FROM source", "fetches the document type", id="xpath"),
+        pytest.param("SELECT current_user AS x FROM source", "reads current_user, which no query", id="user"),
+        pytest.param("SELECT current_user() AS x FROM source", "calls current_user(), which", id="user-call"),
+        pytest.param("SELECT from_xml(a, 'b int', map('c', 'd')) AS x FROM source", "options", id="options"),
+        pytest.param("SELECT cat.db.upper(a) AS x FROM source", "a function of a catalog", id="of-a-catalog"),
+        pytest.param("SELECT uper(a) AS x FROM source", 'did you mean "upper"?', id="misspelt"),
+        pytest.param("SELECT s(1) AS x FROM source s(a, b)", "calls s(), which is no function", id="alias"),
+        pytest.param("SELECT a FROM source JOIN range(3) r", "calls range(), which no query may", id="range"),
+        pytest.param(
+            "SELECT TRANSFORM(a) USING 'cat' AS (x) FROM source", "it would run a command", id="command"
+        ),
+        pytest.param("SELECT a FROM source, csv.`/etc/passwd`", "reads 'csv.`/etc/passwd`'", id="file"),
+        pytest.param(
+            "WITH `/x` AS (SELECT 1 AS a) SELECT s.a FROM source s, csv.`/x`",
+            "reads 'csv.`/x`'",
+            id="with-file",
+        ),
+        pytest.param("SELECT ${env:HOME} AS x FROM source", "has a parameter, ${env:HOME}", id="environment"),
+        pytest.param("SELECT a FROM source WHERE a = :p", "has a parameter, :p", id="parameter"),
+        pytest.param("SELECT a FROM source |> WHERE a > 0", "uses |>", id="pipe"),
+        pytest.param(
+            "SELECT a /* /*+ */ , reflect(1) AS x FROM source -- */\n",
+            "a comment that Spark",
+            id="nested-hint",
+        ),
+        pytest.param("SELECT a FROM source -- b \\\nWHERE a", "a comment that Spark", id="line-goes-on"),
+    ],
+)
+def test_a_query_reaches_nothing_but_its_rows(sql: str, problem: str) -> None:
+    plan = analyse(sql, LOOKUPS)
+
+    assert problem in "; ".join(map(str, plan.problems))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT CAST(a AS decimal(3, 2)) AS x, a::varchar(3) AS y, a IN (1) AS i, NOT (a) AS n FROM source",
+        "SELECT s.reflect, struct(s.a).a AS x FROM source s",
+        "SELECT '${env:HOME} reflect(1)' AS x FROM source",
+        "SELECT system.builtin.upper(a) AS x, builtin.`lower`(a) AS y FROM source",
+        "SELECT from_xml(a, concat('b ', 'int')) AS x, timestampadd(DAY, 1, a) AS t FROM source",
+        "SELECT CASE WHEN (a) THEN (b) ELSE (c) END AS x, a BETWEEN (1) AND (2) AS y FROM source",
+        "SELECT a FROM source WHERE (a OR (b)) AND EXISTS(a, x -> x > 1) AND a LIKE ANY ('x', 'y')",
+        "SELECT a /* x /* y */ */ FROM source -- why\nWHERE a > 1",
+    ],
+)
+def test_what_only_looks_like_it_is_taken(sql: str) -> None:
+    assert analyse(sql, LOOKUPS).problems == ()
+
+
 @pytest.mark.parametrize(
     ("sql", "stateful"),
     [
@@ -200,8 +275,11 @@ GOLDEN = {
     ),
     "star": ("SELECT * FROM source", "SELECT * EXCEPT (COORDINATES), COORDINATES FROM source"),
     "expression": (
-        "SELECT own(a, ',') AS b FROM source",
-        "SELECT CASE WHEN source.__sinks_error IS NULL THEN (own(a, ',')) END AS b, COORDINATES FROM source",
+        "SELECT concat_ws(a, ',') AS b FROM source",
+        (
+            "SELECT CASE WHEN source.__sinks_error IS NULL THEN (concat_ws(a, ',')) END AS b, COORDINATES "
+            "FROM source"
+        ),
     ),
     "aliases-without-as": (
         "SELECT a date, b + 1 timestamp, 'x' `order` FROM source",

@@ -19,9 +19,10 @@ from airflow_provider_sinks.streaming.orphan import PATIENCE_SECONDS
 from tests.faults import topics
 from tests.live.shared_driver import SharedDriver
 from tests.live.stage import KeyValue, Sink, Stage
+from tests.slow_sql import slow
 
 _ROWS: list[KeyValue] = [("k", str(number)) for number in range(3_000)]
-_SLOW = "SELECT value, reflect('java.lang.Thread', 'sleep', CAST(200 AS BIGINT)) AS pause FROM source"
+_SLOW = f"SELECT value, {slow(200)} AS pause FROM source"  # noqa: S608  no user's text is in it
 _CONF = {
     small_epochs.SETTING: "0",
     "spark.executor.memory": "512m",

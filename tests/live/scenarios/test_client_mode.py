@@ -24,10 +24,11 @@ from airflow_provider_sinks.local.processes import session_members
 from airflow_provider_sinks.local.spark import StandaloneCluster
 from tests.live.client_sink import client_sink
 from tests.live.sinks_in_airflow import TASK, AirflowSink
+from tests.slow_sql import slow
 
 _SLOW: dict[str, Any] = {
     "select": ["value"],
-    "where": "coalesce(reflect('java.lang.Thread', 'sleep', CAST(200 AS BIGINT)), '') <> 'never'",
+    "where": f"{slow(200)} IS NOT NULL",
 }
 _SLOW_CONF = {"spark.sinks.driverEpochRows": "0", "spark.sql.execution.arrow.maxRecordsPerBatch": "10"}
 """Large rows reach their writer ten at a time, each after a moment: a transaction is open for long."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import threading
 import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import psutil
 import pytest
 from confluent_kafka import Producer
 
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from airflow_provider_sinks.local.broker import KafkaBroker
 
 __all__ = ["airflow_db", "connections", "dag", "run_task"]
+_CANARY = f"canary{uuid.uuid4().hex}"
 pytestmark = [
     pytest.mark.filterwarnings("error:::airflow_provider_sinks"),
     pytest.mark.filterwarnings("default"),
@@ -65,6 +69,45 @@ def test_the_operator_runs_the_real_job_and_remembers_it(
     )
     witness = json.loads(Variable.get(f"sinks.{world.name}.witness"))
     assert (witness["rows"], witness["launch"], witness["owner"]) == (1000, 2, world.owner)
+
+
+def test_no_process_of_the_job_knows_what_airflow_keeps_secret(
+    run_task: RunTask, dag: DAG, world: SinkWorld, real_spark: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from airflow.models.variable import Variable
+
+    from airflow_provider_sinks.operators.submit_sink_job import SubmitSinkJobOperator
+
+    Variable.set("sinks.owner", world.owner)
+    world.create(world.source)
+    _fill(world, rows=10)
+    for name in ("AIRFLOW__API_AUTH__PLANTED", "AIRFLOW_CONN_PLANTED", "_AIRFLOW__PLANTED"):
+        monkeypatch.setenv(name, _CANARY)
+    environments: dict[str, dict[str, str]] = {}
+    over = threading.Event()
+    others = {process.pid for process in psutil.Process().children(recursive=True)}  # the broker
+    watch = threading.Thread(target=_watch_environments, args=[environments, others, over])
+    watch.start()
+
+    result = run_task(SubmitSinkJobOperator(task_id="submit", sink=world.spec, jars=real_spark, dag=dag))
+    over.set()
+    watch.join()
+
+    assert result.state == "success", result.error
+    assert {"java", "python"} <= {name.split()[0] for name in environments}
+    assert [name for name, values in environments.items() if _CANARY in values.values()] == []
+    assert [name for name, values in environments.items() if any("AIRFLOW__" in key for key in values)] == []
+
+
+def _watch_environments(found: dict[str, dict[str, str]], others: set[int], over: threading.Event) -> None:
+    """Note what ``/proc`` says about each process of the job, from its first moment to its end."""
+    while not over.wait(0.05):
+        for process in psutil.Process().children(recursive=True):
+            if process.pid in others:
+                continue
+            with contextlib.suppress(psutil.Error):
+                kind = "python" if process.name().startswith("python") else process.name()
+                found[f"{kind} {process.pid}"] = process.environ()
 
 
 def test_the_real_job_refuses_and_takes_the_code_that_the_sensor_printed(
