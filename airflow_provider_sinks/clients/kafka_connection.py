@@ -202,7 +202,7 @@ def reaching_failure(
         return AuthenticationError(
             f"Kafka at {servers} refused the credentials",
             cause.str(),
-            f"Correct sasl.mechanism, sasl.username and sasl.password in the extra of {connection}.",
+            f"Correct sasl.mechanism, user and password of {connection}; its password field comes first.",
         )
     if cause is not None and cause.code() in NOT_TRUSTED:
         return AuthenticationError(

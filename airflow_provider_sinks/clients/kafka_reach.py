@@ -31,6 +31,7 @@ T = TypeVar("T")
 
 _FAMILIES = {"v4": socket.AF_INET, "v6": socket.AF_INET6}
 _PARALLEL = 8
+_NO_KEY_STORE = "ssl.keystore.location cannot be used: a PKCS #12 file with a key that each worker may read"
 
 
 @dataclass(frozen=True)
@@ -159,9 +160,15 @@ def _key_store(path: str, password: str | None) -> tuple[str, str, None]:
     """Return certificate and key of a PKCS #12 file as PEM."""
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, pkcs12
 
-    store = pkcs12.load_pkcs12(Path(path).read_bytes(), password.encode() if password else None)
+    unusable = StoppedError(Stop.OUR_CERTIFICATE, _NO_KEY_STORE)
+    if not Path(path).is_file():
+        raise unusable
+    try:
+        store = pkcs12.load_pkcs12(Path(path).read_bytes(), password.encode() if password else None)
+    except (OSError, ValueError):  # the same words again: no message tells what files there are
+        raise unusable from None
     if store.key is None or store.cert is None:
-        raise ValueError("no key")
+        raise unusable
     certificates = [store.cert, *store.additional_certs]
     pem = b"".join(held.certificate.public_bytes(Encoding.PEM) for held in certificates)
     key = store.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())

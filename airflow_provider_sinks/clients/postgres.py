@@ -23,6 +23,7 @@ from airflow_provider_sinks.core.options import PostgresOptions
 
 _DECIMAL_DIGITS_MAX = 38
 _DECIMAL_SCALE_DEFAULT = 18
+NO_FILE = "a file that the connection names cannot be used by this worker"
 _CAST_TO_TEXT = frozenset({"uuid", "json", "jsonb", "inet", "cidr", "interval", "xml", "money"})
 
 
@@ -161,9 +162,14 @@ def connect_error(options: PostgresOptions, error: psycopg.OperationalError) -> 
         return ConfigurationError(f"{_name(options)} names a database that is not there", [problem])
     return UnavailableError(
         f"Postgres of {_name(options)} could not be reached",
-        text,
+        _without_files(options, text),
         "Check host and port, and that the server is up.",
     )
+
+
+def _without_files(options: PostgresOptions, text: str) -> str:
+    """Return what libpq said, unless it is about a file: no message tells what files there are."""
+    return NO_FILE if options.conninfo["host"].startswith("/") or re.search(r"\bfile\b", text) else text
 
 
 def _too_large(table: str, max_bytes: int) -> ConfigurationError:

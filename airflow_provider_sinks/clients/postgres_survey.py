@@ -11,7 +11,7 @@ from typing import Any
 
 import psycopg
 
-from airflow_provider_sinks.clients.postgres import connect_error
+from airflow_provider_sinks.clients.postgres import NO_FILE, connect_error
 from airflow_provider_sinks.clients.reach import StoppedError, Trail, connect, follow, shake_hands
 from airflow_provider_sinks.clients.time_limit import Deadline, within
 from airflow_provider_sinks.core.checks.database import DatabaseFacts, TableFacts
@@ -150,7 +150,6 @@ def _context(options: PostgresOptions) -> ssl.SSLContext:
             context.verify_mode = ssl.CERT_NONE
         if "sslcert" in given:
             context.load_cert_chain(given["sslcert"], given.get("sslkey"), password="")
-    except (ssl.SSLError, OSError) as error:
-        why = error.strerror or "it is not PEM"
-        raise StoppedError(Stop.OUR_CERTIFICATE, f"a certificate or key cannot be used ({why})") from None
+    except (ssl.SSLError, OSError):  # for one reason or another: no message tells what files there are
+        raise StoppedError(Stop.OUR_CERTIFICATE, f"{NO_FILE}: sslrootcert, sslcert or sslkey") from None
     return context

@@ -7,7 +7,7 @@ An option may be written with or without quotes, ``=`` before a value may be lef
 secret is ``SECRET`` with the name of an Airflow Variable::
 
     ALTER CONNECTION kafka_prod
-      SET (sasl.username = 'new', sasl.password = SECRET kafka_new_password),
+      SET (sasl.username = 'new', sasl.password = SECRET sinks_secret_kafka),
       RESET (socket.timeout.ms)
       WITH (VALIDATE = false)
 
@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from airflow_provider_sinks.core.alteration import Change, DropOption, ResetOption, Secret, SetOption
+from airflow_provider_sinks.core.changes import Change, DropOption, ResetOption, Secret, SetOption
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, nearest
 
 FLAGS = {"VALIDATE": "validate", "DRY RUN": "dry_run", "RESTART": "restart", "ROLLBACK": "rollback"}

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from airflow_provider_sinks.core import kafka_names, postgres_options
 
+COLUMNS = ("host", "port", "login", "password", "schema")
+"""The fields of a connection beside its extra."""
+
 _OTHERS = "other users of the connection read it, and no sink does; change it in Airflow's UI"
 _IDENTITY = "it says what the connection is; make a new connection instead"
 _IDENTITY_NAMES = ("conn_id", "conn_type", "connection_id", "description", "extra", "team_name")
@@ -20,6 +23,8 @@ class AlterableOptions:
     :param in_extra: those that stand in the extra.
     :param aliases: second names.
     :param secrets: those whose values are never written down.
+    :param harmless: those that decide nothing about who hears a secret.
+    :param files: those that name files of the worker.
     :param refusal: says why an option may not be altered; an empty text for one that nobody knows.
     """
 
@@ -27,6 +32,8 @@ class AlterableOptions:
     in_extra: frozenset[str]
     aliases: Mapping[str, str]
     secrets: frozenset[str]
+    harmless: frozenset[str]
+    files: frozenset[str]
     refusal: Callable[[str], str]
 
     @property
@@ -64,15 +71,19 @@ _TYPES: Mapping[str, AlterableOptions] = {
     "kafka": AlterableOptions(
         columns=frozenset(),
         in_extra=frozenset(kafka_names.ALLOWED),
-        aliases=kafka_names.ALIASES,
+        aliases={**kafka_names.ALIASES, "login": "sasl.username", "password": "sasl.password"},
         secrets=kafka_names.SECRETS,
+        harmless=kafka_names.HARMLESS | kafka_names.DROPPED,
+        files=kafka_names.FILES,
         refusal=_kafka_refusal,
     ),
     "postgres": AlterableOptions(
         columns=frozenset({"host", "port", "login", "password", "schema"}),
         in_extra=postgres_options.ALLOWED,
         aliases={"user": "login", "dbname": "schema", "database": "schema"},
-        secrets=frozenset({"password"}),
+        secrets=postgres_options.SECRETS,
+        harmless=postgres_options.HARMLESS | postgres_options.DROPPED,
+        files=postgres_options.FILES,
         refusal=_postgres_refusal,
     ),
 }

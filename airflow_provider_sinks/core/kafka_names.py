@@ -53,6 +53,18 @@ ALIASES = {"metadata.broker.list": "bootstrap.servers", "sasl.mechanisms": "sasl
 SECRETS = frozenset({"sasl.password", "ssl.key.password", "ssl.key.pem", "ssl.keystore.password"})
 """Never shown."""
 
+FILES = frozenset({name for name in ALLOWED if name.endswith(".location")})
+"""They name files of the worker."""
+
+_HARMLESS = """
+    broker.address.ttl client.id connections.max.idle.ms message.max.bytes metadata.max.age.ms
+    reconnect.backoff.max.ms reconnect.backoff.ms retry.backoff.max.ms retry.backoff.ms
+    socket.connection.setup.timeout.ms socket.keepalive.enable socket.receive.buffer.bytes
+    socket.send.buffer.bytes socket.timeout.ms topic.metadata.refresh.interval.ms
+    """
+HARMLESS = frozenset(_HARMLESS.split())
+"""They decide nothing about who hears a secret. All others count as if they did, new ones too."""
+
 _DROPPED = """
     acks allow.auto.create.topics auto.commit.interval.ms auto.offset.reset batch.num.messages batch.size
     check.crcs compression.codec compression.level compression.type delivery.timeout.ms enable.auto.commit

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ PEM_FILES = {
     "ssl.key.location": "ssl.key.pem",
 }
 LARGEST_PEM_BYTES = 1024 * 1024
+_PEM = "one PEM file of at most 1 MiB, with all certificates, that each worker may read"
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,12 +42,15 @@ class KafkaOptions:
     dropped: tuple[str, ...] = ()
 
     @classmethod
-    def from_connection_extra(cls, extra: Mapping[str, Any], conn_id: str) -> KafkaOptions:
+    def from_connection_extra(
+        cls, extra: Mapping[str, Any], conn_id: str, known: Sequence[Problem] = ()
+    ) -> KafkaOptions:
         """Read the extra of an Airflow connection.
 
+        :param known: what is wrong with it already.
         :raises ConfigurationError: with all problems at once.
         """
-        problems: list[Problem] = []
+        problems = [*known]
         options: dict[str, str] = {}
         for written, value in extra.items():
             name = ALIASES.get(written, written)
@@ -87,9 +91,11 @@ class KafkaOptions:
             if located in options:
                 try:
                     options[inline] = _pem(options.pop(located))
-                except (OSError, ValueError) as error:
-                    reason = getattr(error, "strerror", None) or str(error)
-                    problems.append(Problem(located, f"{self.options[located]!r}: {reason}"))
+                except (
+                    OSError,
+                    ValueError,
+                ):  # for one reason or another: no message tells what files there are
+                    problems.append(Problem(located, f"{self.options[located]!r} cannot be used", _PEM))
         if problems:
             raise ConfigurationError(f'connection "{self.conn_id}" names files that cannot be used', problems)
         return KafkaOptions(self.conn_id, options, self.dropped)
@@ -196,11 +202,9 @@ def _with_port(server: str) -> str:
 
 def _pem(path: str) -> str:
     file = Path(path)
-    if file.is_dir():
-        raise ValueError("is a directory; name one PEM file with all certificates")
-    if file.stat().st_size > LARGEST_PEM_BYTES:
-        raise ValueError("is larger than 1 MiB")
+    if not file.is_file() or file.stat().st_size > LARGEST_PEM_BYTES:  # no folder, and no pipe that hangs
+        raise ValueError(path)
     text = file.read_text(encoding="utf-8")
     if "-----BEGIN " not in text:
-        raise ValueError("is not a PEM file")
+        raise ValueError(path)
     return text

@@ -37,6 +37,16 @@ REFUSED = {
 }
 SECRETS = frozenset({"password"})
 """Never shown."""
+FILES = frozenset({"sslcert", "sslcrl", "sslkey", "sslrootcert"})
+"""They name files of the worker."""
+
+_HARMLESS = """
+    application_name connect_timeout keepalives keepalives_count keepalives_idle keepalives_interval
+    target_session_attrs tcp_user_timeout
+    """
+HARMLESS = frozenset(_HARMLESS.split())
+"""They decide nothing about who hears the password. All others count as if they did, new ones too."""
+
 SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 DEFAULTS = {"connect_timeout": "10", "application_name": "airflow-provider-sinks"}
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from airflow_provider_sinks.core.alteration import COLUMNS, MASK
+from airflow_provider_sinks.core.altered_options import COLUMNS
+from airflow_provider_sinks.core.changes import MASK
 from airflow_provider_sinks.core.checks.fields import ConnectionFields, read_extra
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 
 from airflow.sdk import Variable
 from airflow.sdk.log import mask_secret
 
-from airflow_provider_sinks.core.alteration import Change, Secret, SetOption
-from airflow_provider_sinks.core.altered_options import options_of_type
 from airflow_provider_sinks.core.checks.fields import ConnectionFields, read_extra
-from airflow_provider_sinks.hooks.connections import connection
+from airflow_provider_sinks.hooks.connections import fields
 
 
 def view_of(conn_id: str) -> ConnectionFields:
@@ -19,28 +18,8 @@ def view_of(conn_id: str) -> ConnectionFields:
 
     :raises ConfigurationError: there is none, or it is not readable.
     """
-    found = connection(conn_id)
-    fields = ConnectionFields(
-        conn_id,
-        found.conn_type or "",
-        found.host,
-        found.port,
-        found.login,
-        found.password,
-        found.schema,
-        read_extra(conn_id, found.extra),
-    )
-    mask(fields)
-    return fields
-
-
-def mask(fields: ConnectionFields) -> None:
-    """Have the secrets of a connection masked in logs by value; Airflow knows only some of their names."""
-    options = options_of_type(fields.conn_type)
-    extra = read_extra(fields.conn_id, fields.extra)
-    for name in options.secrets if options else ():
-        if value := extra.get(name) or (fields.password if name == "password" else None):
-            mask_secret(str(value))
+    found = fields(conn_id)
+    return replace(found, extra=read_extra(conn_id, found.extra))
 
 
 def environment_variable(conn_id: str) -> str:
@@ -49,14 +28,9 @@ def environment_variable(conn_id: str) -> str:
     return name if name in os.environ else ""
 
 
-def secrets_of(changes: Iterable[Change]) -> dict[str, str]:
-    """Return the values of the Variables that changes name, as far as they are there, masked in logs."""
-    wanted = {
-        change.value.variable
-        for change in changes
-        if isinstance(change, SetOption) and isinstance(change.value, Secret)
-    }
-    values = {name: Variable.get(name, default=None) for name in sorted(wanted)}
+def secrets_of(variables: Iterable[str]) -> dict[str, str]:
+    """Return the values of Variables as far as they are there, masked in logs."""
+    values = {name: Variable.get(name, default=None) for name in sorted(variables)}
     found = {name: str(value) for name, value in values.items() if value}
     for value in found.values():
         mask_secret(value)

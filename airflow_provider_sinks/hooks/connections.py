@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Container, Mapping
 from typing import Any
 
+from airflow.providers.common.compat.sdk import conf
 from airflow.sdk import BaseHook, Connection, Variable
 from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import mask_secret
@@ -22,6 +23,7 @@ from airflow_provider_sinks.core.checks.fields import (
     read_extra,
 )
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, UnavailableError
+from airflow_provider_sinks.core.kafka_fields import KEY
 from airflow_provider_sinks.core.kafka_names import SECRETS
 from airflow_provider_sinks.core.options import (
     ConnectionOptions,
@@ -86,7 +88,7 @@ def fields(conn_id: str) -> ConnectionFields:
 
 
 def kafka_options(conn_id: str) -> KafkaOptions:
-    """Return the checked options of a ``kafka`` connection: its extra is librdkafka configuration."""
+    """Return the checked options of a ``kafka`` connection; its secret may stand in the password field."""
     options = _fields(of_type(conn_id, KAFKA)).options()
     if not isinstance(options, KafkaOptions):
         raise TypeError(conn_id)
@@ -181,12 +183,22 @@ def _fields(found: Connection) -> ConnectionFields:
         password=found.password,
         schema=found.schema,
         extra=found.extra,
+        is_key_masked=_is_key_masked(),
     )
+    if found.password:
+        mask_secret(found.password)
     with contextlib.suppress(ConfigurationError):
         extra = extra_of(found)
         for name in SECRETS & set(extra):
             mask_secret(str(extra[name]))  # by value: Airflow itself masks by name, and knows only some
     return made
+
+
+def _is_key_masked() -> bool:
+    """Return whether Airflow was told to mask private keys in the extra of connections."""
+    names = conf.get("core", "sensitive_var_conn_names", fallback="").lower().split(",")
+    hides = conf.getboolean("core", "hide_sensitive_var_conn_fields", fallback=True)
+    return hides and any(name.strip() in KEY.replace(".", "_") for name in names if name.strip())
 
 
 def _in_connection(conn_id: str, problem: Problem) -> Problem:

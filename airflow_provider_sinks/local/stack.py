@@ -25,7 +25,7 @@ from airflow_provider_sinks.local.progress import step
 SPARK_MASTER = "local[2,4]"
 USER = "sinks"
 """Of the broker's second listener."""
-PASSWORD_VARIABLE = "password_of_sinks"  # noqa: S105  the name of a Variable
+PASSWORD_VARIABLE = "sinks_secret_kafka"  # noqa: S105  the name of a Variable
 
 Fill = Callable[[KafkaBroker, Postgres, Event], None]
 """Puts data into the two; told by the event to leave the rest out."""

@@ -12,10 +12,11 @@ from datetime import timedelta
 from typing import Any
 
 from airflow_provider_sinks.arguments import is_template
+from airflow_provider_sinks.core.alter_leave import Leave, leave_problems
 from airflow_provider_sinks.core.alter_statement import Statement, parse_statement
 from airflow_provider_sinks.core.alter_steps import Wishes
-from airflow_provider_sinks.core.alteration import Change, DropOption, ResetOption, Secret, SetOption
 from airflow_provider_sinks.core.alteration_mark import before_id
+from airflow_provider_sinks.core.changes import Change, DropOption, ResetOption, Secret, SetOption
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.problems import UnfitError
 
@@ -29,6 +30,7 @@ class AlterOrder:
     """What is to be done.
 
     :param watch_seconds: how long dependents are waited for.
+    :param leave: what the author of the DAG allows.
     """
 
     conn_id: str
@@ -36,6 +38,7 @@ class AlterOrder:
     wishes: Wishes
     is_dry_run: bool
     watch_seconds: float
+    leave: Leave
 
 
 def demand_valid(arguments: Mapping[str, Any]) -> None:
@@ -44,7 +47,7 @@ def demand_valid(arguments: Mapping[str, Any]) -> None:
     :raises ConfigurationError: with all problems at once.
     """
     literal = {name: None if is_template(value) else value for name, value in arguments.items()}
-    problems = [*_subject_problems(arguments)]
+    problems = [*_subject_problems(arguments), *leave_problems(arguments)]
     for name, read in _READERS.items():
         problems += _problems_of(name, read, literal[name])
     if literal["conn_id"] is not None:
@@ -72,6 +75,7 @@ def read_order(arguments: Mapping[str, Any]) -> AlterOrder:
         wishes=Wishes(flags["validate"], flags["restart"], flags["rollback"]),
         is_dry_run=flags["dry_run"],
         watch_seconds=given["watch_timeout"],
+        leave=Leave(arguments["keep_secrets"], arguments["secret_prefix"], tuple(arguments["allowed_files"])),
     )
 
 

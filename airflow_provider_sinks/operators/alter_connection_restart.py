@@ -11,9 +11,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk import BaseOperator
+from airflow.sdk.definitions.mappedoperator import MappedOperator
 
+from airflow_provider_sinks.core.alter_leave import SECRET_PREFIX, mapped_problems
 from airflow_provider_sinks.core.alter_steps import End
 from airflow_provider_sinks.core.alteration_mark import Holder, Mark, before_id
+from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.operators.alter_arguments import (
     AlterOrder,
     demand_valid,
@@ -38,7 +41,8 @@ class AlterConnectionRestartOperator(BaseOperator):
     A retry goes on where the try before it was ended, or undoes it.
 
     :param conn_id: the connection to alter, of type ``kafka`` or ``postgres``. (templated)
-    :param set: options and their new values. A secret is ``{"secret": "<name of a Variable>"}``. (templated)
+    :param set: options and their new values. A secret is ``{"secret": "<name of a Variable>"}``, and the
+        name begins with ``sinks_secret_``. (templated)
     :param drop: options to take away; each must be set. (templated)
     :param reset: options to put back to their defaults. (templated)
     :param statement: instead of the four: ``ALTER CONNECTION kafka_prod SET (client.id = 'a'), DROP (...),
@@ -47,6 +51,10 @@ class AlterConnectionRestartOperator(BaseOperator):
     :param dry_run: check, and print the steps that a run would do, and change nothing. (templated)
     :param restart: wait until the sinks that were running run on the new options. (templated)
     :param rollback: put the old options back when one of them does not. (templated)
+    :param keep_secrets: let stored secrets be sent to another server, or otherwise, than they were stored
+        for. ``True`` or ``False`` in the DAG file; it is never rendered, and not taken from ``expand``.
+    :param secret_prefix: how the names of the Variables begin that may be read as secrets. A literal too.
+    :param allowed_files: the files of the worker that options may be made to name. A literal too.
     :param watch_timeout: how long they may take, as a timedelta or in seconds; the same again after a
         rollback.
     :param airflow_api_conn_id: the connection of type ``http`` to Airflow's REST API. (templated)
@@ -79,6 +87,9 @@ class AlterConnectionRestartOperator(BaseOperator):
         dry_run: bool | str = False,
         restart: bool | str = True,
         rollback: bool | str = True,
+        keep_secrets: bool = False,
+        secret_prefix: str = SECRET_PREFIX,
+        allowed_files: Sequence[str] = (),
         watch_timeout: timedelta | float = timedelta(minutes=5),
         airflow_api_conn_id: str = "airflow_api_default",
         **kwargs: Any,
@@ -93,6 +104,9 @@ class AlterConnectionRestartOperator(BaseOperator):
         self.dry_run = dry_run  # type: ignore[assignment]  # hides a method that Airflow does not call
         self.restart = restart
         self.rollback = rollback
+        self.keep_secrets = keep_secrets
+        self.secret_prefix = secret_prefix
+        self.allowed_files = allowed_files
         self.watch_timeout = watch_timeout
         self.airflow_api_conn_id = airflow_api_conn_id
         demand_valid(self._arguments)
@@ -102,6 +116,7 @@ class AlterConnectionRestartOperator(BaseOperator):
         from airflow_provider_sinks.hooks.airflow_account import airflow_api
 
         with airflow_errors():
+            self._demand_written(context)
             order = read_order(self._arguments)
             before_id(order.conn_id)
             with airflow_api(self.airflow_api_conn_id) as api:
@@ -136,6 +151,28 @@ class AlterConnectionRestartOperator(BaseOperator):
 
         return task_state(api, mark.holder) if mark.holder.dag_id else ""
 
+    def _demand_written(self, context: Context) -> None:
+        """Refuse a leave that ``expand`` brought: it is the author's own word, or nobody's.
+
+        :raises ConfigurationError: it did.
+        """
+        written = context["dag"].get_task(self.task_id)
+        if not isinstance(written, MappedOperator):
+            return
+        problems = [*mapped_problems(self._leave, written.partial_kwargs)]
+        if problems:
+            raise ConfigurationError(
+                "AlterConnectionRestartOperator cannot take its arguments from expand", problems
+            )
+
+    @property
+    def _leave(self) -> dict[str, Any]:
+        return {
+            "keep_secrets": self.keep_secrets,
+            "secret_prefix": self.secret_prefix,
+            "allowed_files": self.allowed_files,
+        }
+
     @property
     def _arguments(self) -> dict[str, Any]:
         return {
@@ -149,4 +186,5 @@ class AlterConnectionRestartOperator(BaseOperator):
             "restart": self.restart,
             "rollback": self.rollback,
             "watch_timeout": self.watch_timeout,
+            **self._leave,
         }

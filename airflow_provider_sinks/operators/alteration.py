@@ -111,7 +111,7 @@ class Alteration:
     @property
     def _actions(self) -> Mapping[Step, Callable[[], Facts]]:
         return {
-            Step.READ: lambda: self._held.read(self._order.changes),
+            Step.READ: lambda: self._held.read(self._order.changes, self._order.leave),
             Step.VALIDATE: self._validate,
             Step.PREFLIGHT: self._preflight,
             Step.KEEP: lambda: replace(self._known, before=self._held.keep()),

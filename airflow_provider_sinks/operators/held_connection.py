@@ -8,9 +8,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from airflow_provider_sinks.core.alter_leave import Leave
 from airflow_provider_sinks.core.alter_steps import Before, Facts, Row
-from airflow_provider_sinks.core.alteration import Change, alter, changed_columns, changed_names, same
+from airflow_provider_sinks.core.alteration import alter, changed_columns, changed_names, same, variables
 from airflow_provider_sinks.core.alteration_mark import Holder, Mark, before_id
+from airflow_provider_sinks.core.changes import Change, Means
 from airflow_provider_sinks.core.checks.fields import ConnectionFields
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, SinkError
 from airflow_provider_sinks.core.progress import utc_now
@@ -55,9 +57,13 @@ class HeldConnection:
         """The names of the options that change."""
         return changed_names(self.old, self.new)
 
-    def read(self, changes: Sequence[Change]) -> Facts:
+    def read(self, changes: Sequence[Change], leave: Leave) -> Facts:
         """Look at everything, and make out the old and the new options.
 
+        The old ones are those of ``<id>.before`` once it is there: so a try after the change compares with
+        where the secrets were stored for, and judges as the first one did.
+
+        :param leave: what the author of the DAG allows.
         :raises ConfigurationError: the changes cannot be made, or would not reach the workers.
         """
         view = view_of(self.conn_id)
@@ -69,7 +75,8 @@ class HeldConnection:
             return Facts(Row.OLD, before)
         if before is not Before.ABSENT:
             self.old = replace(view_of(self.before_id), conn_id=self.conn_id)
-        self.new = alter(self.old, changes, secrets_of(changes), is_repeated=self._me.is_retry)
+        secrets = secrets_of(variables(self.old, changes, leave))
+        self.new = alter(self.old, changes, Means(secrets, leave, self._me.is_retry))
         if before is Before.ABSENT and same(self.old, self.new):
             return Facts(Row.SAME, before)
         return Facts(self.row(), before)

@@ -14,9 +14,10 @@ from typing import Any, cast
 
 from airflow_provider_sinks.clients.airflow_api import AirflowApi
 from airflow_provider_sinks.clients.airflow_connections import ConnectionStore
+from airflow_provider_sinks.core.alter_leave import Leave
 from airflow_provider_sinks.core.alter_steps import Wishes
-from airflow_provider_sinks.core.alteration import Change, SetOption
 from airflow_provider_sinks.core.alteration_mark import Holder
+from airflow_provider_sinks.core.changes import Change, SetOption
 from airflow_provider_sinks.core.checks.fields import ConnectionFields
 from airflow_provider_sinks.core.dependents import Dependent, LaunchSeen
 from airflow_provider_sinks.core.status import SinkState
@@ -31,6 +32,10 @@ OLD, NEW = "old:9092", "new:9092"
 SECRET = "a secret of the old options"
 ME = Holder("ops", "run 1", "alter")
 LOG = cast("Any", logging.getLogger("altering"))
+
+
+KEPT = Leave(keep_secrets=True)
+"""The author's own word that the stored password may go elsewhere."""
 
 
 class KilledError(Exception):
@@ -132,6 +137,7 @@ class Altering:
     sinks: list[PlayedSink]
     changes: tuple[Change, ...] = (SetOption("bootstrap.servers", NEW),)
     notes: Notes = field(default_factory=Notes)
+    leave: Leave = KEPT
 
     def try_once(
         self,
@@ -144,7 +150,8 @@ class Altering:
         seconds: float = 5,
     ) -> Altered:
         """Make one try."""
-        order = AlterOrder(CONN_ID, self.changes, wishes or Wishes(validate=False), dry_run, seconds)
+        wishes = wishes or Wishes(validate=False)
+        order = AlterOrder(CONN_ID, self.changes, wishes, dry_run, seconds, self.leave)
         sinks = PlayedSinks(self.sinks, self.notes, self.api)
         store = store or ConnectionStore(self.api)
         held = HeldConnection(CONN_ID, store, Alterer(me, is_retry))

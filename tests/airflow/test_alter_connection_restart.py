@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.airflow_side import RunTask
 
 Alter = Callable[..., "AlterConnectionRestartOperator"]
-QUIET = {"conn_id": CONN_ID, "validate": False}
+QUIET = {"conn_id": CONN_ID, "validate": False, "keep_secrets": True}
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_arguments_and_a_statement_do_the_same(api: AirflowApi, run_task: RunTas
     first = run_task(arguments)
     after_first = shown(api)
     make(api)
-    second = run_task(alter(task_id="by_statement", statement=statement), {"servers": NEW})
+    second = run_task(alter(task_id="by_statement", statement=statement, keep_secrets=True), {"servers": NEW})
 
     assert first.state == second.state == "success", (first.error, second.error)
     assert after_first == shown(api) == wanted
@@ -83,7 +83,13 @@ def test_a_sink_that_is_not_running_is_named_and_not_waited_for(
     )
 
     planned = run_task(
-        alter(task_id="plan", conn_id=CONN_ID, dry_run=True, set={"bootstrap.servers": "127.0.0.1:1"})
+        alter(
+            task_id="plan",
+            conn_id=CONN_ID,
+            dry_run=True,
+            keep_secrets=True,
+            set={"bootstrap.servers": "127.0.0.1:1"},
+        )
     )
     plan = capfd.readouterr().out
     result = run_task(alter(**QUIET, set={"bootstrap.servers": NEW}))

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
 from airflow_provider_sinks.clients.airflow_api import AirflowApi
+from airflow_provider_sinks.clients.airflow_connections import ConnectionStore
 from airflow_provider_sinks.core import dependents
+from airflow_provider_sinks.core.alter_leave import Leave
 from airflow_provider_sinks.core.alter_steps import End, Step, Wishes
-from airflow_provider_sinks.core.alteration import DropOption, ResetOption, Secret, SetOption
 from airflow_provider_sinks.core.alteration_mark import Holder
+from airflow_provider_sinks.core.changes import DropOption, ResetOption, Secret, SetOption
 from airflow_provider_sinks.core.errors import AuthenticationError, ConfigurationError, UnavailableError
 from airflow_provider_sinks.hooks.airflow_account import airflow_api
 from airflow_provider_sinks.operators import dependent_sinks, held_connection
@@ -155,8 +158,8 @@ def test_a_secret_comes_from_a_variable_and_stands_nowhere_else(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     new = "a secret of the new options"
-    altering.api.call("POST", "variables", {"key": "new_password", "value": new})
-    altering.changes = (SetOption("sasl.password", Secret("new_password")),)
+    altering.api.call("POST", "variables", {"key": "sinks_secret_new", "value": new})
+    altering.changes = (SetOption("sasl.password", Secret("sinks_secret_new")),)
     altering.sinks.clear()
 
     altered = altering.try_once()
@@ -257,6 +260,57 @@ def test_what_airflow_does_not_take_is_not_quoted(altering: Altering) -> None:
 
     assert SECRET not in str(refused.value)
     assert refused.value.__context__ is None
+
+
+def test_a_retry_judges_by_where_the_secrets_were_stored_for(altering: Altering) -> None:
+    altering.api.call("POST", "variables", {"key": "sinks_secret_moved", "value": "another"})
+    with pytest.raises(KilledError):
+        altering.try_once(store=CutStore(altering.api, 2, after=True))
+    altering.leave = Leave()
+
+    with pytest.raises(ConfigurationError, match=r"sasl\.password: must be given anew"):
+        altering.try_once(is_retry=True)
+    altering.changes += (SetOption("sasl.password", Secret("sinks_secret_moved")),)
+
+    assert altering.servers == NEW
+    assert altering.try_once(is_retry=True).end is End.OVERTAKEN
+
+
+@pytest.mark.parametrize("usable", [(OLD, NEW), (OLD,)], ids=["it-works", "it-is-undone"])
+def test_secrets_given_anew_come_and_go_with_the_rest(altering: Altering, usable: tuple[str, ...]) -> None:
+    altering.leave = Leave()
+    altering.api.call("POST", "variables", {"key": f"sinks_secret_{len(usable)}", "value": "another"})
+    given = SetOption("sasl.password", Secret(f"sinks_secret_{len(usable)}"))
+    altering.changes = (SetOption("bootstrap.servers", NEW), given)
+    altering.sinks[1].usable = usable
+
+    with pytest.raises(KilledError):
+        altering.try_once(store=CutStore(altering.api, 2, after=True))
+    last = altering.try_once(is_retry=True).end
+
+    new = {**OPTIONS, "bootstrap.servers": NEW, "sasl.password": "another"}
+    assert last is (End.ALTERED if NEW in usable else End.UNDONE)
+    assert altering.now.extra == (new if NEW in usable else OPTIONS)
+    assert altering.before is None
+
+
+def test_a_password_in_its_field_is_altered_and_put_back_there(altering: Altering) -> None:
+    extra = {name: value for name, value in OPTIONS.items() if name != "sasl.password"}
+    fields = replace(altering.now, password=SECRET, extra=extra)
+    ConnectionStore(altering.api).change(fields, ["password", "extra"])
+    altering.api.call("POST", "variables", {"key": "sinks_secret_field", "value": "another"})
+    altering.changes += (SetOption("sasl.password", Secret("sinks_secret_field")),)
+    altering.sinks[1].usable = (OLD,)
+
+    undone = altering.try_once()
+    back = altering.now
+    altering.sinks[1].usable = (OLD, NEW)
+    altered = altering.try_once()
+
+    assert (undone.end, altered.end) == (End.UNDONE, End.ALTERED)
+    assert undone.changed == altered.changed == ("bootstrap.servers", "sasl.password")
+    assert (back.password, back.extra) == (SECRET, extra)
+    assert (altering.now.password, altering.servers) == ("another", NEW)
 
 
 @pytest.mark.parametrize("error", [KilledError, UnavailableError], ids=["killed", "api-away"])

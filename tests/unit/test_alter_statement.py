@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_sinks.core.alter_statement import Statement, parse_statement
-from airflow_provider_sinks.core.alteration import DropOption, ResetOption, Secret, SetOption
+from airflow_provider_sinks.core.changes import DropOption, ResetOption, Secret, SetOption
 from airflow_provider_sinks.core.errors import ConfigurationError
 
 
@@ -32,8 +32,8 @@ from airflow_provider_sinks.core.errors import ConfigurationError
             id="all",
         ),
         pytest.param(
-            "ALTER CONNECTION k SET (sasl.password = SECRET new_password)",
-            Statement("k", (SetOption("sasl.password", Secret("new_password")),)),
+            "ALTER CONNECTION k SET (sasl.password = SECRET sinks_secret_new)",
+            Statement("k", (SetOption("sasl.password", Secret("sinks_secret_new")),)),
             id="secret",
         ),
         pytest.param(

@@ -152,7 +152,7 @@ BAD = [
     ({"extra": {"bootstrap.servers": "b:1", "security.protocol": "sasl_ssl"}}, "sasl.mechanism: is missing"),
     (
         {"extra": {"bootstrap.servers": "b:1", "security.protocol": "ssl", "ssl.ca.location": "/no/such"}},
-        "ssl.ca.location: '/no/such': No such file",
+        "ssl.ca.location: '/no/such' cannot be used (one PEM file",
     ),
 ]
 
@@ -185,11 +185,12 @@ def test_options_are_shown_without_their_secrets_and_with_what_is_left_out() -> 
         "bootstrap.servers": "b:1", "security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN",
         "sasl.username": "me", "sasl.password": "canary", "group.id": "g",
     }  # fmt: skip
-    fields = ConnectionFields("k", "kafka", password="canary", extra=extra)
+    fields = ConnectionFields("k", "kafka", login="you", password="canary", extra=extra)
 
     check, _ = options_check("k", fields)
 
-    assert check.detail == 'b:1, sasl_plaintext as "me"; not used by a sink: group.id'
+    unused = "group.id, login, sasl.password"
+    assert check.detail == f'b:1, sasl_plaintext as "me"; not used by a sink: {unused}'
     assert "canary" not in repr(fields)
 
 

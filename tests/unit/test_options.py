@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.core.kafka_names import ALLOWED, DROPPED, SECRETS, refusal
+from airflow_provider_sinks.core.kafka_options import LARGEST_PEM_BYTES
 from airflow_provider_sinks.core.options import KafkaOptions, PostgresOptions, ResolvedConnections
 
 CANARY = 'c4n4ry "quoted" \\ password'
@@ -117,21 +119,23 @@ def test_a_key_that_java_cannot_read_is_refused_with_the_command_that_helps() ->
     assert "BBBB" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [(None, "No such file"), ("folder", "is a directory"), ("no certificate", "is not a PEM file")],
-)
-def test_files_that_cannot_be_used(tmp_path: Path, content: str | None, reason: str) -> None:
-    file = tmp_path / "ca.pem"
-    if content == "folder":
-        file.mkdir()
-    elif content is not None:
-        file.write_text(content)
+def test_a_file_that_cannot_be_used_is_refused_in_the_same_words_whether_it_is_there_or_not(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "text").write_text("no certificate")
+    (tmp_path / "bytes").write_bytes(b"\xff")
+    (tmp_path / "large").write_text(f"-----BEGIN {'x' * LARGEST_PEM_BYTES}")
+    os.mkfifo(tmp_path / "pipe")
 
-    with pytest.raises(ConfigurationError) as error:
-        kafka({**SSL, "ssl.ca.location": str(file)}).spark_source()
+    said = set()
+    for name in ("absent", "folder", "text", "bytes", "large", "pipe", "text/below"):
+        with pytest.raises(ConfigurationError) as error:
+            kafka({**SSL, "ssl.ca.location": f"{tmp_path}/{name}"}).spark_source()
+        said.add(problems(error).replace(f"{tmp_path}/{name}", "FILE"))
 
-    assert reason in problems(error)
+    (words,) = said
+    assert words.startswith("ssl.ca.location: 'FILE' cannot be used (one PEM file of at most 1 MiB")
 
 
 def test_what_belongs_to_other_users_of_the_connection_is_dropped() -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, SinkError
+from airflow_provider_sinks.core.kafka_fields import shown_key, unused, whole
 from airflow_provider_sinks.core.options import ConnectionOptions, KafkaOptions, PostgresOptions
 
 KAFKA = "kafka"
@@ -31,6 +32,7 @@ class ConnectionFields:
     """The fields of an Airflow connection.
 
     :param extra: a mapping, or the JSON text of one.
+    :param is_key_masked: whether Airflow masks a private key in the extra: it does if it was told to.
     """
 
     conn_id: str
@@ -41,6 +43,7 @@ class ConnectionFields:
     password: str | None = None
     schema: str | None = None
     extra: Mapping[str, Any] | str | None = None
+    is_key_masked: bool = False
 
     def options(self) -> ConnectionOptions:
         """Return what a sink gets of it.
@@ -48,7 +51,7 @@ class ConnectionFields:
         :raises ConfigurationError: with all problems at once.
         """
         if self.conn_type == KAFKA:
-            return KafkaOptions.from_connection_extra(read_extra(self.conn_id, self.extra), self.conn_id)
+            return self._kafka_options()
         if self.conn_type == POSTGRES:
             return PostgresOptions.from_connection(
                 self.conn_id,
@@ -60,6 +63,22 @@ class ConnectionFields:
                 extra=read_extra(self.conn_id, self.extra),
             )
         raise of_another_type(self.conn_id, self.conn_type, KAFKA, POSTGRES)
+
+    def whole_extra(self) -> dict[str, Any]:
+        """Return the extra, and with it the options that stand in fields of a ``kafka`` connection.
+
+        :raises ConfigurationError: it is not a JSON object.
+        """
+        extra = read_extra(self.conn_id, self.extra)
+        return whole(extra, self.login, self.password) if self.conn_type == KAFKA else dict(extra)
+
+    def _kafka_options(self) -> KafkaOptions:
+        extra = read_extra(self.conn_id, self.extra)
+        shown = shown_key(extra, is_key_masked=self.is_key_masked)
+        problems = [shown] if shown else []
+        options = KafkaOptions.from_connection_extra(self.whole_extra(), self.conn_id, problems)
+        dropped = sorted({*options.dropped, *unused(extra, self.login, self.password)})
+        return replace(options, dropped=tuple(dropped))
 
     def __repr__(self) -> str:
         return f"ConnectionFields(conn_id={self.conn_id!r}, conn_type={self.conn_type!r})"

@@ -1,0 +1,231 @@
+"""A stored secret is sent only to where it was stored for, whatever else a change says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from airflow_provider_sinks.core import kafka_names, postgres_options
+from airflow_provider_sinks.core.alter_leave import Leave
+from airflow_provider_sinks.core.alteration import alter, variables
+from airflow_provider_sinks.core.altered_options import options_of_type
+from airflow_provider_sinks.core.changes import Change, DropOption, Means, ResetOption, Secret, SetOption
+from airflow_provider_sinks.core.checks.fields import ConnectionFields
+from airflow_provider_sinks.core.errors import ConfigurationError
+
+PEM = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+KEY = "-----BEGIN PRIVATE KEY-----\nBBBB\n-----END PRIVATE KEY-----\n"
+OPTIONS = {
+    "bootstrap.servers": "b:9093",
+    "client.id": "sinks",
+    "group.id": "somebody else's",
+    "security.protocol": "sasl_ssl",
+    "sasl.mechanism": "SCRAM-SHA-256",
+    "sasl.username": "me",
+    "ssl.ca.pem": PEM,
+    "ssl.endpoint.identification.algorithm": "https",
+}
+IN_FIELD = ConnectionFields("k", "kafka", password="stored", extra=OPTIONS)
+IN_EXTRA = ConnectionFields("k", "kafka", extra={**OPTIONS, "sasl.password": "stored"})
+POSTGRES = ConnectionFields(
+    "pg", "postgres", "db", 5432, "me", "stored", "shop", {"sslmode": "verify-full", "sslrootcert": "/ca"}
+)
+FILES = Leave(allowed_files=("/other", "/socket"))
+NEW = {"sinks_secret_new": "new secret"}
+GIVEN = SetOption("sasl.password", Secret("sinks_secret_new"))
+
+MOVES: list[tuple[Change, ...]] = [
+    (SetOption("bootstrap.servers", "evil:9093"),),
+    (SetOption("bootstrap.servers", "b:9093,evil:9093"),),
+    (SetOption("metadata.broker.list", "evil:9093"),),
+    (SetOption("bootstrap.servers", "b:9094"),),
+    (SetOption("sasl.mechanism", "PLAIN"),),
+    (SetOption("sasl.mechanisms", "PLAIN"),),
+    (SetOption("sasl.username", "somebody"),),
+    (SetOption("ssl.ca.pem", KEY),),
+    (DropOption("ssl.ca.pem"),),
+    (ResetOption("ssl.ca.pem"),),
+    (DropOption("ssl.ca.pem"), SetOption("ssl.ca.location", "/other")),
+    (SetOption("ssl.endpoint.identification.algorithm", "none"),),
+    (ResetOption("ssl.endpoint.identification.algorithm"),),
+    (SetOption("broker.address.family", "v6"),),
+    (SetOption("client.dns.lookup", "resolve_canonical_bootstrap_servers_only"),),
+    (
+        SetOption("security.protocol", "sasl_plaintext"),
+        DropOption("ssl.ca.pem"),
+        DropOption("ssl.endpoint.identification.algorithm"),
+    ),
+]
+OF_POSTGRES: list[Change] = [
+    SetOption("host", "evil"),
+    SetOption("host", "/socket"),
+    SetOption("port", 5433),
+    SetOption("user", "somebody"),
+    SetOption("database", "other"),
+    SetOption("sslmode", "prefer"),
+    ResetOption("sslmode"),
+    SetOption("sslrootcert", "/other"),
+    SetOption("sslrootcert", "system"),
+    DropOption("sslrootcert"),
+    SetOption("gssencmode", "require"),
+]
+
+
+def refused(old: ConnectionFields, *changes: Change, leave: Leave = FILES) -> ConfigurationError:
+    with pytest.raises(ConfigurationError) as found:
+        alter(old, changes, Means(NEW, leave))
+    return found.value
+
+
+@pytest.mark.parametrize("old", [IN_FIELD, IN_EXTRA], ids=["in the password field", "in the extra"])
+@pytest.mark.parametrize("changes", MOVES, ids=str)
+def test_what_decides_who_hears_the_password_of_a_cluster_demands_it_anew(
+    old: ConnectionFields, changes: tuple[Change, ...]
+) -> None:
+    said = refused(old, *changes)
+
+    assert [problem.where for problem in said.problems] == ["sasl.password"]
+    assert "must be given anew" in str(said)
+    assert not said.retryable
+    new = alter(old, [*changes, GIVEN], Means(NEW, FILES))
+    assert new.whole_extra()["sasl.password"] == "new secret"
+    assert alter(old, changes, Means({}, replace(FILES, keep_secrets=True))).options()
+
+
+@pytest.mark.parametrize("change", OF_POSTGRES, ids=str)
+def test_what_decides_who_hears_the_password_of_a_database_demands_it_anew(change: Change) -> None:
+    said = refused(POSTGRES, change)
+
+    assert [problem.where for problem in said.problems] == ["password"]
+    given = SetOption("password", Secret("sinks_secret_new"))
+    assert alter(POSTGRES, [change, given], Means(NEW, FILES)).password == "new secret"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        SetOption("bootstrap.servers", "b:9093"),
+        SetOption("bootstrap.servers", " b:9093 "),
+        SetOption("security.protocol", "SASL_SSL"),
+        SetOption("client.id", "other"),
+        SetOption("socket.timeout.ms", 1000),
+        DropOption("client.id"),
+        DropOption("group.id"),
+        GIVEN,
+    ],
+    ids=str,
+)
+def test_what_does_not_decide_it_needs_no_secret(change: Change) -> None:
+    assert alter(IN_FIELD, [change], Means(NEW)).password in ("stored", "new secret")
+
+
+def test_the_same_port_written_out_is_no_change() -> None:
+    default = replace(POSTGRES, port=None)
+
+    assert alter(default, [SetOption("port", 5432)]).password == "stored"
+
+
+def test_every_secret_is_demanded_by_name_with_the_statement_to_write() -> None:
+    extra = {
+        **OPTIONS, "sasl.password": "stored", "ssl.certificate.pem": PEM, "ssl.key.password": "stored too",
+    }  # fmt: skip
+    old = ConnectionFields("k", "kafka", password=KEY, extra=extra)
+
+    said = refused(old, SetOption("bootstrap.servers", "evil:1"), DropOption("ssl.ca.pem"), GIVEN)
+
+    assert [problem.where for problem in said.problems] == ["ssl.key.password", "ssl.key.pem"]
+    assert "bootstrap.servers and ssl.ca.pem would change" in str(said)
+    assert said.hint == (
+        "Put the secrets into Variables and write: ALTER CONNECTION k SET (bootstrap.servers = '...', "
+        "sasl.password = SECRET sinks_secret_new, ssl.key.password = SECRET sinks_secret_<name>, "
+        "ssl.key.pem = SECRET sinks_secret_<name>), DROP (ssl.ca.pem)"
+    )
+    assert "evil" not in str(said)
+    assert "stored" not in str(said)
+
+
+def test_where_no_secret_is_kept_everything_may_change() -> None:
+    drops = [DropOption(name) for name in ("sasl.password", "sasl.username", "sasl.mechanism")]
+    sets = [SetOption("bootstrap.servers", "other:1"), SetOption("security.protocol", "ssl")]
+
+    new = alter(IN_FIELD, [*sets, *drops])
+
+    assert (new.password, new.whole_extra()["bootstrap.servers"]) == (None, "other:1")
+
+
+def test_every_option_counts_that_is_not_known_to_be_harmless() -> None:
+    kafka, postgres = options_of_type("kafka"), options_of_type("postgres")
+    assert kafka is not None
+    assert postgres is not None
+
+    assert set(kafka_names.ALLOWED) - kafka.harmless - kafka.secrets == {
+        "bootstrap.servers", "broker.address.family", "client.dns.lookup", "sasl.mechanism", "sasl.username",
+        "security.protocol", "ssl.ca.location", "ssl.ca.pem", "ssl.certificate.location",
+        "ssl.certificate.pem", "ssl.endpoint.identification.algorithm", "ssl.key.location",
+        "ssl.keystore.location",
+    }  # fmt: skip
+    assert postgres_options.ALLOWED - postgres.harmless == {
+        "gssencmode", "sslcert", "sslcrl", "sslkey", "sslmode", "sslrootcert",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "secret", "said"),
+    [
+        ("sasl.username", "sinks_secret_new", "is no secret"),
+        ("sasl.username", "a foreign one", "is no secret"),
+        ("bootstrap.servers", "a foreign one", "is no secret"),
+        ("sasl.password", "a foreign one", "does not begin with sinks_secret_"),
+        ("sasl.password", "SINKS_SECRET_new", "does not begin with sinks_secret_"),
+    ],
+)
+def test_no_other_variable_is_read(name: str, secret: str, said: str) -> None:
+    changes = [SetOption(name, Secret(secret))]
+
+    found = refused(IN_FIELD, *changes)
+
+    assert said in str(found)
+    assert "foreign" not in str(found)
+    assert not variables(IN_FIELD, changes, Leave())
+
+
+def test_a_foreign_variable_is_refused_in_the_same_words_whether_it_is_there_or_not() -> None:
+    changes = [SetOption("sasl.password", Secret("a_foreign_one"))]
+
+    with pytest.raises(ConfigurationError) as there:
+        alter(IN_FIELD, changes, Means({"a_foreign_one": "its value"}))
+
+    assert str(there.value) == str(refused(IN_FIELD, *changes))
+
+
+def test_the_author_may_choose_another_prefix() -> None:
+    leave = Leave(secret_prefix="team_a_")
+
+    new = alter(IN_FIELD, [SetOption("sasl.password", Secret("team_a_1"))], Means({"team_a_1": "x"}, leave))
+
+    assert new.password == "x"
+
+
+@pytest.mark.parametrize(
+    ("old", "name", "path"),
+    [
+        (IN_FIELD, "ssl.ca.location", "/etc/passwd"),
+        (IN_FIELD, "ssl.keystore.location", "/etc/passwd"),
+        (POSTGRES, "sslrootcert", "/etc/passwd"),
+        (POSTGRES, "sslkey", "relative"),
+        (POSTGRES, "host", "/var/run"),
+    ],
+)
+def test_a_file_of_the_worker_is_named_by_the_author_alone(
+    old: ConnectionFields, name: str, path: Any
+) -> None:
+    found = refused(old, SetOption(name, path), leave=Leave(keep_secrets=True))
+
+    assert f"{name}: names a file of the worker" in str(found)
+    assert path not in str(found)
+
+
+def test_the_file_that_is_named_already_may_be_named_again() -> None:
+    assert alter(POSTGRES, [SetOption("sslrootcert", "/ca")]) == POSTGRES
