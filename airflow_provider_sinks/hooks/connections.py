@@ -57,7 +57,7 @@ def connection(conn_id: str) -> Connection:
     raise ConfigurationError(
         f'connection "{conn_id}" does not exist',
         [Problem("", f"does not exist: {why}")],
-        f"Create it in the UI under Admin, Connections, or by: airflow connections add {conn_id}",
+        "Create it in the UI under Admin, Connections, or from a file by: airflow connections import",
     )
 
 

@@ -284,7 +284,7 @@ def test_a_connection_to_the_api_that_is_missing_is_said_with_the_way_to_make_it
     answer = desk.run("list")
 
     assert answer.code == 64
-    assert "airflow connections add airflow_api_default" in answer.err
+    assert "airflow connections import" in answer.err
 
 
 def test_a_masked_memory_is_not_taken_for_an_empty_one(desk: Desk) -> None:

@@ -95,7 +95,7 @@ def world(airflow: AirflowStack, broker: KafkaBroker, authority: Authority) -> I
     airflow.add_connection("spark_of_alterations", "spark", host="local[1,4]")
     airflow.add_connection(SHARED, "kafka", extra=broker.client_config("old"))
     for user in ("new", "limited"):
-        airflow.call("POST", "variables", {"key": f"password_of_{user}", "value": PASSWORDS[user]})
+        airflow.call("POST", "variables", {"key": f"sinks_secret_{user}", "value": PASSWORDS[user]})
     alter = AlterDag.write(airflow, f"alter_{SHARED}")
     jars = ",".join(map(str, spark.kafka_jars()))
     conf = {
@@ -143,7 +143,7 @@ def grant_limited(sinks: tuple[SharedSink, ...]) -> None:
 
 
 LIMITED = (
-    f"ALTER CONNECTION {SHARED} SET (sasl.username = limited, sasl.password = SECRET password_of_limited)"
+    f"ALTER CONNECTION {SHARED} SET (sasl.username = limited, sasl.password = SECRET sinks_secret_limited)"
 )
 
 
@@ -185,7 +185,7 @@ def test_all_three_move_to_the_new_listener_though_the_task_is_killed_and_the_ol
     statement = (
         f"ALTER CONNECTION {SHARED} SET (bootstrap.servers = '{world.broker.tls_bootstrap}', "
         f"security.protocol = sasl_ssl, ssl.ca.pem = '{world.authority.pem}', "
-        "sasl.username = new, sasl.password = SECRET password_of_new)"
+        "sasl.username = new, sasl.password = SECRET sinks_secret_new)"
     )
 
     result = world.alter.result(world.alter.start(statement, kill=(2, "after")))

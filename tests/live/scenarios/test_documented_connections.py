@@ -1,0 +1,82 @@
+"""Connections made as the docs say: no secret of theirs stands in the event log, or is shown by anybody."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import sqlite3
+import uuid
+from pathlib import Path
+
+import pytest
+import yaml
+
+from airflow_provider_sinks.local.airflow import AirflowStack
+
+PAGES = ("getting-started.md", "sinks-commands.md")
+DOCS = Path(__file__).parents[3] / "docs"
+KEY = "-----BEGIN PRIVATE KEY-----\nsecret\n-----END PRIVATE KEY-----\n"
+
+
+@pytest.fixture
+def canary() -> str:
+    return f"canary{uuid.uuid4().hex}"
+
+
+def event_log(airflow: AirflowStack) -> str:
+    with contextlib.closing(sqlite3.connect(airflow.home / "airflow.db", timeout=60)) as connection:
+        return repr(connection.execute("SELECT * FROM log").fetchall())
+
+
+def shown(airflow: AirflowStack) -> str:
+    return str(airflow.call("GET", "connections", limit=100))
+
+
+def files_of(page: str) -> list[str]:
+    """Return the connection files that a page has, word by word."""
+    blocks = re.findall(r"```yaml\n(# connections\.yaml.*?)```", (DOCS / page).read_text(), re.DOTALL)
+    assert blocks
+    return blocks
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_file_that_is_imported(airflow: AirflowStack, canary: str, page: str, tmp_path: Path) -> None:
+    for number, block in enumerate(files_of(page)):
+        file = tmp_path / f"{number}.yaml"
+        file.write_text(re.sub(r"(?m)^(\w+):$", rf"\1_{number}:", block).replace('"..."', f'"{canary}"'))
+        airflow.command("connections", "import", str(file))
+
+        for conn_id in yaml.safe_load(file.read_text()):
+            assert airflow.call("GET", f"connections/{conn_id}")["password"] == "***"
+            assert canary in airflow.command("connections", "get", conn_id, "-o", "json")
+    assert "connections_import" in event_log(airflow)
+    assert canary not in event_log(airflow) + shown(airflow)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"extra": {"sasl.password": "{secret}"}}, id="in the extra"),
+        pytest.param({"password": "{secret}"}, id="in the password field"),
+        pytest.param({"password": KEY.replace("secret", "{secret}")}, id="a private key"),
+    ],
+)
+def test_the_form_of_the_ui(airflow: AirflowStack, canary: str, fields: dict[str, object]) -> None:
+    given = json.loads(json.dumps(fields).replace("{secret}", canary))
+
+    conn_id = f"ui_{uuid.uuid4().hex[:8]}"
+    airflow.add_connection(conn_id, "kafka", **given)
+
+    assert conn_id in event_log(airflow)
+    assert canary not in event_log(airflow) + shown(airflow)
+
+
+def test_what_the_docs_warn_of_is_so(airflow: AirflowStack, canary: str) -> None:
+    extra = json.dumps({"sasl.password": canary})
+
+    airflow.command(
+        "connections", "add", f"cli_{uuid.uuid4().hex[:8]}", "--conn-type", "kafka", "--conn-extra", extra
+    )
+
+    assert canary in event_log(airflow)
