@@ -53,7 +53,8 @@ class AlterConnectionRestartOperator(BaseOperator):
     :param rollback: put the old options back when one of them does not. (templated)
     :param keep_secrets: let stored secrets be sent to another server, or otherwise, than they were stored
         for. ``True`` or ``False`` in the DAG file; it is never rendered, and not taken from ``expand``.
-    :param secret_prefix: how the names of the Variables begin that may be read as secrets. A literal too.
+    :param secret_prefix: how the names of the Variables begin that may be read as secrets, ``sinks_secret_``
+        unless told otherwise. A literal too.
     :param allowed_files: the files of the worker that options may be made to name. A literal too.
     :param watch_timeout: how long they may take, as a timedelta or in seconds; the same again after a
         rollback.

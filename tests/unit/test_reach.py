@@ -246,11 +246,16 @@ def test_a_key_store_is_shown_to_the_server(authority: Authority, tmp_path: Path
     with server(in_tls(authority.sign(), tmp_path, wants=authority)) as place:
         own = {"ssl_keystore_location": str(store), "ssl_keystore_password": "secret"}
         stop, _ = kafka_stop(place, security_protocol="ssl", ssl_ca_pem=authority.pem, **own)
-        wrong = {**own, "ssl_keystore_password": "wrong"}
-        locked, why = kafka_stop(place, security_protocol="ssl", ssl_ca_pem=authority.pem, **wrong)
+        wrong = [{"ssl_keystore_password": "wrong"}]
+        wrong += [{"ssl_keystore_location": str(path)} for path in (tmp_path, tmp_path / "absent")]
+        said = {
+            kafka_stop(place, security_protocol="ssl", ssl_ca_pem=authority.pem, **{**own, **change})
+            for change in wrong
+        }
 
     assert stop is Stop.NO_ANSWER
-    assert (locked, why) == (Stop.OUR_CERTIFICATE, "our certificate or key cannot be used (ValueError)")
+    ((locked, why),) = said  # in the same words, whether the file is there or not
+    assert (locked, why.partition(":")[0]) == (Stop.OUR_CERTIFICATE, "ssl.keystore.location cannot be used")
 
 
 def test_a_host_name_is_not_compared_where_the_connection_says_so(
@@ -307,3 +312,33 @@ def test_the_source_is_validated_first_because_it_names_the_writers_of_the_targe
     report = validate(given, spec, seconds=5)
 
     assert list(dict.fromkeys(check.subject for check in report.checks)) == ["z", "a"]
+
+
+@pytest.mark.parametrize("option", ["sslrootcert", "sslcert"])
+def test_a_file_of_a_database_is_refused_in_the_same_words_whether_it_is_there_or_not(
+    option: str, tmp_path: Path
+) -> None:
+    (tmp_path / "text").write_text("no certificate")
+    with server(says(b"S")) as place:
+        said = {
+            postgres_reach(place, sslmode="verify-ca", **{option: str(tmp_path / name)}).why
+            for name in ("absent", "text", ".")
+        }
+
+    assert len(said) == 1
+    assert said.pop().startswith("a file that the connection names cannot be used by this worker")
+
+
+def test_a_folder_with_a_socket_is_refused_in_the_same_words_whether_it_is_there_or_not(
+    tmp_path: Path,
+) -> None:
+    fields: dict[str, Any] = {"port": 5432, "login": "me", "password": "x", "schema": "db", "extra": {}}
+    said = {
+        failed.detail.replace(str(path), "FOLDER")
+        for path in (tmp_path, tmp_path / "absent")
+        for failed in validate(
+            {"pg": PostgresOptions.from_connection("pg", host=str(path), **fields)}, seconds=5
+        ).failed
+    }
+
+    assert len(said) == 1

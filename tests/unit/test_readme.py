@@ -121,7 +121,7 @@ def test_the_ways_on_are_documented() -> None:
 
 
 def test_the_yaml_in_the_docs_is_a_sink() -> None:
-    (shown,) = blocks((ROOT / "docs" / "getting-started.md").read_text(), "yaml")
+    _connections, shown = blocks((ROOT / "docs" / "getting-started.md").read_text(), "yaml")
 
     assert load_yaml(shown) == load_yaml((ROOT / "dags" / "sinks.yaml").read_text())
 
