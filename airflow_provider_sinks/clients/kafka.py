@@ -236,7 +236,7 @@ class KafkaClient:
             [Problem(topic.name, text_of(error))],
             "Correct the spec, or let an administrator make it: kafka-topics.sh --bootstrap-server "
             f"{self.bootstrap} --create --topic {topic.name} --partitions {topic.partitions}{copies}{config}",
-        )
+        ).of(self._connection.options.conn_id)
 
 
 def spelled(topic_id: str) -> str:

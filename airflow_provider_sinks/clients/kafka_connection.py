@@ -203,17 +203,17 @@ def reaching_failure(
             f"Kafka at {servers} refused the credentials",
             cause.str(),
             f"Correct sasl.mechanism, user and password of {connection}; its password field comes first.",
-        )
+        ).of(options.conn_id)
     if cause is not None and cause.code() in NOT_TRUSTED:
         return AuthenticationError(
             f"Kafka at {servers} did not pass the check of its certificate, or of ours",
             cause.str(),
             f"Correct ssl.ca.location, or the ssl.certificate and ssl.key, in the extra of {connection}.",
-        )
+        ).of(options.conn_id)
     newest = complaints.newest
     seen = f"{text_of(error)}. " + (f"Last seen: {newest.str()}" if newest else "The broker did not answer.")
     return UnavailableError(
         f"Kafka at {servers} could not {what}",
         seen,
         f"Check bootstrap.servers and security.protocol of {connection}, and that the brokers are up.",
-    )
+    ).of(options.conn_id)

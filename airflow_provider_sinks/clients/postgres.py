@@ -139,7 +139,7 @@ class PostgresClient:
             [problem],
             f"Create it, or: GRANT SELECT ON {self._identifier(table).as_string(connection)} "
             f"TO {sql.Identifier(connection.info.user).as_string(connection)}",
-        )
+        ).of(self._options.conn_id)
 
 
 def _name(options: PostgresOptions) -> str:
@@ -156,15 +156,17 @@ def connect_error(options: PostgresOptions, error: psycopg.OperationalError) -> 
             f"Postgres refused the credentials of {_name(options)}",
             text,
             "Correct login and password of the Airflow connection.",
-        )
+        ).of(options.conn_id)
     if re.search(r"database .* does not exist", str(error)):
         problem = Problem("schema", text)
-        return ConfigurationError(f"{_name(options)} names a database that is not there", [problem])
+        return ConfigurationError(f"{_name(options)} names a database that is not there", [problem]).of(
+            options.conn_id
+        )
     return UnavailableError(
         f"Postgres of {_name(options)} could not be reached",
         _without_files(options, text),
         "Check host and port, and that the server is up.",
-    )
+    ).of(options.conn_id)
 
 
 def _without_files(options: PostgresOptions, text: str) -> str:

@@ -155,7 +155,7 @@ def denial(options: KafkaOptions, error: KafkaException, name: str) -> Configura
         f"kafka-acls.sh --bootstrap-server {options.bootstrap_servers} --add "
         "--allow-principal User:<its user> --operation Write --operation Describe "
         f"--transactional-id {name.rpartition(_JOINT)[0]}{_JOINT} --resource-pattern-type prefixed",
-    )
+    ).of(options.conn_id)
 
 
 def fencing_failure(
@@ -172,7 +172,7 @@ def fencing_failure(
             f'transactional id "{name}": the transaction timeout is longer than the broker allows',
             [Problem("transaction_timeout", text_of(error))],
             "Lower transaction_timeout of the sink, or raise transaction.max.timeout.ms of the brokers.",
-        )
+        ).of(options.conn_id)
     if code_of(error) in _OVERTAKEN:
         return FencedError(
             f'transactional id "{name}" was fenced while it was fencing',
@@ -181,4 +181,4 @@ def fencing_failure(
         )
     failure = reaching_failure(options, complaints, error, f'fence transactional id "{name}"')
     hint = f"{failure.hint} On a small cluster see that transaction.state.log.replication.factor fits it."
-    return type(failure)(failure.primary, failure.detail, hint)
+    return type(failure)(failure.primary, failure.detail, hint).of(*failure.connections)

@@ -77,13 +77,14 @@ def _row(home: SinkHome) -> dict[str, Any]:
         "lag": home.status.get("lag"),
         "connections": list(home.connections),
         "dags": [dag.dag_id for dag in home.dags],
+        "task": "; ".join(sorted({task.told for task in home.tasks})) or None,
         "paused": home.is_paused,
     }
 
 
 def _standing(home: SinkHome, entry: Entry) -> dict[str, Any]:
     names = ("launch", "generation", "epoch", "rows", "rows_total", "dead_total", "rows_per_second", "lag")
-    error = entry.error
+    error = entry.error or home.newest_error
     return {
         "sink": home.name,
         "state": entry.state.value,

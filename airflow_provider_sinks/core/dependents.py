@@ -50,7 +50,7 @@ class LaunchSeen:
     launch: int = 0
     state: SinkState | None = None
     epoch_done: bool = False
-    error: Mapping[str, str] | None = None
+    error: Mapping[str, Any] | None = None
 
     @classmethod
     def of(cls, status: Mapping[str, Any] | None, memory: Mapping[str, Any] | None) -> LaunchSeen:
@@ -65,7 +65,12 @@ class LaunchSeen:
         launch = int(status["launch"])
         epoch_done = status.get("lag") is not None or bool(status.get("rows"))
         state = SinkState(status["state"])
-        return cls(max(counted, launch), launch, state, epoch_done, status.get("error"))
+        error = status.get("error") or None
+        if (
+            error and error.get("launch", launch) != launch
+        ):  # of a launch before, and shown until this commits
+            error = None
+        return cls(max(counted, launch), launch, state, epoch_done, error)
 
 
 @dataclass(frozen=True)
@@ -199,7 +204,7 @@ def _later(now: Dependent, launch: str) -> Return:
     return Return(Came.NOT_YET, f"{launch} is {now.seen.state}", *_words(now.seen.error))
 
 
-def _words(error: Mapping[str, str] | None) -> tuple[str, str]:
+def _words(error: Mapping[str, Any] | None) -> tuple[str, str]:
     """Return what happened, and what helps, in the words of the sink."""
     found = error or {}
     detail = "\n".join(filter(None, [found.get("primary", ""), found.get("detail", "").strip()]))

@@ -17,7 +17,7 @@ import difflib
 import enum
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 
 class ExitCode(enum.IntEnum):
@@ -47,6 +47,15 @@ class SinkError(Exception):
         self.primary = primary
         self.detail = detail
         self.hint = hint
+        self.connections: tuple[str, ...] = ()
+
+    def of(self, *conn_ids: str) -> Self:
+        """Return this error, which comes from what stands in these connections.
+
+        Whoever changed one of them may have caused it, and may take the change back.
+        """
+        self.connections = tuple(dict.fromkeys((*self.connections, *conn_ids)))
+        return self
 
     def __str__(self) -> str:
         lines = [self.primary]

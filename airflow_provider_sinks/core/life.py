@@ -72,10 +72,8 @@ class Entry:
     @classmethod
     def from_mapping(cls, data: Mapping[str, Any]) -> Entry:
         """Read an entry as :func:`to_mappings` wrote it."""
-        error = data.get("error")
-        return cls(
-            **{**data, "state": LifeState(data["state"]), "error": StatusError(**error) if error else None}
-        )
+        error = StatusError.from_mapping(data["error"]) if data.get("error") else None
+        return cls(**{**data, "state": LifeState(data["state"]), "error": error})
 
 
 History = tuple[Entry, ...]
@@ -182,11 +180,11 @@ def _state_of(status: SinkStatus) -> LifeState | None:
 def _short(error: StatusError | None) -> StatusError | None:
     if error is None:
         return None
-    texts = (
+    primary, detail, hint = (
         text if len(text) <= _TEXT_MAX else f"{text[: _TEXT_MAX - 1]}…"
         for text in (error.primary, error.detail, error.hint)
     )
-    return StatusError(error.kind, *texts)
+    return StatusError(error.kind, primary, detail, hint)
 
 
 def _silence(heard_at: str, now: datetime) -> StatusError | None:

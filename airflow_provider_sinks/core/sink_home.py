@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_provider_sinks.core.life import Entry, History, standing
+from airflow_provider_sinks.core.status import StatusError
 from airflow_provider_sinks.core.steps import TaskPlace
 
 ACTIVE = frozenset(
@@ -26,13 +27,37 @@ ACTIVE = frozenset(
 
 @dataclass(frozen=True)
 class SinkTask:
-    """One task instance of a sink that is not over."""
+    """One task instance of a sink that is not over.
+
+    :param state: in Airflow's own word.
+    :param try_number: of its newest try.
+    :param tries_max: how many it may have; 0 where that is not known.
+    :param ended_at: when its newest try ended, in UTC.
+    """
 
     place: TaskPlace
     state: str
+    try_number: int = 0
+    tries_max: int = 0
+    ended_at: str = ""
+
+    @property
+    def told(self) -> str:
+        """Its state, and what it waits for."""
+        match self.state:
+            case "deferred":
+                return "deferred (waits in the triggerer; its driver runs on the cluster)"
+            case "up_for_retry":
+                tries = f"try {self.try_number} of {self.tries_max}" if self.tries_max else "its try"
+                ended = f" ended at {self.ended_at}" if self.ended_at else " ended"
+                return f"up for retry ({tries}{ended}; Airflow makes the next by itself)"
+            case "queued" | "scheduled":
+                return f"{self.state} (waits for a worker)"
+            case _:
+                return self.state.replace("_", " ")
 
     def __str__(self) -> str:
-        return f"{self.place} is {self.state}"
+        return f"{self.place} is {self.told}"
 
 
 @dataclass(frozen=True)
@@ -70,6 +95,13 @@ class SinkHome:
     def is_paused(self) -> bool:
         """No DAG starts it any more."""
         return all(dag.is_paused for dag in self.dags)
+
+    @property
+    def newest_error(self) -> StatusError | None:
+        """The newest error that no launch has left behind by committing."""
+        found = self.status.get("error")
+        texts = {name: str(text) for name, text in (found or {}).items() if name != "launch"}
+        return StatusError.from_mapping(texts) if texts else None
 
     @property
     def standing(self) -> Entry:

@@ -56,19 +56,26 @@ class StatusError:
     """Why a launch ended, in the words of the error that ended it.
 
     :param kind: the class of the error, such as ``RefusedError``.
+    :param connections: the connections that it comes from, where that is known.
     """
 
     kind: str
     primary: str
     detail: str = ""
     hint: str = ""
+    connections: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, error: BaseException) -> StatusError:
         """Describe an error; one that is not ours has no hint."""
         if isinstance(error, SinkError):
-            return cls(type(error).__name__, error.primary, error.detail, error.hint)
+            return cls(type(error).__name__, error.primary, error.detail, error.hint, error.connections)
         return cls(type(error).__name__, str(error) or type(error).__name__)
+
+    @classmethod
+    def from_mapping(cls, data: Mapping[str, Any]) -> StatusError:
+        """Read an error from parsed JSON."""
+        return cls(**{**data, "connections": tuple(data.get("connections", ()))})
 
     def __str__(self) -> str:
         return str(SinkError(self.primary, self.detail, self.hint))
@@ -110,6 +117,14 @@ class SinkStatus:
     spark_ui_url: str = ""
     spark_app_id: str = ""
 
+    @classmethod
+    def begun(cls, sink: str, launch: int, owner: str, witness: Witness | None) -> SinkStatus:
+        """Return the first status of a launch: what Airflow remembers is known before anything was read."""
+        first = cls(sink=sink, launch=launch, owner=owner)
+        if witness is None:
+            return first
+        return replace(first, generation=witness.generation, epoch=witness.epoch, rows_total=witness.rows)
+
     def transition(self, state: SinkState, **changes: Any) -> SinkStatus:
         """Return the status that follows, with ``changes`` to its fields and a new time.
 
@@ -131,6 +146,8 @@ class SinkStatus:
         """Return the line that a log shows, such as ``epoch 12: 50,000 rows, 41,200 rows/s, lag 0``."""
         if self.error is not None:
             return f"{self.state}: {self.error.primary}"
+        if self.state is SinkState.STARTING and self.epoch:
+            return f"starting, goes on after epoch {self.epoch}"
         if self.state is not SinkState.RUNNING:
             return f"{self.state}, epoch {self.epoch}: {self.rows:,} rows" if self.epoch else str(self.state)
         if not self.lag:  # no epoch of this launch has ended yet
@@ -167,7 +184,7 @@ class SinkStatus:
         data["writers"] = tuple(data.get("writers", ()))
         identities, error = data["identities"], data["error"]
         data["identities"] = Identities.from_mapping(identities) if identities is not None else None
-        data["error"] = StatusError(**error) if error is not None else None
+        data["error"] = StatusError.from_mapping(error) if error is not None else None
         return cls(**{**data, "state": SinkState(data["state"])})
 
 

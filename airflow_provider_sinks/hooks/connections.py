@@ -116,6 +116,7 @@ def resolve(spec: SinkSpec, kinds: Container[str] = (KAFKA, POSTGRES)) -> Resolv
     """
     options: dict[str, ConnectionOptions] = {}
     problems: list[Problem] = []
+    broken: list[str] = []
     for conn_id, kind in connection_types(spec).items():
         if kind not in kinds:
             continue
@@ -124,8 +125,10 @@ def resolve(spec: SinkSpec, kinds: Container[str] = (KAFKA, POSTGRES)) -> Resolv
         except ConfigurationError as error:
             problems += [_in_connection(conn_id, problem) for problem in error.problems]
             problems += [] if error.problems else [Problem(conn_id, error.primary, error.hint)]
+            broken.append(conn_id)
     if problems:
-        raise ConfigurationError(f'the connections of sink "{spec.name}" cannot be used', problems)
+        primary = f'the connections of sink "{spec.name}" cannot be used'
+        raise ConfigurationError(primary, problems).of(*broken)
     return ResolvedConnections(options)
 
 

@@ -121,6 +121,7 @@ class SinkMemory:
         self._follows = follows
         self._variable = f"sinks.{sink}.witness"
         self._history: History | None = None
+        self._shown: Mapping[str, Any] | None = None
 
     def recall(self) -> Memory:
         """Return the newer copy; a sink without one belongs to this Airflow, and has never been launched.
@@ -167,9 +168,16 @@ class SinkMemory:
         """
         if (store := self._store) is None:
             return True
-        document = published(status, follows=self._follows)
-        written = self._attempt("status", "asset store", lambda: store.set(STATUS_KEY, document))
+        written = self._attempt("status", "asset store", lambda: self._publish(store, status))
         return written and self._tell(store, status)
+
+    def _publish(self, store: Store, status: SinkStatus) -> None:
+        """Write the status, with what is still known from before."""
+        if self._shown is None or self._shown.get("launch") != status.launch:
+            self._shown = store.get(STATUS_KEY) or {}
+        document = published(status, follows=self._follows, before=self._shown)
+        store.set(STATUS_KEY, document)
+        self._shown = document
 
     def _tell(self, store: Store, status: SinkStatus) -> bool:
         """Add to the history what the status has to tell; most of the time that is nothing.

@@ -272,7 +272,9 @@ def _task(found: Mapping[str, Any], asset: _Asset) -> SinkTask | None:
     if found["map_index"] >= 0 and isinstance(sink, dict) and sink.get("name") not in (None, asset.sink):
         return None
     place = TaskPlace(found["dag_id"], found["dag_run_id"], found["task_id"], found["map_index"])
-    return SinkTask(place, found["state"])
+    tries_max = found["max_tries"] + 1
+    ended_at = (found["end_date"] or "")[:19]
+    return SinkTask(place, found["state"], found["try_number"], tries_max, f"{ended_at}Z" if ended_at else "")
 
 
 def _history(stored: Mapping[str, Any]) -> History:

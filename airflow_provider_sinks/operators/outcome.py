@@ -35,7 +35,8 @@ def error_of(code: int, sink: str, status: SinkStatus | None, last_lines: str) -
     """
     kind = _ERRORS.get(code, JobFailedError)
     if status is not None and status.error is not None:
-        return _with(kind, status.error.primary, status.error.detail, status.error.hint)
+        found = status.error
+        return _with(kind, found.primary, found.detail, found.hint).of(*found.connections)
     primary = f'the job of sink "{sink}" {_ended(code)} and did not say why'
     return _with(
         kind, primary, last_lines, "The driver's log is in the launch directory, which the task log names."

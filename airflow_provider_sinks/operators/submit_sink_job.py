@@ -24,7 +24,7 @@ from airflow.sdk.exceptions import TaskDeferralTimeout
 
 from airflow_provider_sinks.arguments import accept_code, as_list, parse, plain
 from airflow_provider_sinks.assets import connection_assets, outlets_of_one, sink_asset
-from airflow_provider_sinks.core.errors import ConfigurationError
+from airflow_provider_sinks.core.errors import ConfigurationError, SinkError
 from airflow_provider_sinks.core.options import ResolvedConnections
 from airflow_provider_sinks.core.spec import SinkSpec
 from airflow_provider_sinks.core.status import SinkStatus
@@ -56,6 +56,7 @@ from airflow_provider_sinks.operators.launch import (
     Listeners,
     SinkLaunch,
 )
+from airflow_provider_sinks.operators.map_index import NamedInstances
 from airflow_provider_sinks.operators.place import place_of
 from airflow_provider_sinks.operators.submit_arguments import (
     OWNED,
@@ -72,7 +73,7 @@ if TYPE_CHECKING:
 __all__ = ["OWNED", "SubmitSinkJobOperator"]
 
 
-class SubmitSinkJobOperator(SparkSubmitOperator):
+class SubmitSinkJobOperator(NamedInstances, SparkSubmitOperator):
     """Run a sink until its trigger says that it is done, or for as long as the task runs.
 
     What cannot heal fails at once (configuration, refused, fenced); what can is retried by Airflow, and the
@@ -222,7 +223,9 @@ class SubmitSinkJobOperator(SparkSubmitOperator):
         try:
             connections = resolve(spec)
         except ConfigurationError as found:
-            raise healing.end(found, None) from None
+            ended = healing.end(found, None)
+            _show_unlaunched(listeners.memory, spec.name, ended)
+            raise ended from None
 
         def order() -> LaunchOrder:
             memory = listeners.memory.begin_launch()
@@ -322,6 +325,11 @@ class SubmitSinkJobOperator(SparkSubmitOperator):
         if self._asset is not None:
             context["outlet_events"][self._asset].extra = dict(report)
         return report
+
+
+def _show_unlaunched(memory: SinkMemory, sink: str, error: SinkError) -> None:
+    """Show what ended a try before it had a driver that could tell."""
+    memory.show(SinkStatus(sink, memory.newest_launch()).ended(error))
 
 
 def _healing(context: Context) -> Healing:

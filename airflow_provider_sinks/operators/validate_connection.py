@@ -15,6 +15,7 @@ from airflow_provider_sinks.core.checks.fields import ConnectionFields, Given
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, SinkError
 from airflow_provider_sinks.core.spec import SinkSpec
 from airflow_provider_sinks.hooks import connections
+from airflow_provider_sinks.operators.map_index import NamedInstances
 from airflow_provider_sinks.operators.spark_checks import spark_checks
 from airflow_provider_sinks.retry_policy import airflow_errors
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 _XCOM_KEY = "return_value"
 
 
-class ValidateConnectionOperator(BaseOperator):
+class ValidateConnectionOperator(NamedInstances, BaseOperator):
     """Check the connections of a sink, or one connection, step by step, and say what each step found.
 
     Options, name, TCP, TLS, user, cluster; for a sink its topics, tables and every right that it needs.

@@ -35,6 +35,7 @@ from airflow_provider_sinks.core.errors import ConfigurationError, Problem, Sink
 from airflow_provider_sinks.core.spec import SinkSpec
 from airflow_provider_sinks.hooks.look import Look, look
 from airflow_provider_sinks.hooks.memory import SinkMemory, store_of
+from airflow_provider_sinks.operators.map_index import NamedInstances
 from airflow_provider_sinks.retry_policy import airflow_errors
 from airflow_provider_sinks.triggers.check_topics import LAST_LOOK_SECONDS, CheckTopicsTrigger
 
@@ -50,7 +51,7 @@ _TRIGGER_GRACE = timedelta(seconds=LAST_LOOK_SECONDS + 60)
 """How much longer than the sensor's own time Airflow waits for a trigger that nobody runs."""
 
 
-class CheckTopicsSensor(BaseSensorOperator):
+class CheckTopicsSensor(NamedInstances, BaseSensorOperator):
     """Look at a sink's topics until they allow a start; fail at once when they forbid it.
 
     What cannot be seen (an ACL, a broker that is away, a source topic that does not exist yet) is waited for,

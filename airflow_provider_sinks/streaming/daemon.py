@@ -1,4 +1,4 @@
-"""The Python daemon of the executors (``spark.python.daemon.module``): Spark's own, with two things changed.
+"""The Python daemon of the executors (``spark.python.daemon.module``): Spark's own, with three changes.
 
 **The end of the input must be proved.** When a JVM or an executor is killed, its Python worker reads a clean
 end of stream, and Arrow accepts a stream that is cut between two messages. A writer that took this for the
@@ -9,6 +9,9 @@ it. Writers ask :func:`input_is_proved` before they take a row, and write nothin
 **Zip files are read once.** For each task Spark calls ``importlib.invalidate_caches()``, which makes Python
 read the directory of every zip file on ``sys.path`` again (``pyspark.zip`` has a thousand entries). A zip
 that a worker has opened does not change while the worker lives, so the second reading is left out.
+
+**A JVM that hung up is no error of the worker.** It has ended the task, or is over itself, and nobody hears
+what a worker still has to say; Spark's daemon would print a traceback about a broken pipe.
 
 Heavy modules are imported here, before the fork, so that each worker finds them loaded. No client is created
 before the fork: librdkafka's threads would not live on in the child.
@@ -34,6 +37,7 @@ from airflow_provider_sinks.core.spark_conf import DAEMON_MODULE
 
 MODULE = DAEMON_MODULE
 _PRELOADED = ("airflow_provider_sinks.connectors.kafka",)
+_worker_main = daemon.worker_main
 _CONTINUATION = b"\xff\xff\xff\xff"
 _NO_LENGTH = b"\x00\x00\x00\x00"
 
@@ -85,6 +89,22 @@ def load_proved_stream(_self: Any, stream: IO[bytes]) -> Iterator[pa.RecordBatch
         raise CutInputError("the input of this task was cut: its executor or driver is gone")
 
 
+def serve(infile: IO[bytes], outfile: IO[bytes]) -> None:
+    """Run the tasks of one connection as Spark does, and say nothing to a JVM that hung up.
+
+    Replaces ``worker_main`` in Spark's daemon, which flushes once more.
+    """
+    try:
+        _worker_main(infile, outfile)
+    finally:
+        try:
+            outfile.flush()
+        except (BrokenPipeError, ConnectionResetError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, outfile.fileno())
+            os.close(nowhere)
+
+
 def input_is_proved() -> bool:
     """Whether this process hands only proved input to Python functions."""
     return serializers.ArrowStreamSerializer.load_stream is load_proved_stream
@@ -93,6 +113,7 @@ def input_is_proved() -> bool:
 def install() -> None:
     """Change this process as the module's docstring says. Called once, before the first fork."""
     serializers.ArrowStreamSerializer.load_stream = load_proved_stream  # type: ignore[method-assign]
+    daemon.worker_main = serve
     zipimport.zipimporter.invalidate_caches = lambda _self: None  # type: ignore[method-assign, assignment]
 
 

@@ -18,6 +18,7 @@ from airflow_provider_sinks.core.launch import Launch, LaunchFiles
 from airflow_provider_sinks.core.options import ResolvedConnections
 from airflow_provider_sinks.core.spec import OutputMode, SinkSpec, Writers
 from airflow_provider_sinks.core.status import SinkState, SinkStatus
+from airflow_provider_sinks.core.witness import Witness
 from airflow_provider_sinks.streaming import transform
 from airflow_provider_sinks.streaming.cluster_files import ClusterFiles
 from airflow_provider_sinks.streaming.epochs import EpochResult, Epochs
@@ -26,7 +27,7 @@ from airflow_provider_sinks.streaming.failures import ended_by_metrics, explain,
 from airflow_provider_sinks.streaming.guard import Guard
 from airflow_provider_sinks.streaming.lookups import Lookups
 from airflow_provider_sinks.streaming.reporter import Reporter, say
-from airflow_provider_sinks.streaming.session import open_session
+from airflow_provider_sinks.streaming.session import open_session, silenced
 from airflow_provider_sinks.streaming.small_epochs import ROWS_MAX, SETTING
 from airflow_provider_sinks.streaming.source import CheckpointLog, Offsets, read_range, stream_source
 from airflow_provider_sinks.streaming.source_identity import SourceLook
@@ -39,7 +40,8 @@ def run(files: LaunchFiles) -> ExitCode:
     """Run a launch to its end and return the exit code. Never raises."""
     launch = files.read()
     files = ClusterFiles.of(files, launch.status_uri) if launch.status_uri else files
-    status = SinkStatus(sink=str(launch.spec.get("name", "")), launch=launch.number, owner=launch.owner)
+    witness = Witness.from_mapping(launch.witness) if launch.witness else None
+    status = SinkStatus.begun(str(launch.spec.get("name", "")), launch.number, launch.owner, witness)
     reporter = Reporter(files, status)
     try:
         connections = ResolvedConnections.from_json(files.take_connections())
@@ -237,7 +239,8 @@ class _Job:
         epochs.stop()
         epochs.running.release()
         try:
-            query.stop()
+            with silenced():
+                query.stop()
         except Exception as error:  # noqa: BLE001  what is committed is whole, however Spark ends
             say(f"Spark did not stop in order: {error}")
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,7 @@ _DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
 }
 
+_LOG_LEVEL = "WARN"
 _SHORT_FOLDER = "/tmp"  # noqa: S108  only sockets are made in it, readable by their owner alone
 
 _REDACTED = {
@@ -66,7 +69,7 @@ def open_session(sink: str) -> SparkSession:
     conf.set("spark.executorEnv.PYTHONPATH", executor_python_path(conf.get("spark.executorEnv.PYTHONPATH")))
     conf.setAppName(f"sink:{sink}")
     session = SparkSession.builder.config(conf=conf).getOrCreate()
-    session.sparkContext.setLogLevel("WARN")
+    session.sparkContext.setLogLevel(_LOG_LEVEL)
     _forget_functions(session)
     return session
 
@@ -83,6 +86,17 @@ def _forget_functions(session: SparkSession) -> None:
         for name in registry.listFunction().mkString(" ").split():
             if re.fullmatch(r"\w+", name) and name not in ALLOWED:
                 registry.dropFunction(jvm.org.apache.spark.sql.catalyst.FunctionIdentifier(name))
+
+
+@contextmanager
+def silenced() -> Iterator[None]:
+    """Keep Spark quiet while a query is stopped: it tells of errors where it does what it was asked to."""
+    context = SparkSession.active().sparkContext
+    context.setLogLevel("OFF")
+    try:
+        yield
+    finally:
+        context.setLogLevel(_LOG_LEVEL)
 
 
 def executor_python_path(given: str | None) -> str:

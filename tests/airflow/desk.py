@@ -70,9 +70,11 @@ class Desk:
     def tell(self, *statuses: SinkStatus) -> None:
         """Show statuses as the sink's task does."""
         history: Any = ()
+        shown: dict[str, Any] = {}
         for status in statuses:
             history = told(history, status)
-            self.put("status", published(status))
+            shown = published(status, before=shown)
+        self.put("status", shown)
         self.put("history", to_mappings(history))
 
     def put(self, key: str, value: object) -> None:

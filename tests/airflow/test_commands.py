@@ -105,6 +105,53 @@ def test_status_tells_the_history_and_counts_what_is_repeated(desk: Desk) -> Non
     assert re.search(r"stalled\s+\| 3\s+\| 3 ", desk.run("status", desk.sink, "--history").out)
 
 
+LOST = StatusError("RefusedError", "data topic is missing", "", "accept=start_over-1234")
+
+
+@pytest.mark.parametrize("state", [SinkState.STARTING, SinkState.RUNNING])
+def test_a_launch_after_a_refusal_shows_it_and_the_rows_that_are_there_until_it_commits(
+    desk: Desk, state: SinkState
+) -> None:
+    ran = _status(desk, 1, SinkState.RUNNING, epoch=7, rows_total=4200, run="run", rows=4200)
+    refused = SinkStatus(desk.sink, 2, SinkState.REFUSED, error=LOST)
+    begun = SinkStatus(desk.sink, 3, state)
+    desk.tell(ran, refused, begun)
+    desk.start()
+
+    before = desk.run("status", desk.sink, "-o", "json").data
+    desk.tell(
+        ran, refused, begun, _status(desk, 3, SinkState.RUNNING, epoch=8, rows_total=4201, rows=1, run="r")
+    )
+    after = desk.run("status", desk.sink, "-o", "json").data
+
+    assert (before["launch"], before["epoch"], before["rows_total"]) == (3, 7, 4200)
+    assert (before["error"], before["hint"]) == (LOST.primary, LOST.hint)
+    assert (after["epoch"], after["rows_total"], after["error"], after["hint"]) == (8, 4201, None, None)
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        pytest.param("running", "running", id="running"),
+        pytest.param(
+            "deferred", "deferred (waits in the triggerer; its driver runs on the cluster)", id="deferred"
+        ),
+        pytest.param(
+            "up_for_retry", "up for retry (try 0 of 1 ended; Airflow makes the next by itself)", id="retry"
+        ),
+        pytest.param("queued", "queued (waits for a worker)", id="queued"),
+    ],
+)
+def test_list_and_status_name_the_state_of_the_task(desk: Desk, state: str, words: str) -> None:
+    desk.start(state)
+
+    (row,) = [row for row in desk.run("list", "-o", "json").data if row["sink"] == desk.sink]
+    (task,) = desk.run("status", desk.sink, "-o", "json").data["tasks"]
+
+    assert row["task"] == words
+    assert task.endswith(f"is {words}")
+
+
 def test_pause_ends_what_runs_and_resume_starts_it_again(desk: Desk) -> None:
     desk.unpause()
     desk.tell(_status(desk, 1, SinkState.RUNNING))
@@ -162,7 +209,7 @@ def test_a_sink_that_is_not_stopped_is_neither_rewound_nor_reset(desk: Desk, ver
     answer = desk.run(verb, desk.sink, "--yes", *(["--epoch", "3"] if verb == "rewind" else []))
 
     assert answer.code == 65
-    assert f"is {state}" in answer.err
+    assert f"is {state.replace('_', ' ')}" in answer.err
     assert f"airflow sinks pause {desk.sink}" in answer.err
     assert answer.seconds < 5
 

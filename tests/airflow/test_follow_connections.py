@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -165,7 +166,7 @@ def _after_a_change(
 def test_a_sink_that_a_change_stopped_is_tried_again_until_it_runs(
     run_task: RunTask, submit: Submit, spark: FakeSpark, connections: Callable[..., None]
 ) -> None:
-    task, denied = submit(retries=5), {"exit": 64, "statuses": [status(state="failed", run="")]}
+    task, denied = submit(retries=5), {"exit": 64, "statuses": [_failed("AuthenticationError")]}
 
     stopped = _after_a_change(run_task, task, spark, connections, **denied)
     still = run_task(quick(task), again=True)
@@ -178,6 +179,46 @@ def test_a_sink_that_a_change_stopped_is_tried_again_until_it_runs(
     assert "because kafka_test changed under the running sink" in str(still.error)
     assert ran.state == "up_for_retry"
     assert for_another_reason.state == "failed"
+
+
+def _failed(kind: str, *connections: str) -> dict[str, Any]:
+    """Return the status of a launch that failed before it ran."""
+    error = {"kind": kind, "primary": "it is so", "connections": connections or ("kafka_test",)}
+    return status(state="refused" if kind == "RefusedError" else "failed", run="", error=error)
+
+
+@pytest.mark.usefixtures("often")
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        pytest.param(65, _failed("RefusedError"), id="refused"),
+        pytest.param(64, _failed("ConfigurationError", "another"), id="of-another-connection"),
+        pytest.param(64, _failed("ConfigurationError", ""), id="of-no-connection"),
+    ],
+)
+def test_what_no_change_of_a_connection_mends_ends_at_once_right_after_one_too(  # noqa: PLR0917  fixtures
+    run_task: RunTask, submit: Submit, spark: FakeSpark, connections: Callable[..., None],
+    code: int, error: dict[str, Any],
+) -> None:  # fmt: skip
+    result = _after_a_change(run_task, submit(retries=5), spark, connections, exit=code, statuses=[error])
+
+    assert result.state == "failed"
+    assert "may change back" not in str(result.error)
+
+
+@pytest.mark.usefixtures("often")
+def test_a_change_that_nobody_took_back_in_time_needs_a_person(
+    run_task: RunTask, submit: Submit, spark: FakeSpark, connections: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    task, denied = submit(retries=5), {"exit": 64, "statuses": [_failed("AuthenticationError")]}
+
+    stopped = _after_a_change(run_task, task, spark, connections, **denied)
+    monkeypatch.setattr("airflow_provider_sinks.operators.healing.HEALS_FOR", timedelta(0))
+    later = run_task(quick(task), again=True)
+
+    assert stopped.state == "up_for_retry"
+    assert later.state == "failed"
 
 
 @pytest.mark.usefixtures("often")

@@ -118,3 +118,67 @@ def reports(dag: DAG) -> list[Any]:
     with create_session() as session:
         found = session.query(XComModel).filter_by(dag_id=dag.dag_id, key="return_value")
         return [XComModel.deserialize_value(xcom) for xcom in found.order_by(XComModel.map_index).all()]
+
+
+def names(dag: DAG) -> list[str | None]:
+    """Return what the pages call the instances of a DAG's only task, in their order."""
+    from airflow.models.taskinstance import TaskInstance
+    from airflow.utils.session import create_session
+
+    with create_session() as session:
+        found = session.query(TaskInstance).filter_by(dag_id=dag.dag_id)
+        return [instance.rendered_map_index for instance in found.order_by(TaskInstance.map_index).all()]
+
+
+def test_instances_are_named_by_their_sinks(
+    run_dag: RunDag, dag: DAG, spark: FakeSpark, sinks: list[dict[str, Any]]
+) -> None:
+    from airflow_provider_sinks.operators.submit_sink_job import SubmitSinkJobOperator
+
+    spark.play(statuses=[status(state="stopped")])
+    SubmitSinkJobOperator.partial(task_id="submit", dag=dag).expand(sink=sinks)
+
+    run_dag(dag)
+
+    assert names(dag) == [sink["name"] for sink in sinks]
+
+
+@pytest.mark.usefixtures("spark")
+def test_failed_checks_of_connections_are_named_by_them_and_an_authors_own_name_counts(
+    run_dag: RunDag, dag: DAG
+) -> None:
+    from airflow_provider_sinks.operators.validate_connection import ValidateConnectionOperator
+
+    validate = ValidateConnectionOperator.partial(task_id="validate", retries=0, dag=dag)
+    validate.expand(conn_id=["spark_default", "absent"])
+    own = ValidateConnectionOperator.partial(
+        task_id="zz_own", retries=0, dag=dag, map_index_template="of {{ task.conn_id }}"
+    )
+    own.expand(conn_id=["spark_default"])
+
+    run_dag(dag)
+
+    assert sorted(map(str, names(dag))) == ["absent", "of spark_default", "spark_default"]
+
+
+def test_the_topics_of_each_sink_are_checked_under_its_name(
+    run_dag: RunDag, dag: DAG, sinks: list[dict[str, Any]]
+) -> None:
+    from airflow_provider_sinks.sensors.check_topics import CheckTopicsSensor
+
+    CheckTopicsSensor.partial(task_id="check", retries=0, dag=dag).expand(sink=sinks)
+
+    run_dag(dag)  # no connection: each fails
+
+    assert names(dag) == [sink["name"] for sink in sinks]
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_task_that_is_not_mapped_has_no_such_name(run_dag: RunDag, dag: DAG) -> None:
+    from airflow_provider_sinks.operators.validate_connection import ValidateConnectionOperator
+
+    ValidateConnectionOperator(task_id="validate", conn_id="spark_default", dag=dag)
+
+    run_dag(dag)
+
+    assert names(dag) == [None]

@@ -134,7 +134,7 @@ def test_the_newest_status_is_there_for_everybody(
 
     shown = _stored("shown")["status"]
     assert (shown["state"], shown["launch"], shown["sink"]) == ("refused", 1, "shown")
-    assert shown["error"] == error
+    assert shown["error"] == {"launch": 1, **error}
 
 
 def test_nothing_larger_than_airflow_takes_is_written(
@@ -220,4 +220,4 @@ def test_the_history_costs_nothing_while_nothing_happens() -> None:
     for epoch in range(10):
         memory.show(SinkStatus("steady", 3, SinkState.RUNNING, epoch=epoch))
 
-    assert store.asked == 1
+    assert store.asked == 2  # for the status before, and for the history

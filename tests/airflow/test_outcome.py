@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_sinks.core import errors
+from airflow_provider_sinks.core.status import SinkStatus
 from airflow_provider_sinks.operators.outcome import error_of
 
 
@@ -28,3 +29,9 @@ def test_a_silent_end_is_told_by_its_exit_code(code: int, words: str) -> None:
     assert f'the job of sink "orders" {words} and did not say why' in str(error)
     assert "last line" in str(error)
     assert error.retryable
+
+
+def test_the_connections_that_an_error_comes_from_come_with_it() -> None:
+    ended = SinkStatus("orders", 1).ended(errors.AuthenticationError("refused").of("kafka_prod"))
+
+    assert error_of(64, "orders", ended, "").connections == ("kafka_prod",)

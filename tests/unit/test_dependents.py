@@ -172,3 +172,11 @@ def test_the_instances_that_live_count_else_the_newest() -> None:
     assert states("failed", "success") == ("failed",)
     assert states(None, "success") == ("scheduled",)
     assert states() == ()
+
+
+def test_the_error_of_a_launch_before_is_not_held_against_the_one_that_starts() -> None:
+    error = {"launch": 3, "kind": "RefusedError", "primary": "lost"}
+    status = {"launch": 4, "state": "starting", "error": error}
+
+    assert LaunchSeen.of(status, None).error is None
+    assert LaunchSeen.of({**status, "launch": 3, "state": "refused"}, None).error == error

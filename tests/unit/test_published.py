@@ -61,3 +61,64 @@ def test_the_hint_is_the_last_to_be_cut() -> None:
 
     assert document["error"]["hint"] == error.hint
     assert document["error"]["detail"].endswith("…")
+
+
+LOST = StatusError("RefusedError", "data topic is missing", "", "accept=start_over-1234")
+AT = "2026-11-22T05:00:00Z"
+LATER = "2026-11-22T05:02:01Z"
+S = SinkState
+
+
+def _before(status: SinkStatus) -> dict[str, object]:
+    return published(status)
+
+
+REFUSED = _before(
+    SinkStatus("orders", 3, S.REFUSED, "", generation=1, epoch=7, rows_total=90, dead_total=4, error=LOST)
+)
+
+
+def test_a_launch_that_knows_nothing_yet_shows_the_rows_and_the_epoch_that_are_known() -> None:
+    shown = published(SinkStatus("orders", 4), before=REFUSED)
+
+    assert [shown[name] for name in ("launch", "state")] == [4, "starting"]
+    assert [shown[name] for name in ("generation", "epoch", "rows_total", "dead_total")] == [1, 7, 90, 4]
+
+
+def test_what_a_launch_has_read_counts_and_so_does_a_newer_witness() -> None:
+    reset = published(SinkStatus("orders", 4, S.RUNNING, "run", generation=2), before=REFUSED)
+    witness = published(SinkStatus("orders", 4, generation=1, epoch=9, rows_total=99), before=REFUSED)
+
+    assert (reset["generation"], reset["epoch"], reset["rows_total"], reset["dead_total"]) == (2, 0, 0, 0)
+    assert (witness["epoch"], witness["rows_total"]) == (9, 99)
+
+
+@pytest.mark.parametrize(
+    ("status", "kept"),
+    [
+        pytest.param(SinkStatus("orders", 4), True, id="starting"),
+        pytest.param(SinkStatus("orders", 4, S.RUNNING, "run"), True, id="runs"),
+        pytest.param(SinkStatus("orders", 4, S.STOPPED), True, id="stopped-before-the-start"),
+        pytest.param(SinkStatus("orders", 4, S.FENCED, "run"), True, id="fenced"),
+        pytest.param(SinkStatus("orders", 4, S.RUNNING, "run", rows=1), False, id="has-committed"),
+        pytest.param(SinkStatus("orders", 4, S.RUNNING, "run", lag={0: 0}), False, id="an-epoch-has-ended"),
+        pytest.param(
+            SinkStatus("orders", 4, S.RUNNING, "run", started_at=AT, at=LATER), False, id="nothing-to-commit"
+        ),
+        pytest.param(SinkStatus("orders", 4, S.STOPPED, "run"), False, id="all-is-done"),
+    ],
+)
+def test_the_newest_error_stays_with_its_hint_until_a_launch_has_committed(
+    status: SinkStatus, kept: bool
+) -> None:
+    shown = published(status, before=REFUSED)["error"]
+
+    assert shown == (REFUSED["error"] if kept else None)
+
+
+def test_a_newer_error_takes_its_place() -> None:
+    away = StatusError("UnavailableError", "Kafka could not be reached")
+
+    shown = published(SinkStatus("orders", 4, S.FAILED, error=away), before=REFUSED)["error"]
+
+    assert (shown["launch"], shown["primary"], shown["hint"]) == (4, "Kafka could not be reached", "")

@@ -7,7 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_provider_sinks.core.errors import FencedError, JobFailedError, RefusedError, UnavailableError
+from airflow_provider_sinks.core.errors import (
+    AuthenticationError,
+    FencedError,
+    JobFailedError,
+    RefusedError,
+    UnavailableError,
+)
 from airflow_provider_sinks.core.status import ALLOWED, SinkState, SinkStatus, StatusError
 from airflow_provider_sinks.core.witness import Witness
 from tests.facts import IDENTITIES, witness
@@ -130,3 +136,24 @@ def test_a_witness_with_many_partitions_stays_below_4_kilobytes() -> None:
 
 def test_witnesses_compare_by_generation_before_epoch() -> None:
     assert witness(generation=2, epoch=1).order > witness(generation=1, epoch=9).order
+
+
+def test_the_first_status_of_a_launch_tells_what_airflow_remembers() -> None:
+    witness = Witness(2, 7, 90, {0: 9}, IDENTITIES, "us", 3)
+
+    first = SinkStatus.begun("orders", 4, "us", witness)
+    new = SinkStatus.begun("orders", 1, "us", None)
+
+    assert (first.generation, first.epoch, first.rows_total, first.rows) == (2, 7, 90, 0)
+    assert first.one_line() == "starting, goes on after epoch 7"
+    assert (new.epoch, new.one_line()) == (0, "starting")
+    assert first.witness() is None  # nothing is known for certain before the announcement
+
+
+def test_an_error_keeps_the_connections_that_it_comes_from_on_its_way() -> None:
+    error = AuthenticationError("Kafka refused the credentials").of("kafka_prod")
+
+    text = SinkStatus("orders", 1).ended(error).to_json()
+    read = SinkStatus.from_json(text).error
+
+    assert read == StatusError.of(error)
