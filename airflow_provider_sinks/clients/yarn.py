@@ -55,12 +55,18 @@ class YarnClient:
         """
         return self.tagged(tag, ALIVE)
 
+    def running(self) -> tuple[Application, ...]:
+        """Return all applications that are not over."""
+        return self._listed({"states": ",".join(ALIVE)})
+
     def tagged(self, tag: str, states: Iterable[AppState] = AppState) -> tuple[Application, ...]:
         """Return the applications with a tag that the manager still knows.
 
         :param tag: in lower case.
         """
-        wanted = {"applicationTags": tag, "states": ",".join(states)}
+        return self._listed({"applicationTags": tag, "states": ",".join(states)})
+
+    def _listed(self, wanted: Mapping[str, str]) -> tuple[Application, ...]:
         answer = self._call("GET", "apps", params=wanted)
         # Without applications the manager answers {"apps": null}, {"apps": {}} or {"apps": []}.
         apps = (answer or {}).get("apps") or {}

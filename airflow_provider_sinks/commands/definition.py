@@ -30,6 +30,11 @@ _FOLDER = Arg(
     help="take the sinks from the DAGs and YAML files of this folder, not from Airflow",
     metavar="FOLDER",
 )
+_YARN = Arg(
+    ("--yarn-conn-id",),
+    help="a Spark connection: look for drivers on its YARN, too",
+    metavar="CONN_ID",
+)
 _DRY_RUN = Arg(("-n", "--dry-run"), help="only say what would be done", action="store_true")
 _ACTING = (_SINK, _DRY_RUN, _API, ARG_OUTPUT)
 _OUTPUTS = ("keep", "empty", "recreate")
@@ -62,7 +67,7 @@ def get_cli_commands() -> list[CLICommand]:
     """Return the commands, as Airflow's provider manager wants them."""
     looking = (_SINK, _API, ARG_OUTPUT)
     commands = [
-        _command("list", "all sinks, and how they do", _FOLDER, _API, ARG_OUTPUT),
+        _command("list", "all sinks, and how they do", _FOLDER, _API, _YARN, ARG_OUTPUT),
         _command(
             "describe", "what a sink is: spec, topics, guarantee, DAGs", _SINK, _FOLDER, _API, ARG_OUTPUT
         ),
@@ -70,8 +75,9 @@ def get_cli_commands() -> list[CLICommand]:
             "status",
             "where a sink stands, since when, and why",
             *looking,
+            _YARN,
             Arg(("--history",), help="what came before, too", action="store_true"),
-            epilog=f"{EPILOG}; of a sink that is stalled 69, and of one that failed 70",
+            epilog=f"{EPILOG}; of a sink that is stalled 69, and of one that failed or is orphaned 70",
         ),
         _command("progress", "what the sink's own records say: how far each writer is", *looking),
         _command(
@@ -96,7 +102,7 @@ def get_cli_commands() -> list[CLICommand]:
             _API,
             ARG_OUTPUT,
         ),
-        _command("pause", "let nothing start a sink, and end what runs", *_ACTING, ARG_YES),
+        _command("pause", "let nothing start a sink, and end what runs", *_ACTING, _YARN, ARG_YES),
         _command("resume", "let a sink be started again", *_ACTING),
         _command("restart", "end the driver of a sink and start another", *_ACTING),
         _command(
@@ -134,6 +140,7 @@ def get_cli_commands() -> list[CLICommand]:
             "drop",
             "stop a sink and forget it; its topics stay",
             *_ACTING,
+            _YARN,
             Arg(
                 ("--delete-topic",),
                 help="delete this topic of the sink with it; may be given again",

@@ -20,6 +20,7 @@ import yaml
 from airflow_provider_sinks.core.errors import SinkError
 from airflow_provider_sinks.core.steps import Plan
 from airflow_provider_sinks.hooks.airflow_account import airflow_api
+from airflow_provider_sinks.hooks.running_drivers import RunningDrivers
 from airflow_provider_sinks.hooks.sink_homes import SinkHomes
 
 DECLINED, USAGE = 1, 2
@@ -59,7 +60,7 @@ def command(function: Command) -> Callable[[argparse.Namespace], None]:
 def sink_homes(options: argparse.Namespace) -> Iterator[SinkHomes]:
     """Give the sinks of the Airflow that the options lead to."""
     with airflow_api(options.api_conn_id) as api:
-        yield SinkHomes(api)
+        yield SinkHomes(api, RunningDrivers(getattr(options, "yarn_conn_id", None) or ""))
 
 
 def tell(text: str) -> None:

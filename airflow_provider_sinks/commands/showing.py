@@ -13,7 +13,12 @@ from airflow_provider_sinks.core.sink_home import SinkHome
 from airflow_provider_sinks.core.spec import SinkSpec
 from airflow_provider_sinks.hooks.sink_verbs import spec_of
 
-_CODES = {LifeState.STALLED: ExitCode.UNAVAILABLE, LifeState.FAILED: ExitCode.FAILED}
+_CODES = {
+    LifeState.STALLED: ExitCode.UNAVAILABLE,
+    LifeState.FAILED: ExitCode.FAILED,
+    LifeState.ORPHANED: ExitCode.FAILED,
+}
+_ORPHANED = "It runs, and no DAG names it. To end it: airflow sinks pause {}"
 
 
 @command
@@ -78,6 +83,7 @@ def _row(home: SinkHome) -> dict[str, Any]:
         "connections": list(home.connections),
         "dags": [dag.dag_id for dag in home.dags],
         "task": "; ".join(sorted({task.told for task in home.tasks})) or None,
+        "drivers": [driver.runs for driver in home.drivers],
         "paused": home.is_paused,
     }
 
@@ -92,9 +98,10 @@ def _standing(home: SinkHome, entry: Entry) -> dict[str, Any]:
         **{name: home.status.get(name) for name in names},
         "heard_of": home.status.get("at"),
         "tasks": [str(task) for task in home.tasks],
+        "drivers": [driver.runs for driver in home.drivers],
         "error": error.primary if error else None,
         "detail": error.detail if error else None,
-        "hint": error.hint if error else None,
+        "hint": _ORPHANED.format(home.name) if home.is_orphan else error.hint if error else None,
         "times": entry.times,
     }
 

@@ -8,6 +8,8 @@
                    |                    failed    a person is needed
                    `--- paused (its DAG is, and no task is left), dropped
 
+    orphaned: it runs, and no DAG names it any more
+
 An entry of the history is written by the task that runs the sink, when its status changes. A launch that
 begins after a stall is not news before it runs, and the same error again counts up: a sink that fails at
 every try has one entry, however long it does. *Created*, *paused* and silence come from what Airflow shows.
@@ -50,6 +52,7 @@ class LifeState(enum.StrEnum):
     PAUSED = "paused"
     FAILED = "failed"
     DROPPED = "dropped"
+    ORPHANED = "orphaned"
 
 
 @dataclass(frozen=True)
@@ -106,14 +109,23 @@ def noted(history: History, state: LifeState) -> History:
 
 
 def standing(
-    history: History, *, is_active: bool, is_paused: bool, heard_at: str, now: datetime | None = None
+    history: History,
+    *,
+    is_active: bool,
+    is_paused: bool,
+    heard_at: str,
+    is_orphan: bool = False,
+    now: datetime | None = None,
 ) -> Entry:
     """Return where a sink stands now.
 
     :param is_active: a task of it runs, waits or is about to.
     :param is_paused: no DAG starts it any more.
     :param heard_at: when its driver was last heard of, in UTC, or empty.
+    :param is_orphan: a task or a driver of it runs, and no DAG names it.
     """
+    if is_orphan:
+        return Entry(LifeState.ORPHANED, "")
     last = history[-1] if history else Entry(LifeState.CREATED, "")
     if not is_active:
         return _at_rest(last, heard_at, is_paused=is_paused)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_provider_sinks.core.life import Entry, History, standing
+from airflow_provider_sinks.core.life import Entry, History, LifeState, standing
 from airflow_provider_sinks.core.status import StatusError
-from airflow_provider_sinks.core.steps import TaskPlace
+from airflow_provider_sinks.core.steps import EndDriver, TaskPlace
 
 ACTIVE = frozenset(
     {
@@ -80,6 +80,7 @@ class SinkHome:
 
     :param spec: as the DAG's author wrote it; may hold templates.
     :param tasks: those that are not over.
+    :param drivers: those that run on this machine, or on the cluster that was asked, and how each is ended.
     :param status: the newest status that its task showed, or empty.
     """
 
@@ -88,8 +89,14 @@ class SinkHome:
     connections: tuple[str, ...] = ()
     dags: tuple[SinkDag, ...] = ()
     tasks: tuple[SinkTask, ...] = ()
+    drivers: tuple[EndDriver, ...] = ()
     status: Mapping[str, Any] = field(default_factory=dict)
     history: History = ()
+
+    @property
+    def is_orphan(self) -> bool:
+        """It runs, and no DAG that Airflow knows names it."""
+        return not self.dags and bool(self.tasks or self.drivers)
 
     @property
     def is_paused(self) -> bool:
@@ -107,5 +114,13 @@ class SinkHome:
     def standing(self) -> Entry:
         """Where it stands now."""
         heard_at = str(self.status.get("at") or "")
+        if not self.dags and not self.is_orphan and not self.history:
+            return Entry(LifeState.STOPPED, heard_at)
         is_active = bool(self.tasks)
-        return standing(self.history, is_active=is_active, is_paused=self.is_paused, heard_at=heard_at)
+        return standing(
+            self.history,
+            is_active=is_active,
+            is_paused=self.is_paused,
+            heard_at=heard_at,
+            is_orphan=self.is_orphan,
+        )

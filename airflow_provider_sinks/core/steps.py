@@ -146,6 +146,44 @@ class ClearTask:
 
 
 @dataclass(frozen=True)
+class EndProcess:
+    """End a driver that runs on this machine: between two epochs if it listens, and hard if it does not.
+
+    :param directory: of its launch, which stands in its command line: a pid alone may be a stranger's.
+    """
+
+    pid: int
+    directory: str
+
+    @property
+    def runs(self) -> str:
+        """Which driver runs."""
+        return f"process {self.pid} of this machine"
+
+    def __str__(self) -> str:
+        return f"end driver process {self.pid} of {self.directory}"
+
+
+@dataclass(frozen=True)
+class KillApplication:
+    """Kill a driver on YARN, and wait until it is over.
+
+    :param spark_conn_id: the connection that names the resource manager.
+    """
+
+    app_id: str
+    spark_conn_id: str
+
+    @property
+    def runs(self) -> str:
+        """Which driver runs."""
+        return f"{self.app_id} of YARN"
+
+    def __str__(self) -> str:
+        return f"kill YARN application {self.app_id}"
+
+
+@dataclass(frozen=True)
 class Forget:
     """Delete what Airflow remembers of a sink: witness, count of launches, status."""
 
@@ -154,6 +192,9 @@ class Forget:
     def __str__(self) -> str:
         return f'forget what Airflow remembers of sink "{self.sink}"'
 
+
+EndDriver: TypeAlias = EndProcess | KillApplication
+"""How a driver is ended that is known by what runs, and not by a task."""
 
 Step: TypeAlias = (
     Fence
@@ -166,6 +207,7 @@ Step: TypeAlias = (
     | StartRun
     | EndTask
     | ClearTask
+    | EndDriver
     | Forget
 )
 

@@ -24,14 +24,27 @@ from airflow_provider_sinks.core.steps import (
 
 
 def plan_pause(home: SinkHome) -> Plan:
-    """Let nothing start the sink any more, and end what runs; none if it is paused."""
+    """Let nothing start the sink any more, and end what runs; none if it is paused.
+
+    Of an orphan there is nothing to pause: what runs is ended.
+    """
     steps = tuple(_stop(home))
-    what = f'sink "{home.name}" is paused' if steps else f'sink "{home.name}" is paused already'
+    done = "has been ended; no DAG runs it" if home.is_orphan else "is paused"
+    what = f'sink "{home.name}" {done}' if steps else f'sink "{home.name}" is paused already'
     return Plan(home.name, what, steps)
 
 
 def plan_resume(home: SinkHome) -> Plan:
-    """Let the sink be started again, and start it where no schedule does; none if it is not paused."""
+    """Let the sink be started again, and start it where no schedule does; none if it is not paused.
+
+    :raises RefusedError: no DAG runs it.
+    """
+    if not home.dags:
+        raise RefusedError(
+            f'no DAG of this Airflow runs sink "{home.name}"',
+            "It is known by what runs, or by what is remembered of it.",
+            "Put back the DAG file that names it.",
+        )
     steps: list[Step] = [UnpauseDag(dag.dag_id, dag.others) for dag in home.dags if dag.is_paused]
     if not home.tasks:
         steps += [StartRun(dag.dag_id) for dag in home.dags if not dag.schedule]
@@ -42,8 +55,14 @@ def plan_resume(home: SinkHome) -> Plan:
 def plan_restart(home: SinkHome) -> Plan:
     """End the sink's driver and start another.
 
-    :raises RefusedError: nothing runs that could be started again.
+    :raises RefusedError: nothing runs that could be started again, or nobody could start it.
     """
+    if home.is_orphan:
+        raise RefusedError(
+            f'sink "{home.name}" is orphaned: it runs, and no DAG names it, so nothing would start it again',
+            "; ".join(map(str, (*home.tasks, *home.drivers))),
+            f"To end it: airflow sinks pause {home.name}. To keep it, put back the DAG file that names it.",
+        )
     if not home.tasks:
         raise RefusedError(
             f'sink "{home.name}" does not run, so there is nothing to start again',
@@ -116,6 +135,8 @@ def _why_not(name: str, spec: SinkSpec, own: Mapping[Role, str]) -> str:
 def _stop(home: SinkHome) -> Iterator[Step]:
     yield from (PauseDag(dag.dag_id, dag.others) for dag in home.dags if not dag.is_paused)
     yield from (EndTask(task.place) for task in home.tasks)
+    if home.is_orphan or not home.tasks:  # else each ends with its task
+        yield from home.drivers
 
 
 def _left(home: SinkHome, topics: Mapping[Role, TopicFacts]) -> Iterator[str]:

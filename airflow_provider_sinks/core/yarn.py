@@ -15,6 +15,7 @@ from airflow_provider_sinks.core import errors
 from airflow_provider_sinks.core.errors import ExitCode, SinkError
 from airflow_provider_sinks.core.status import SinkState, SinkStatus
 
+SINK_TAG = "sink:"
 _TAG_LONGEST = 100
 _EXIT_CODE = re.compile(r"User application exited with status (\d+)")
 """In Spark's words. The exit code that the manager itself names is that of Spark's application master."""
@@ -132,7 +133,7 @@ def exit_code(application: Application | None, status: SinkStatus | None) -> int
 
 def sink_tag(sink: str) -> str:
     """Return the tag by which people find a sink's applications."""
-    return f"sink:{sink}"[:_TAG_LONGEST].lower()
+    return f"{SINK_TAG}{sink}"[:_TAG_LONGEST].lower()
 
 
 def owner_tag(owner: str, sink: str) -> str:

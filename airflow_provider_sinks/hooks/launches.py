@@ -37,6 +37,12 @@ def launches_of(sink: str) -> Path:
     return _root() / "launches" / sink
 
 
+def launched_sinks() -> list[str]:
+    """Return the names of all sinks that were launched on this machine and left a directory."""
+    folder = _root() / "launches"
+    return sorted(sink.name for sink in folder.iterdir() if sink.is_dir()) if folder.is_dir() else []
+
+
 def checkpoint_root(spec: SinkSpec) -> str:
     """Return the folder or URI for checkpoints: the spec's, or a folder of this worker."""
     return spec.checkpoint or str(_root() / "checkpoints")

@@ -23,6 +23,7 @@ import psutil
 
 from airflow_provider_sinks.core.hold import is_abandoned
 from airflow_provider_sinks.core.launch import LaunchFiles
+from airflow_provider_sinks.core.steps import EndProcess
 
 if TYPE_CHECKING:
     from airflow.sdk.types import Logger
@@ -101,12 +102,20 @@ def end_abandoned(launches: Path, log: Logger, hurry: Callable[[], bool]) -> Non
             log.warning("another task runs this sink, as %s: a start takes over from it", files.directory)
 
 
-def living_drivers(launches: Path) -> list[int]:
-    """Return the pids of the drivers of a sink that live on this machine.
+def living_drivers(launches: Path) -> list[EndProcess]:
+    """Return the drivers of a sink that live on this machine.
 
     :param launches: the folder with the launch directories of one sink.
     """
-    return [mark.pid for _, mark in _living(launches)]
+    return [EndProcess(mark.pid, str(files.directory)) for files, mark in _living(launches)]
+
+
+def end_process(driver: EndProcess, hurry: Callable[[], bool] = lambda: False) -> None:
+    """End a driver: politely, and hard when it does not listen; nothing when it is over by now."""
+    files = LaunchFiles(Path(driver.directory))
+    mark = DriverMark.read(files)
+    if mark is not None and mark.pid == driver.pid:
+        _end(files, mark, hurry)
 
 
 def _living(launches: Path) -> Iterator[tuple[LaunchFiles, DriverMark]]:

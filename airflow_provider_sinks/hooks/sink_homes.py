@@ -1,5 +1,8 @@
 """All sinks that an Airflow knows, from its own metadata, and what the verbs of their life do there.
 
+A sink is known by the DAG that names it, by what runs (a task, a driver) and by what is remembered of it (its
+witness): one whose DAG is gone is found all the same, and what runs of it can be ended.
+
 Everything goes through Airflow's REST API. A task has no other way; a command has the metadata database, but
 would pass by the rights of users and Airflow's own audit log. Airflow itself marks its commands that write to
 the database as deprecated, for the sake of ones that use the API.
@@ -8,6 +11,7 @@ the database as deprecated, for the sake of ones that use the API.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,8 +31,10 @@ from airflow_provider_sinks.core.life import History, LifeState, from_mappings, 
 from airflow_provider_sinks.core.sink_home import ACTIVE, SinkDag, SinkHome, SinkTask
 from airflow_provider_sinks.core.steps import (
     ClearTask,
+    EndProcess,
     EndTask,
     Forget,
+    KillApplication,
     PauseDag,
     StartRun,
     Step,
@@ -36,10 +42,14 @@ from airflow_provider_sinks.core.steps import (
     UnpauseDag,
 )
 from airflow_provider_sinks.hooks.memory import HISTORY_KEY, KEY, OWNER_VARIABLE, STATUS_KEY, Memory
+from airflow_provider_sinks.hooks.running_drivers import RunningDrivers
 
 _PREFIX = "sink:"
 _PAGE = 100
 _MASKED = "***"
+_NO_ASSET = 0
+_OPERATOR = "SubmitSinkJobOperator"
+_WITNESS = re.compile(r"sinks\.(.+)\.witness")
 _OVER = frozenset({"success", "failed", "skipped", "upstream_failed", "removed"})
 
 
@@ -50,7 +60,7 @@ class _Asset:
     id: int
     sink: str
     extra: Mapping[str, Any]
-    tasks: tuple[tuple[str, str], ...]
+    tasks: tuple[tuple[str, str], ...] = ()
 
     @property
     def dag_ids(self) -> tuple[str, ...]:
@@ -61,21 +71,25 @@ class SinkHomes:
     """The sinks of one Airflow, as they are at the first question; make another to look again.
 
     :param api: the way to Airflow; the caller closes it.
+    :param drivers: what runs on this machine, and on a cluster if one is asked.
     """
 
-    def __init__(self, api: AirflowApi) -> None:
+    def __init__(self, api: AirflowApi, drivers: RunningDrivers | None = None) -> None:
         self._api = api
+        self._drivers = drivers or RunningDrivers()
 
     @property
     def names(self) -> list[str]:
         """The names of all sinks, sorted."""
-        return sorted(self._assets)
+        running = {name for task in self._running if (name := _sink_of(task))}
+        known = {*self._named, *self._witnesses, *running, *self._drivers.sinks(self._owner)}
+        return sorted(known)
 
     def all(self) -> list[SinkHome]:
         """Return everything about all sinks, by name."""
-        dags = {dag["dag_id"]: dag for dag in self._api.all("dags", "dags")}
+        dags = {dag["dag_id"]: dag for dag in self._api.all("dags", "dags", exclude_stale=False)}
         tasks = self._active(self._assets.values())
-        return [self._home(self._assets[name], dags.get, tasks) for name in self.names]
+        return [self._home(self._asset(name), dags.get, tasks) for name in self.names]
 
     def one(self, sink: str) -> SinkHome:
         """Return everything about one sink.
@@ -116,6 +130,8 @@ class SinkHomes:
             self._end(step.task)
         elif isinstance(step, ClearTask):
             self._clear(step.task)
+        elif isinstance(step, EndProcess | KillApplication):
+            self._drivers.end(step)
         elif isinstance(step, Forget):
             self._forget(step.sink)
 
@@ -130,20 +146,50 @@ class SinkHomes:
     def note(self, sink: str, state: LifeState) -> None:
         """Write into a sink's history that a person paused or dropped it."""
         asset = self._asset(sink)
+        if asset.id == _NO_ASSET:
+            return
         history = noted(_history(self._stored(asset)), state)
         path = f"assets/{asset.id}/state-store/{HISTORY_KEY}"
         self._api.call("PUT", path, {"value": to_mappings(history)})
 
     @cached_property
+    def _named(self) -> dict[str, _Asset]:
+        """The assets that a DAG names."""
+        return self._assets_of(only_active=True)
+
+    @cached_property
     def _assets(self) -> dict[str, _Asset]:
+        """Those, and the ones that are left of DAGs that are gone: they still hold the spec."""
+        return {**self._assets_of(only_active=False), **self._named}
+
+    def _assets_of(self, *, only_active: bool) -> dict[str, _Asset]:
         # "_" is a wildcard in the pattern, and the pattern may stand anywhere in a name.
-        found = self._api.all("assets", "assets", name_pattern=_PREFIX)
+        found = self._api.all("assets", "assets", name_pattern=_PREFIX, only_active=only_active)
         sinks = [asset for asset in found if asset["name"].startswith(_PREFIX)]
         return {asset.sink: asset for asset in map(_asset, sinks)}
 
+    @cached_property
+    def _running(self) -> list[dict[str, Any]]:
+        """The tasks that run a sink and are not over, also those of a DAG that is gone."""
+        path, asked = "dags/~/dagRuns/~/taskInstances", {"operator": _OPERATOR, "state": sorted(ACTIVE)}
+        return list(self._api.all(path, "task_instances", **asked))
+
+    @cached_property
+    def _witnesses(self) -> dict[str, Mapping[str, Any]]:
+        """What is remembered of each sink; empty where Airflow masks it."""
+        variables = self._api.all("variables", "variables", variable_key_pattern="sinks.%.witness")
+        found = ((_WITNESS.fullmatch(kept["key"]), _parsed(kept["value"])) for kept in variables)
+        return {match[1]: value if isinstance(value, dict) else {} for match, value in found if match}
+
+    @cached_property
+    def _owner(self) -> str:
+        return str(self._variable(OWNER_VARIABLE) or "")
+
     def _asset(self, sink: str) -> _Asset:
-        if sink in self._assets:
-            return self._assets[sink]
+        if sink in self._named:
+            return self._named[sink]
+        if sink in self.names:
+            return self._assets.get(sink) or _Asset(_NO_ASSET, sink, {})
         where = self._api.account.url
         hint = nearest(sink, self.names) or (
             "a sink is known once Airflow has read the DAG that runs it; a mapped task names its sinks by "
@@ -157,14 +203,19 @@ class SinkHomes:
         self, asset: _Asset, dag_of: Callable[[str], Mapping[str, Any] | None], tasks: list[dict[str, Any]]
     ) -> SinkHome:
         stored = self._stored(asset)
-        dags = [(dag_id, dag_of(dag_id)) for dag_id in asset.dag_ids]
+        found = [(dag_id, dag_of(dag_id)) for dag_id in asset.dag_ids]
+        dags = [(dag_id, dag) for dag_id, dag in found if dag is not None and not _is_gone(dag)]
+        mine = [task for task in self._running if _sink_of(task) == asset.sink]
+        running = {task.place: task for task in map(_task, mine)}
+        running |= {task.place: task for named in tasks if (task := _task_of(named, asset)) is not None}
         return SinkHome(
             name=asset.sink,
             spec=_spec(asset),
             connections=tuple(asset.extra.get("connections") or ()),
-            dags=tuple(self._dag(asset.sink, dag_id, dag) for dag_id, dag in dags if dag is not None),
-            tasks=tuple(task for found in tasks if (task := _task(found, asset)) is not None),
-            status=stored.get(STATUS_KEY) or {},
+            dags=tuple(self._dag(asset.sink, dag_id, dag) for dag_id, dag in dags),
+            tasks=tuple(running.values()),
+            drivers=self._drivers.of(asset.sink, self._owner),
+            status=stored.get(STATUS_KEY) or _last_known(self._witnesses.get(asset.sink, {})),
             history=_history(stored),
         )
 
@@ -195,6 +246,8 @@ class SinkHomes:
                 return found
 
     def _stored(self, asset: _Asset) -> dict[str, Any]:
+        if asset.id == _NO_ASSET:
+            return {}
         path = f"assets/{asset.id}/state-store"
         return {entry["key"]: _parsed(entry["value"]) for entry in self._api.all(path, "asset_state_store")}
 
@@ -264,13 +317,39 @@ def _spec(asset: _Asset) -> Mapping[str, Any]:
     return spec if isinstance(spec, dict) else {}
 
 
-def _task(found: Mapping[str, Any], asset: _Asset) -> SinkTask | None:
+def _is_gone(dag: Mapping[str, Any]) -> bool:
+    """Return whether no file names a DAG any more; one whose file cannot be read is not gone."""
+    return bool(dag.get("is_stale")) and not dag.get("has_import_errors")
+
+
+def _last_known(witness: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the witness tells of a sink whose status Airflow has deleted with the asset's DAG."""
+    if "generation" not in witness:
+        return {}
+    counts = {name: witness.get(name) for name in ("launch", "generation", "epoch", "at")}
+    return {**counts, "rows_total": witness.get("rows")}
+
+
+def _sink_of(found: Mapping[str, Any]) -> str:
+    """Return the sink that a task runs, by its rendered arguments; empty where they are not known yet."""
+    fields = found.get("rendered_fields") or {}
+    sink, name = _parsed(fields.get("sink")), str(fields.get("name") or "")
+    if isinstance(sink, dict) and sink.get("name"):
+        return str(sink["name"])
+    return name.removeprefix(_PREFIX) if name.startswith(_PREFIX) else ""  # Airflow cuts long arguments
+
+
+def _task_of(found: Mapping[str, Any], asset: _Asset) -> SinkTask | None:
     """Return a task of this sink; a mapped one runs another sink if its rendered argument says so."""
     if (found["dag_id"], found["task_id"]) not in asset.tasks:
         return None
     sink = _parsed((found.get("rendered_fields") or {}).get("sink"))
     if found["map_index"] >= 0 and isinstance(sink, dict) and sink.get("name") not in (None, asset.sink):
         return None
+    return _task(found)
+
+
+def _task(found: Mapping[str, Any]) -> SinkTask:
     place = TaskPlace(found["dag_id"], found["dag_run_id"], found["task_id"], found["map_index"])
     tries_max = found["max_tries"] + 1
     ended_at = (found["end_date"] or "")[:19]

@@ -73,7 +73,8 @@ class SinkVerbs:
 
     def pause(self, sink: str) -> Plan:
         """Let nothing start a sink any more, and end what runs."""
-        return self._in_airflow(plan_pause(self.homes.one(sink)), LifeState.PAUSED)
+        home = self.homes.one(sink)
+        return self._in_airflow(plan_pause(home), None if home.is_orphan else LifeState.PAUSED)
 
     def resume(self, sink: str) -> Plan:
         """Let a sink be started again."""
@@ -103,7 +104,8 @@ class SinkVerbs:
         """
         home = self.homes.one(sink)
         names = list(topics)
-        if is_template(home.spec) and not names:  # where its transactions are is known to its task alone
+        unknown = is_template(home.spec) or not home.spec
+        if unknown and not names:  # where its transactions are is known to its task alone
             return self._drop(plan_drop(home, (), {}), None)
         spec = spec_of(home)
         asked = topics_to_delete(spec, names)
@@ -173,6 +175,12 @@ def spec_of(home: SinkHome) -> SinkSpec:
 
     :raises ConfigurationError: it is not valid, or holds templates, which only its task can render.
     """
+    if not home.spec:
+        raise ConfigurationError(
+            f'the spec of sink "{home.name}" is not known',
+            [Problem("sink", "is known by what runs or is remembered of it, and no DAG names it")],
+            "Put back the DAG file that names it, or give the operator the sink itself.",
+        )
     if is_template(home.spec):
         problem = Problem("sink", "holds templates, which only its task can render")
         hint = "Give the operator a spec without templates."
@@ -200,7 +208,7 @@ def _demand_no_driver_here(sink: str) -> None:
         if time.monotonic() > deadline:
             raise RefusedError(
                 f'a driver of sink "{sink}" lives on this machine',
-                f"Processes {', '.join(map(str, living))}; their tasks are over.",
+                f"Processes {', '.join(str(driver.pid) for driver in living)}; their tasks are over.",
                 "Look into the newest launch directory of the sink; end the process if nothing else does.",
             )
         time.sleep(_LOOK_AGAIN_SECONDS)

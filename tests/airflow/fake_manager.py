@@ -57,11 +57,11 @@ class FakeManager:
         words = parts.path.removeprefix("/ws/v1/cluster/apps").strip("/").split("/")
         if not words[0]:
             query = parse_qs(parts.query)
-            tag, states = query["applicationTags"][0], query["states"][0].split(",")
+            tag, states = query.get("applicationTags", [""])[0], query["states"][0].split(",")
             found = [
                 app
                 for app in self.apps.values()
-                if tag in app["applicationTags"].split(",") and app["state"] in states
+                if tag in ("", *app["applicationTags"].split(",")) and app["state"] in states
             ]
             return 200, {"apps": {"app": found}} if found else {"apps": None}
         if words[0] not in self.apps:

@@ -199,7 +199,7 @@ def test_restarting_clears_what_runs() -> None:
 @pytest.mark.parametrize("state", ["running", "deferred", "queued", "up_for_retry", "restarting"])
 def test_only_a_stopped_sink_can_be_rewound(state: str) -> None:
     demand_stopped(home(), "rewound")
-    with pytest.raises(RefusedError, match=f"orders.submit of run run-1 is {state}"):
+    with pytest.raises(RefusedError, match=f"orders.submit of run run-1 is {state.replace('_', ' ')}"):
         demand_stopped(home(SinkTask(PLACE, state)), "rewound")
 
 
