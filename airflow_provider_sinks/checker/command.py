@@ -9,6 +9,7 @@ from airflow_provider_sinks.checker.facts import Limits
 from airflow_provider_sinks.core.errors import ConfigurationError, SinkError
 
 FOUND, USAGE, FAILED = 1, 2, 3
+_FORMATS = ("text", "json", "github", "sarif", "junit")  # named here: the command costs nothing until it runs
 
 
 def add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -20,7 +21,9 @@ def add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         epilog="exit codes: 0 nothing found, 1 findings, 2 wrong usage, 3 the files could not be read",
     )
     parser.add_argument("folder", help="the folder with your DAGs and YAML files of sinks")
-    parser.add_argument("-o", "--output", choices=("text", "json"), default="text")
+    parser.add_argument(
+        "-f", "--format", "-o", "--output", choices=_FORMATS, default="text", help="default: %(default)s"
+    )
     parser.add_argument("--ignore", action="append", default=[], metavar="RULE", help="may be given again")
     parser.add_argument("--parse-seconds", type=_seconds, default=Limits.parse_seconds, metavar="SECONDS")
     parser.add_argument("--hang-seconds", type=_seconds, default=Limits.hang_seconds, metavar="SECONDS")
@@ -28,6 +31,7 @@ def add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 
 
 def _check(options: argparse.Namespace) -> int:
+    from airflow_provider_sinks.checker.formats import FORMATS
     from airflow_provider_sinks.testing import check_folder
 
     limits = Limits(options.parse_seconds, options.hang_seconds)
@@ -36,7 +40,9 @@ def _check(options: argparse.Namespace) -> int:
     except SinkError as error:
         sys.stderr.write(f"{error}\n")
         return USAGE if isinstance(error, ConfigurationError) else FAILED
-    sys.stdout.write((report.to_json() if options.output == "json" else report.to_text()) + "\n")
+    # A file's name may hold what is no text.
+    written = FORMATS[options.format](report).encode(errors="backslashreplace").decode()
+    sys.stdout.write(f"{written}\n")
     return FOUND if report.findings else 0
 
 

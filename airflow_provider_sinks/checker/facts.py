@@ -64,7 +64,7 @@ class Reach:
 
 @dataclass(frozen=True)
 class Failure:
-    """An exception that ended the reading of a file.
+    """An exception that ended the reading of a file, or a mistake behind which the reading went on.
 
     :param kind: the name of the exception's class.
     :param text: its message.
@@ -83,12 +83,14 @@ class DagFacts:
 
     :param text: how Airflow serialises it, as JSON with sorted keys.
     :param flaw: why Airflow would not take it, or empty.
+    :param broken: what it says of a sink of a YAML file that it stands for.
     """
 
     dag_id: str
     place: Place
     text: str = ""
     flaw: str = ""
+    broken: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,7 @@ class FileFacts:
     file: str
     end: End
     seconds: float = 0.0
-    failure: Failure | None = None
+    failures: tuple[Failure, ...] = ()
     reaches: tuple[Reach, ...] = ()
     dags: tuple[DagFacts, ...] = ()
     tasks: tuple[TaskFacts, ...] = ()

@@ -4,16 +4,18 @@ Runs in a process of its own for each file: see :mod:`.server`.
 """
 
 from __future__ import annotations
+import __future__
 
+import ast
 import importlib.machinery
 import importlib.util
 import json
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from airflow.sdk import DAG, Asset
@@ -22,6 +24,7 @@ from airflow.sdk.definitions.mappedoperator import MappedOperator
 from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_provider_sinks.arguments import as_list, parse, plain
+from airflow_provider_sinks.broken_dag import BrokenSinkOperator
 from airflow_provider_sinks.checker.facts import (
     DagFacts,
     End,
@@ -49,17 +52,20 @@ _KINDS: dict[type, TaskKind] = {
 def read_file(file: Path, recorder: Recorder) -> FileFacts:
     """Run a file and look at the DAGs that it leaves."""
     started = _clock()
+    errors: list[BaseException] = []
     try:
-        dags = list(_dags_of(_run(file)))
+        dags = list(_dags_of(_run(file, errors)))
         seconds = _clock() - started
         recorder.finish()
         facts = tuple(sorted((_dag_facts(dag, recorder) for dag in dags), key=lambda dag: dag.dag_id))
         tasks = tuple(task for dag in dags for task in _tasks_of(dag, recorder))
     except BaseException as error:  # noqa: BLE001  a file may raise anything, SystemExit too
         seconds = _clock() - started
-        failure = _failure(error, recorder, Place(str(file)))
-        return FileFacts(str(file), End.FAILED, seconds, failure, tuple(recorder.reaches))
-    return FileFacts(str(file), End.READ, seconds, None, tuple(recorder.reaches), facts, tasks)
+        failures = _failures([*errors, error], recorder, file)
+        return FileFacts(str(file), End.FAILED, seconds, failures, tuple(recorder.reaches))
+    failures = _failures(errors, recorder, file)
+    end = End.FAILED if failures else End.READ
+    return FileFacts(str(file), end, seconds, failures, tuple(recorder.reaches), facts, tasks)
 
 
 def _clock() -> float:
@@ -71,7 +77,13 @@ def _clock() -> float:
     return time.perf_counter() - waited_ns / 1e9
 
 
-def _run(file: Path) -> ModuleType:
+def _run(file: Path, errors: list[BaseException]) -> ModuleType:
+    """Run a file statement by statement, on over those that one of our own errors ends.
+
+    What such a statement would have named is missing from then on, so that other errors are only its echo.
+
+    :param errors: takes our own errors.
+    """
     DagContext.autoregistered_dags.clear()
     DagContext.current_autoregister_module_name = _MODULE
     loader = importlib.machinery.SourceFileLoader(_MODULE, str(file))
@@ -79,8 +91,38 @@ def _run(file: Path) -> ModuleType:
     assert spec is not None  # noqa: S101  a loader was given
     module = importlib.util.module_from_spec(spec)
     sys.modules[_MODULE] = module
-    loader.exec_module(module)
+    for statement in _statements(loader.get_data(str(file)), file):
+        try:
+            exec(statement, vars(module))  # noqa: S102  it is what reading a DAG file means
+        except ConfigurationError as error:
+            errors.append(error)
+        except Exception:
+            if not errors:
+                raise
     return module
+
+
+def _statements(source: bytes, file: Path) -> Iterator[CodeType]:
+    """Compile each statement of a file as it would be compiled among the others.
+
+    :raises SyntaxError: before the first of them runs.
+    """
+    tree = ast.parse(source, str(file))
+    compile(tree, str(file), "exec", dont_inherit=True)
+    futures = [
+        name.name
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__"
+        for name in node.names
+    ]
+    flags = sum({getattr(__future__, name).compiler_flag for name in futures})
+    for number, node in enumerate(tree.body):
+        if number == 0 or not _is_text(node):  # any other text that stands alone would become the docstring
+            yield compile(ast.Module([node], []), str(file), "exec", flags, dont_inherit=True)
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def _dags_of(module: ModuleType) -> Iterator[DAG]:
@@ -101,7 +143,8 @@ def _dag_facts(dag: DAG, recorder: Recorder) -> DagFacts:
         text = json.dumps(DagSerialization.to_dict(dag), sort_keys=True)
     except Exception as error:  # noqa: BLE001  each is a reason for which Airflow would not take the DAG
         return DagFacts(dag.dag_id, place, flaw=_first_line(error))
-    return DagFacts(dag.dag_id, place, text)
+    said = (task.error.problems for task in dag.tasks if isinstance(task, BrokenSinkOperator))
+    return DagFacts(dag.dag_id, place, text, broken=next(said, ()))
 
 
 def _tasks_of(dag: DAG, recorder: Recorder) -> Iterator[TaskFacts]:
@@ -126,6 +169,7 @@ def _task_facts(dag: DAG, task: Any, kind: TaskKind, recorder: Recorder) -> Task
             SinkFacts(recorder.declared_at(sink, place), sink)
             for value in (_mapped_sinks(task) if mapped else [task.sink])
             for sink in _literal(value)
+            if not recorder.stands_in(sink)
         ),
         None if origin is None else (str(origin.file.resolve()), origin.sink),
         given.get("deferrable") is True,
@@ -161,6 +205,14 @@ def _canonical(data: dict[str, Any], otherwise: str) -> str:
         return parse(data).to_json()
     except ConfigurationError:
         return otherwise
+
+
+def _failures(errors: Iterable[BaseException], recorder: Recorder, file: Path) -> tuple[Failure, ...]:
+    """Return the mistakes of a file: those of its sinks, which did not end anything, and the others."""
+    of_sinks = (
+        Failure(at, type(error).__name__, error.primary, error.problems) for at, error in recorder.errors
+    )
+    return (*of_sinks, *(_failure(error, recorder, Place(str(file))) for error in errors))
 
 
 def _failure(error: BaseException, recorder: Recorder, file: Place) -> Failure:

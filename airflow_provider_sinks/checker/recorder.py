@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import sys
 from pathlib import Path
 from types import FrameType
@@ -17,7 +18,11 @@ from typing import Any, ClassVar
 from airflow.sdk import DAG
 from airflow.secrets.base_secrets import BaseSecretsBackend
 
+import airflow_provider_sinks
 from airflow_provider_sinks.checker.facts import Place, Reach, ReachKind
+from airflow_provider_sinks.core import build
+from airflow_provider_sinks.core.errors import ConfigurationError
+from airflow_provider_sinks.core.fields import NAME_PATTERN
 from airflow_provider_sinks.core.spec import SinkSpec
 from airflow_provider_sinks.yaml_dags import ORIGIN, Origin
 
@@ -48,6 +53,8 @@ class Recorder:
         self.reaches: list[Reach] = []
         self._made: dict[int, tuple[Place, Origin | None]] = {}
         self._declared: dict[str, Place] = {}
+        self._stand_ins: set[str] = set()
+        self.errors: list[tuple[Place, ConfigurationError]] = []
         self._reading = True
 
     def install(self) -> None:
@@ -65,6 +72,35 @@ class Recorder:
             return spec
 
         SinkSpec.parse = recorded  # type: ignore[method-assign]
+        self._go_on_behind_broken_sinks()
+
+    def _go_on_behind_broken_sinks(self) -> None:
+        """Let ``Sink(...)`` return another sink where its own is not valid, so that what follows is read."""
+        make = build.Sink
+
+        @functools.wraps(make)
+        def made(**given: Any) -> SinkSpec:
+            try:
+                return make(**given)
+            except ConfigurationError as error:
+                self.errors.append((self.here(), error))
+                return self._stand_in(given.get("name"))
+
+        build.Sink = made
+        vars(airflow_provider_sinks).pop("Sink", None)  # it is looked up again
+
+    def _stand_in(self, name: object) -> SinkSpec:
+        """Return a valid sink that has nothing in common with any other but its name."""
+        number = len(self.errors)
+        known = isinstance(name, str) and re.fullmatch(NAME_PATTERN, name)
+        ends = {"source": f"broken/in-{number}", "target": f"broken/out-{number}"}
+        spec = SinkSpec.parse({"name": name if known else f"broken-{number}", **ends})
+        self._stand_ins.add(_identity(json.loads(spec.to_json())))
+        return spec
+
+    def stands_in(self, data: Any) -> bool:
+        """Tell whether a sink stands for one that is not valid."""
+        return _identity(data) in self._stand_ins
 
     def finish(self) -> None:
         """Say that the file has been read: what follows is not its doing."""

@@ -1,4 +1,4 @@
-"""Writes findings for people and for programs."""
+"""Writes findings for people, and as JSON for programs; :mod:`.formats` has more."""
 
 from __future__ import annotations
 
@@ -36,14 +36,18 @@ class Report:
         shown = tuple(_from_here(finding, folder) for finding in findings)
         return cls(str(folder), shown, len(facts.files), dags, len(names), seconds)
 
-    def to_text(self) -> str:
-        """Return the report for people."""
+    @property
+    def summary(self) -> str:
+        """How much was read and found, on one line."""
         found = count(len(self.findings), "finding")
         seen = (
             f"{count(self.files, 'Python file')}, {count(self.dags, 'DAG')} and {count(self.sinks, 'sink')}"
         )
-        summary = f"{self.folder}: {found} in {seen} in {self.seconds:.1f} s"
-        return "\n".join([*map(str, self.findings), summary])
+        return f"{self.folder}: {found} in {seen} in {self.seconds:.1f} s"
+
+    def to_text(self) -> str:
+        """Return the report for people."""
+        return "\n".join([*map(str, self.findings), self.summary])
 
     def to_json(self) -> str:
         """Return the report for programs."""

@@ -86,6 +86,56 @@ def test_files_that_crash_or_exit_do_not_stop_the_others_and_mapped_sinks_are_se
     assert (report.files, report.dags, report.sinks) == (5, 2, 2)
 
 
+MISTAKES = """\
+from airflow_provider_sinks import Sink, dags_from_yaml, sink_dag
+names = ["e", "f"]
+one = Sink(name="a", source="k/a", tagret="k/b", target="k/a1")
+two, three = Sink(name="b", source="k/b", target="k/b1"), Sink(name="c", source="k/c", target="k/c 1")
+more = [Sink(name=name, source="k/s", target="k/t",
+             wheer="x") for name in names]
+dag = sink_dag(two, shedule="@daily")
+echo = dag.dag_id
+again = sink_dag(one)
+twice = sink_dag(Sink(name="d", source="k/d", target="k/d1"), dag_id="a")
+late = sink_dag(three, evry="1s")
+globals().update(dags_from_yaml("{yaml}"))
+"""
+MISTAKES_IN_YAML = """\
+sinks:
+  - {name: y1, source: k/1, tagret: k/2}
+  - {name: y2, source: k/3, target: k/4}
+  - {name: y3, source: k/5, target: k/6, dag: {owner_link: "mailto:a@b.c"}}
+  - {name: y2, source: k/7, target: k/8}
+"""
+
+
+def test_one_mistake_does_not_hide_the_next(tmp_path: Path) -> None:
+    listed = tmp_path / "s.yaml"
+    listed.write_text(MISTAKES_IN_YAML)
+    (tmp_path / "dag.py").write_text(MISTAKES.replace("{yaml}", str(listed)))
+    (tmp_path / "latin.yaml").write_bytes("sinks:\n  # Zürich\n".encode("latin-1"))
+
+    report = check_folder(tmp_path)
+
+    found = [
+        (Path(finding.place.file).name, finding.place.line, finding.rule, finding.what.rpartition(": ")[0])
+        for finding in report.findings
+    ]
+    assert found == [
+        ("dag.py", 3, "unknown-option", 'sink "a": tagret'),
+        ("dag.py", 4, "invalid-sink", 'sink "c": target.kafka.topic'),
+        ("dag.py", 5, "unknown-option", 'sink "e": wheer'),
+        ("dag.py", 5, "unknown-option", 'sink "f": wheer'),
+        ("dag.py", 7, "unknown-option", "sink_dag() cannot take some of its arguments: shedule"),
+        ("dag.py", 10, "duplicate-dag", ""),
+        ("dag.py", 11, "unknown-option", "sink_dag() cannot take some of its arguments: evry"),
+        ("latin.yaml", 2, "invalid-sink", "line 2: is not UTF-8"),
+        ("s.yaml", 2, "unknown-option", "sinks[y1].tagret"),
+        ("s.yaml", 4, "invalid-sink", "s.yaml: sinks[y3].dag.owner_link"),
+        ("s.yaml", 5, "duplicate-sink", f'sink "y2" is run from {listed}:3 too'),
+    ]
+
+
 def test_a_failing_folder_fails_a_test_with_all_findings(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text("sinks:\n  - {name: a, source: k/a, tagret: k/b}\n")
 
@@ -97,14 +147,16 @@ def test_the_command_ends_with_0_1_or_2(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text("sinks:\n  - {name: a, source: k/a, tagret: k/b}\n")
     check = ["-m", "airflow_provider_sinks", "check"]
 
-    found = run(*check, str(tmp_path), "-o", "json")
+    found = run(*check, str(tmp_path), "--format", "json")
+    shown = run(*check, str(tmp_path), "-f", "github")
     clean = run(*check, str(tmp_path), "--ignore", "unknown-option")
     wrong = [
         run(*check, *given) for given in (["nowhere"], [], [".", "--ignore", "cyle"], [".", "-o", "xml"])
     ]
 
     (finding,) = json.loads(found.stdout)["findings"]
-    assert (found.returncode, clean.returncode) == (1, 0)
+    assert (found.returncode, shown.returncode, clean.returncode) == (1, 1, 0)
+    assert f"::error file={tmp_path}/s.yaml,line=2,title=unknown-option::" in shown.stdout
     assert (finding["line"], finding["rule"]) == (2, "unknown-option")
     assert finding["remedy"] == 'did you mean "target"?'
     assert [done.returncode for done in wrong] == [2, 2, 2, 2]

@@ -66,7 +66,7 @@ def dag(line: int, dag_id: str = "d", text: str = "{}", **more: Any) -> DagFacts
 
 
 def failure(kind: str, *problems: Problem, text: str = "said") -> FileFacts:
-    return file_(End.FAILED, failure=Failure(at(3), kind, text, problems))
+    return file_(End.FAILED, failures=(Failure(at(3), kind, text, problems),))
 
 
 def yaml_file(*sinks: dict[str, Any], name: str = "/dags/s.yaml") -> YamlFacts:
@@ -92,7 +92,7 @@ MISTAKES = [
     pytest.param(
         file_(
             End.FAILED,
-            failure=Failure(at(4), "OSError", "no network"),
+            failures=(Failure(at(4), "OSError", "no network"),),
             reaches=(Reach(ReachKind.NETWORK, "h", at(4)),),
         ),
         "network",
@@ -243,7 +243,7 @@ def test_two_yaml_files_with_one_sink_are_found_once() -> None:
     said = Failure(at(1), "ConfigurationError", "the sinks of YAML files are not valid", (Problem("a", "x"),))
     both = (yaml_file(sink("a")), yaml_file(sink("a"), name="/dags/t.yaml"))
 
-    (found,) = judge(FolderFacts((file_(End.FAILED, failure=said),), yaml=both))
+    (found,) = judge(FolderFacts((file_(End.FAILED, failures=(said,)),), yaml=both))
 
     assert (found.rule, found.place) == ("duplicate-sink", Place("/dags/t.yaml", 2))
 
@@ -254,11 +254,22 @@ def test_a_problem_of_a_yaml_file_is_found_there_and_not_in_the_dag_file_too() -
 
     (found,) = judge(
         FolderFacts(
-            (file_(End.FAILED, failure=said),), yaml=(YamlFacts("/dags/s.yaml", problems=(problem,)),)
+            (file_(End.FAILED, failures=(said,)),), yaml=(YamlFacts("/dags/s.yaml", problems=(problem,)),)
         )
     )
 
     assert (found.rule, found.place.line) == ("unknown-option", 4)
+
+
+def test_a_yaml_sink_whose_dag_cannot_be_made_is_found_in_its_file() -> None:
+    said = Problem("s.yaml: sinks[a].dag.owner_link", "whose link is it?", "give an owner too")
+    stands_in = file_(dags=(dag(1, "a", broken=(said,)),))
+
+    (found,) = judge(FolderFacts((stands_in,), yaml=(yaml_file(sink("a")),)))
+    twins = judge(FolderFacts((stands_in,), yaml=(yaml_file(sink("a"), sink("a")),)))
+
+    assert (found.rule, found.place.line, found.remedy) == ("invalid-sink", 2, "give an owner too")
+    assert [finding.rule for finding in twins] == ["duplicate-sink"]
 
 
 @pytest.mark.parametrize(
@@ -306,7 +317,7 @@ def test_the_names_of_rules_are_those_that_findings_carry() -> None:
 
     assert set(NAMES) == {*planted, "unstable-dag", "deferrable", "unlisted-sink"}
     assert set(PROBLEM_RULES) <= set(NAMES)
-    assert len(RULES) == 18
+    assert len(RULES) == 19
 
 
 def test_a_finding_reads_place_rule_what_and_remedy() -> None:

@@ -28,6 +28,7 @@ RULES: Mapping[str, Rule] = {
     "deferrable": dags.deferrable,
     "invalid-task": sinks.of_tasks,
     "invalid-yaml": sinks.of_yaml,
+    "invalid-dag": sinks.of_stand_ins,
     "duplicate-sink": sinks.duplicates,
     "unlisted-sink": sinks.unlisted,
     "shared-topic": topics.shared_data,
@@ -36,7 +37,9 @@ RULES: Mapping[str, Rule] = {
     "cycle": topics.cycles,
 }
 
-NAMES: tuple[str, ...] = tuple(sorted({*RULES, *PROBLEM_RULES} - {"invalid-task", "invalid-yaml"}))
+NAMES: tuple[str, ...] = tuple(
+    sorted({*RULES, *PROBLEM_RULES} - {"invalid-dag", "invalid-task", "invalid-yaml"})
+)
 """The names that findings carry."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airflow_provider_sinks.checker.facts import End, FileFacts, FolderFacts, Place, Reach, ReachKind
+from airflow_provider_sinks.checker.facts import End, Failure, FileFacts, FolderFacts, Place, Reach, ReachKind
 from airflow_provider_sinks.checker.finding import Finding
 from airflow_provider_sinks.checker.rules.problems import finding_of
 from airflow_provider_sinks.core.sink_file import FILES_NOT_VALID
@@ -22,8 +22,9 @@ def import_errors(facts: FolderFacts) -> Iterator[Finding]:
         if file.end is End.DIED:
             what = "the process that read it died"
             yield Finding(file.slow_place, "import-error", what, "run the file with python to see why")
-        elif file.failure is not None and not _told_elsewhere(file, facts):
-            yield from _failed(file)
+        for failure in file.failures:
+            if not _told_elsewhere(failure, file, facts):
+                yield from _failed(failure)
 
 
 def hangs(facts: FolderFacts) -> Iterator[Finding]:
@@ -76,12 +77,11 @@ def _reached(reach: Reach, what: str) -> Finding:
     return Finding(reach.place, str(reach.kind), what, _REMEDIES[reach.kind])
 
 
-def _told_elsewhere(file: FileFacts, facts: FolderFacts) -> bool:
+def _told_elsewhere(failure: Failure, file: FileFacts, facts: FolderFacts) -> bool:
     """Tell whether another rule names the cause: what was asked for, or the YAML file."""
-    failure = file.failure
     asked = {reach.place for reach in file.reaches}
     by_yaml = any(yaml.problems for yaml in facts.yaml) or _yaml_twice(facts)
-    return failure is not None and (failure.place in asked or (failure.text == FILES_NOT_VALID and by_yaml))
+    return failure.place in asked or (failure.text == FILES_NOT_VALID and by_yaml)
 
 
 def _yaml_twice(facts: FolderFacts) -> bool:
@@ -89,10 +89,7 @@ def _yaml_twice(facts: FolderFacts) -> bool:
     return len(names) > len(set(names))
 
 
-def _failed(file: FileFacts) -> Iterator[Finding]:
-    failure = file.failure
-    if failure is None:
-        return
+def _failed(failure: Failure) -> Iterator[Finding]:
     for problem in failure.problems:
         yield finding_of(failure.place, problem, failure.text.removesuffix(" is not valid"))
     if not failure.problems:

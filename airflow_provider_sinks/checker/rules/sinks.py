@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from airflow_provider_sinks.checker.facts import Declared, FolderFacts, Place, TaskKind
@@ -14,6 +15,15 @@ def of_yaml(facts: FolderFacts) -> Iterator[Finding]:
     for file in facts.yaml:
         for place, problem in file.problems:
             yield finding_of(place, problem)
+
+
+def of_stand_ins(facts: FolderFacts) -> Iterator[Finding]:
+    """Find a sink of a YAML file that is valid, but whose DAG Airflow would not take as the file has it."""
+    listed = [(spec.name, place) for file in facts.yaml for place, spec in file.sinks]
+    counts, places = Counter(name for name, _ in listed), dict(listed)
+    for dag in (dag for file in facts.files for dag in file.dags):
+        for problem in dag.broken if counts[dag.dag_id] == 1 else ():
+            yield finding_of(places[dag.dag_id], problem)
 
 
 def of_tasks(facts: FolderFacts) -> Iterator[Finding]:
