@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Self
@@ -23,16 +23,17 @@ from airflow_provider_sinks.clients.kafka_connection import KafkaConnection
 from airflow_provider_sinks.clients.observer import SinkObserver
 from airflow_provider_sinks.clients.outputs import Outputs, offsets_at
 from airflow_provider_sinks.clients.progress_log import ProgressReader
-from airflow_provider_sinks.clients.transactions import fence, transactional_id
+from airflow_provider_sinks.clients.transactions import fence, fence_dead, transactional_id
 from airflow_provider_sinks.core.errors import RefusedError, UnavailableError
 from airflow_provider_sinks.core.history import History
 from airflow_provider_sinks.core.new_generation import Output, Reset, Situation, announcement
 from airflow_provider_sinks.core.observation import CreateTopic, Existence, Role
 from airflow_provider_sinks.core.options import ResolvedConnections
 from airflow_provider_sinks.core.past_epochs import PastEpoch, past_epochs
-from airflow_provider_sinks.core.progress import DRIVER, WriterId
+from airflow_provider_sinks.core.progress import DRIVER
 from airflow_provider_sinks.core.spec import SinkSpec
 from airflow_provider_sinks.core.steps import Announce, DeleteTopic, EmptyTopic, Fence, Plan, Step
+from airflow_provider_sinks.core.transactional_ids import IdsToFence
 from airflow_provider_sinks.core.witness import Witness
 from airflow_provider_sinks.core.wording import summary
 
@@ -147,7 +148,7 @@ class Generations:
     def act(self, step: Fence | DeleteTopic) -> None:
         """Carry out one step of a drop."""
         if isinstance(step, Fence):
-            self._fence(set(step.writers))
+            self._fence(self.look().ids)
         else:
             self._outputs.delete(step)
 
@@ -174,15 +175,15 @@ class Generations:
             time.sleep(_LOOK_AGAIN_SECONDS)
         return looked
 
-    def _behind_the_fence(self, looked: Situation, ask: Reset) -> tuple[Situation, tuple[WriterId, ...]]:
-        """Fence every writer, and look again until the records name no other."""
-        situation, fenced = looked, {DRIVER}
+    def _behind_the_fence(self, looked: Situation, ask: Reset) -> tuple[Situation, IdsToFence]:
+        """Fence every id, and look again until the records name no other."""
+        situation, fenced = looked, {self._own_driver()}
         for _ in range(_ROUNDS_MAX):
-            unfenced = set(situation.writers) - fenced
-            if situation is not looked and not unfenced:
-                return situation, tuple(sorted(fenced))
-            self._fence(unfenced)
-            fenced |= unfenced
+            ids = situation.ids
+            if situation is not looked and not ids.all - fenced:
+                return situation, ids
+            self._fence(ids, fenced)
+            fenced |= ids.all
             situation = self.look(ask)
         raise UnavailableError(
             f'sink "{self._spec.name}" is being started somewhere else',
@@ -190,12 +191,15 @@ class Generations:
             "Find out who else starts it, and try again.",
         )
 
-    def _fence(self, writers: set[WriterId]) -> None:
-        spec = self._spec
-        ids = [transactional_id(spec.transactional_id_prefix, spec.name, w) for w in sorted(writers)]
-        fence(self._options, ids, spec.transaction_timeout)
+    def _own_driver(self) -> str:
+        return transactional_id(self._spec.transactional_id_prefix, self._spec.name, DRIVER)
 
-    def _do(self, step: Step, announcer: Announcer, fenced: tuple[WriterId, ...]) -> None:
+    def _fence(self, ids: IdsToFence, fenced: Collection[str] = ()) -> None:
+        timeout = self._spec.transaction_timeout
+        fence(self._options, sorted(ids.alive.difference(fenced)), timeout)
+        fence_dead(self._options, sorted(ids.dead.difference(fenced)), timeout)
+
+    def _do(self, step: Step, announcer: Announcer, fenced: IdsToFence) -> None:
         """Carry out one step; the fence stands already."""
         if isinstance(step, CreateTopic):
             self._observer.target.ensure_topic(step)
@@ -204,7 +208,7 @@ class Generations:
         elif isinstance(step, DeleteTopic):
             self._outputs.delete(step)
         elif isinstance(step, Announce):
-            announcer.commit(announcement(self.look(), step, str(uuid.uuid4()), fenced))
+            announcer.commit(announcement(self.look(), step, str(uuid.uuid4()), fenced.all))
 
 
 def _demand_quiet(before: History, after: History, sink: str) -> None:

@@ -21,7 +21,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType, TopicDescription
 
 from airflow_provider_sinks.clients.kafka_connection import END, FIRST, KafkaConnection, code_of, text_of
-from airflow_provider_sinks.clients.progress_log import ProgressLog
+from airflow_provider_sinks.clients.progress_log import HeldUp, ProgressLog
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, UnavailableError
 from airflow_provider_sinks.core.history import History
 from airflow_provider_sinks.core.observation import CreateTopic, Existence, Role, TopicFacts
@@ -107,15 +107,18 @@ class KafkaClient:
         futures = self._connection.admin.describe_configs(asked, request_timeout=timeout)
         return {name: self._setting(futures[asked], setting) for name, asked in resources.items()}
 
-    def read_progress(self, topic: str, sink: str, timeout_seconds: float) -> History:
+    def read_progress(
+        self, topic: str, sink: str, timeout_seconds: float, held_up: HeldUp = lambda _: None
+    ) -> History:
         """Return what a progress topic says about a sink, up to its end at the time of the call.
 
         :param timeout_seconds: longer than the longest transaction in that topic may be open, plus 15 s.
+        :param held_up: told once when that takes some seconds, and why.
         :raises UnavailableError: the end was not reached.
         """
         if topic not in self._logs:
             self._logs[topic] = ProgressLog(self._connection.options, topic, self._connection.timeout_seconds)
-        return self._logs[topic].read(sink, timeout_seconds)
+        return self._logs[topic].read(sink, timeout_seconds, held_up)
 
     def ensure_topic(self, topic: CreateTopic) -> TopicFacts:
         """Make a topic if it is not there, wait until it is visible, and return what is there then.

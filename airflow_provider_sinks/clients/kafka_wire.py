@@ -1,8 +1,8 @@
 """A few questions of Kafka's protocol that librdkafka does not ask: one connection, one question at a time.
 
 They are asked of the first server by itself, so that *which step failed* is known: who answers, which
-versions it speaks, whether it takes the user, which cluster it belongs to. Only fixed-length versions of the
-protocol are used, which Kafka 2.8 to 4.x all speak.
+versions it speaks, whether it takes the user, which cluster it belongs to. Fixed-length versions of the
+protocol are used where there are any, which Kafka 2.8 to 4.x all speak; what is newer has compact ones only.
 
 What a server sends is read by its fields and never shown: behind an address that a user wrote may stand
 anything.
@@ -27,6 +27,8 @@ TOPIC_IDS_SINCE = 10
 _CLIENT = "airflow-provider-sinks-validate"
 _ANSWER_BYTES_MAX = 4 * 1024 * 1024
 _TLS_ALERT = 0x15
+_VARINT_BITS_MAX = 35
+NO_TAGS = b"\0"
 
 
 class Reader:
@@ -49,6 +51,31 @@ class Reader:
     def blob(self) -> bytes:
         """Return bytes; absent ones are empty."""
         return self._bytes(self.number("i"))
+
+    def compact_text(self) -> str:
+        """Return a text of a compact version; an absent one is empty."""
+        return self._bytes(self._varint() - 1).decode("utf-8", "replace")
+
+    def compact_repeats(self) -> range:
+        """Return how often what follows stands there, in a compact version."""
+        return range(max(self._varint() - 1, 0))
+
+    def skip_tags(self) -> None:
+        """Leave out the fields that a newer broker may add to a part of a compact version."""
+        for _ in range(self._varint()):
+            self._varint()
+            self._bytes(self._varint())
+
+    def _varint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self.number("B")
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+            if shift > _VARINT_BITS_MAX:
+                raise struct.error("a number without an end")
 
     def repeats(self) -> range:
         """Return how often what follows stands there."""
@@ -74,6 +101,25 @@ def array(parts: Sequence[bytes]) -> bytes:
     return struct.pack(">i", len(parts)) + b"".join(parts)
 
 
+def compact_text(value: str) -> bytes:
+    """Write a text of a compact version."""
+    encoded = value.encode()
+    return _varint(len(encoded) + 1) + encoded
+
+
+def compact_array(parts: Sequence[bytes]) -> bytes:
+    """Write a list of a compact version."""
+    return _varint(len(parts) + 1) + b"".join(parts)
+
+
+def _varint(value: int) -> bytes:
+    written = b""
+    while value >= 0x80:
+        written += bytes([value & 0x7F | 0x80])
+        value >>= 7
+    return written + bytes([value])
+
+
 class WireConnection:
     """One connection to one broker. Use it as a context manager.
 
@@ -87,21 +133,27 @@ class WireConnection:
         self._trail = trail
         self._asked = 0
 
-    def ask(self, api: int, version: int, body: bytes, closed: Stop = Stop.NO_ANSWER) -> Reader:
+    def ask(
+        self, api: int, version: int, body: bytes, closed: Stop = Stop.NO_ANSWER, *, compact: bool = False
+    ) -> Reader:
         """Ask a question and return the answer.
 
         :param closed: what it means if the broker hangs up instead.
+        :param compact: whether this version is a compact one, whose headers end in tags.
         :raises StoppedError: no answer, or not one of Kafka's.
         """
         closed = Stop.NO_ANSWER if closed is Stop.WANTS_TLS and self._is_in_tls else closed
         self._asked += 1
-        request = struct.pack(">hhi", api, version, self._asked) + text(_CLIENT) + body
+        tags = NO_TAGS if compact else b""
+        request = struct.pack(">hhi", api, version, self._asked) + text(_CLIENT) + tags + body
         try:
             self._socket.settimeout(self._trail.patience())
             self._send(struct.pack(">i", len(request)) + request)
             answer = Reader(self._read(self._length(closed), closed))
             if answer.number("i") != self._asked:
                 raise StoppedError(Stop.OTHER_PROTOCOL, "what answers does not speak Kafka")
+            if compact:
+                answer.skip_tags()
         except TimeoutError:
             raise StoppedError(Stop.NO_ANSWER, "it accepted the connection and did not answer") from None
         except ssl.SSLEOFError:
@@ -196,4 +248,14 @@ def cluster(wire: WireConnection) -> ClusterFacts:
         raise StoppedError(Stop.OTHER_PROTOCOL, "what answers does not speak Kafka") from None
 
 
-__all__ = ["ClusterFacts", "Reader", "WireConnection", "api_versions", "array", "cluster", "text"]
+__all__ = [
+    "ClusterFacts",
+    "Reader",
+    "WireConnection",
+    "api_versions",
+    "array",
+    "cluster",
+    "compact_array",
+    "compact_text",
+    "text",
+]

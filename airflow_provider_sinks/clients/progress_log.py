@@ -8,21 +8,23 @@ Why the result can be trusted:
   aborted batches take offsets too, so "the last message" proves nothing; the position does.
 - An open transaction holds the position back. Then this waits, and a timeout is an error: never "take what
   we have".
-- A long topic is read from its end in growing suffixes until one holds a driver record of the sink. The
-  driver writes only what is whole, with every writer and its totals, so nothing before it can be newer.
+- A long topic is read from its end in growing suffixes until one holds a driver record of the sink, and a
+  record of each writer that it says has written. The driver writes only what is whole, with every writer and
+  its totals, so nothing before it can be newer; a writer that is not found at all was deleted.
 - What was read is kept, and the next reading goes on from there, as long as it is the same topic by id.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import ClassVar, Self
+from typing import ClassVar, Self, TypeAlias
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicCollection, TopicPartition
 
@@ -40,6 +42,7 @@ from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.history import NO_HISTORY, History, fold
 from airflow_provider_sinks.core.options import KafkaOptions
 from airflow_provider_sinks.core.progress import DRIVER
+from airflow_provider_sinks.core.seen import lost_writers
 
 OPEN_TRANSACTION_SECONDS = 15.0
 """A broker looks for transactions that are over time every 10 s; until then they hold readers back."""
@@ -48,6 +51,11 @@ SUFFIX_MIN = 20_000
 _POLL_SECONDS = 0.02
 _MESSAGES = 500
 _EMPTY_ANSWER_MS = 10
+_PATIENCE_SECONDS = 3.0
+"""How long nobody is told that reading takes long."""
+
+HeldUp: TypeAlias = Callable[[str], None]
+"""Is told what holds the reading up."""
 
 
 def read_timeout_seconds(transaction_timeout: timedelta) -> float:
@@ -104,10 +112,11 @@ class ProgressLog:
                 cls._shared[key] = cls(options, topic)
             return cls._shared[key]
 
-    def read(self, sink: str, timeout_seconds: float) -> History:
+    def read(self, sink: str, timeout_seconds: float, held_up: HeldUp = lambda _: None) -> History:
         """Return what the topic says about a sink, up to its end at the time of the call.
 
         :param timeout_seconds: see :func:`read_timeout_seconds`.
+        :param held_up: told once when reading does not come to its end for some seconds, and why.
         :raises UnavailableError: the end was not reached, or the topic is not there or hidden.
         """
         deadline = time.monotonic() + timeout_seconds
@@ -115,9 +124,9 @@ class ProgressLog:
             extent = self._extent(deadline)
             kept = self._kept.get(sink)
             if kept is not None and kept.extent.is_begin_of(extent):
-                self._kept[sink] = self._read_on(sink, kept, extent, deadline)
+                self._kept[sink] = self._read_on(sink, kept, extent, deadline, held_up)
             else:
-                self._kept[sink] = self._search(sink, extent, deadline)
+                self._kept[sink] = self._search(sink, extent, deadline, held_up)
             return self._kept[sink].history
 
     def close(self) -> None:
@@ -145,19 +154,19 @@ class ProgressLog:
             return None
         return _Extent(str(topic.topic_id), first[place], end[place])
 
-    def _search(self, sink: str, extent: _Extent, deadline: float) -> _Kept:
-        """Read growing suffixes until one holds a driver record, or everything."""
+    def _search(self, sink: str, extent: _Extent, deadline: float, held_up: HeldUp) -> _Kept:
+        """Read growing suffixes until one holds a driver record and the writers it names, or everything."""
         for start in suffix_starts(extent.low, extent.high):
-            found = self._read_on(sink, _Kept(extent, start, NO_HISTORY), extent, deadline)
-            if DRIVER in found.history.records:
+            found = self._read_on(sink, _Kept(extent, start, NO_HISTORY), extent, deadline, held_up)
+            if DRIVER in found.history.records and not lost_writers(found.history):
                 break
         return found
 
-    def _read_on(self, sink: str, kept: _Kept, extent: _Extent, deadline: float) -> _Kept:
+    def _read_on(self, sink: str, kept: _Kept, extent: _Extent, deadline: float, held_up: HeldUp) -> _Kept:
         if kept.position >= extent.high:
             return kept
         with ProgressReader(self._options, self._topic, kept.position) as reader:
-            history = fold(reader.up_to(extent.high, deadline), sink, kept.history)
+            history = fold(reader.up_to(extent.high, deadline, held_up), sink, kept.history)
             return _Kept(extent, reader.position, history)
 
 
@@ -191,14 +200,22 @@ class ProgressReader:
         )
         self._consumer.assign([TopicPartition(topic, 0, position)])
 
-    def up_to(self, end: int, deadline: float) -> Iterator[tuple[int, bytes | None, bytes | None]]:
+    def up_to(
+        self, end: int, deadline: float, held_up: HeldUp = lambda _: None
+    ) -> Iterator[tuple[int, bytes | None, bytes | None]]:
         """Yield offset, key and value of committed messages until the position has reached the end.
 
+        :param held_up: told once when that takes some seconds, and why.
         :raises UnavailableError: it was not reached in time.
         """
+        tell_at = time.monotonic() + _PATIENCE_SECONDS
         while self.position < end:
-            if time.monotonic() > deadline:
+            now = time.monotonic()
+            if now > deadline:
                 raise self._too_late(end)
+            if now > tell_at:
+                late, tell_at = self._too_late(end), math.inf
+                held_up(f"{late.primary} yet. {late.detail} {late.hint}")
             for message in self._consumer.consume(_MESSAGES, timeout=_POLL_SECONDS):
                 offset = message.offset()
                 if message.error() is not None:

@@ -26,13 +26,23 @@ from airflow_provider_sinks.clients.kafka_connection import (
 )
 from airflow_provider_sinks.core.errors import ConfigurationError, FencedError, Problem, SinkError
 from airflow_provider_sinks.core.options import KafkaOptions
-from airflow_provider_sinks.core.progress import WriterId
+from airflow_provider_sinks.core.transactional_ids import transactional_id
 
 _FENCE_SECONDS = 30.0
 _METADATA_SECONDS = 10.0
 _WARM_UP_SECONDS = 0.06
 _SOCKET_TIMEOUT_MS = 60_000
 _JOINT = "."
+
+__all__ = [
+    "denial",
+    "fence",
+    "fence_dead",
+    "fencing_failure",
+    "producer_config",
+    "transactional_id",
+    "warm_up",
+]
 
 _DENIED = frozenset(
     {KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}
@@ -44,18 +54,6 @@ _OVERTAKEN = frozenset(
         KafkaError.INVALID_PRODUCER_EPOCH,
     }
 )
-
-
-def transactional_id(prefix: str, sink: str, writer: WriterId) -> str:
-    """Return the id of a writer's transactions; the same over restarts and generations.
-
-    >>> transactional_id("sinks", "orders", "p0")
-    'sinks.orders.p0'
-    """
-    parts = (prefix, sink, writer)
-    if any(_JOINT in part for part in parts):
-        raise ValueError(f"{parts} cannot be joined: a part holds {_JOINT!r}")
-    return _JOINT.join(parts)
 
 
 def producer_config(
@@ -126,6 +124,23 @@ def fence(
     with ThreadPoolExecutor(max(1, min(parallel, len(ids)))) as pool:
         for _ in pool.map(lambda name: _fence_one(options, name, transaction_timeout, seconds), ids):
             pass
+
+
+def fence_dead(
+    options: KafkaOptions, transactional_ids: Iterable[str], transaction_timeout: timedelta
+) -> list[str]:
+    """Fence ids that nobody can hold any more, and return those that the user may not fence.
+
+    :param transactional_ids: see :class:`~.transactional_ids.IdsToFence`.
+    :raises SinkError: for any other reason than a right.
+    """
+    denied = []
+    for name in transactional_ids:
+        try:
+            fence(options, [name], transaction_timeout)
+        except ConfigurationError:
+            denied.append(name)
+    return denied
 
 
 def _fence_one(options: KafkaOptions, name: str, transaction_timeout: timedelta, seconds: float) -> None:

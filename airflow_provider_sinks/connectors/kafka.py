@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from airflow_provider_sinks.connectors.base import Capabilities, CommitsOn
 from airflow_provider_sinks.connectors.kafka_limits import read_limits
-from airflow_provider_sinks.connectors.kafka_writer import KafkaEpochWriter
+from airflow_provider_sinks.connectors.kafka_writer import KafkaEpochWriter, driver_holder
 from airflow_provider_sinks.core.options import KafkaOptions
 from airflow_provider_sinks.core.progress import DRIVER, ProgressRecord
 
@@ -47,6 +47,8 @@ class KafkaWriterFactory:
     :param options: the connection; holds secrets and is never printed.
     :param transaction_timeout: after it the broker aborts what was not committed.
     :param compression: the codec of the data topic's batches.
+    :param holder: the producer and its epoch that hold the driver's id for this run; ``None`` where the
+        broker cannot tell.
     """
 
     sink: str
@@ -57,6 +59,7 @@ class KafkaWriterFactory:
     transaction_timeout: timedelta
     compression: str
     options: KafkaOptions = field(repr=False)
+    holder: tuple[int, int] | None = None
 
     def taken_bytes(self) -> int:
         """Return how large key and value of a row may be so that the data topic takes it for sure.
@@ -84,6 +87,7 @@ class DriverRecords:
     def __init__(self, factory: KafkaWriterFactory) -> None:
         self._writer = KafkaEpochWriter(factory, DRIVER)
         self._writer.take()
+        self.holder = driver_holder(factory)
 
     def run_as(self, factory: KafkaWriterFactory) -> None:
         """Take the run and generation that are about to be announced for the ones in force."""

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException, Producer
 
+from airflow_provider_sinks.clients.coordinators import broker_memory
 from airflow_provider_sinks.clients.progress_log import ProgressLog, read_timeout_seconds
 from airflow_provider_sinks.clients.transactions import denial, producer_config, transactional_id, warm_up
 from airflow_provider_sinks.connectors.base import InDoubtError, WriteResult
@@ -32,7 +33,7 @@ from airflow_provider_sinks.connectors.kafka_dead_letters import DeadLetterRecor
 from airflow_provider_sinks.connectors.kafka_row_limits import RowLimits
 from airflow_provider_sinks.core.errors import FencedError, UnavailableError
 from airflow_provider_sinks.core.history import History
-from airflow_provider_sinks.core.progress import ProgressKey, ProgressRecord
+from airflow_provider_sinks.core.progress import DRIVER, ProgressKey, ProgressRecord
 
 if TYPE_CHECKING:
     from airflow_provider_sinks.connectors.kafka import KafkaWriterFactory
@@ -41,6 +42,9 @@ _QUEUED_BYTES_MAX = 128 * 1024 * 1024
 _SHORT_QUEUE_BYTES = 1024 * 1024
 _QUEUE_POLL_SECONDS = 0.01
 _FLUSH_SECONDS = 0.2
+_LOOK_AGAIN_SECONDS = 2.0
+_LATE_LOOK_SECONDS = 5.0
+_HOLDER_SECONDS = 5.0
 _SUCCESSOR_LOOK_SECONDS = 0.3
 _SUCCESSOR_WAIT_SECONDS = 5.0
 _PERHAPS_FENCED = frozenset(
@@ -72,6 +76,7 @@ class KafkaEpochWriter:
         self._producer: Producer | None = Producer(self._config())
         self._bytes_per_row = 1.0
         self._in_transaction = False
+        self._looked_at = time.monotonic()
         self._connecting = threading.Thread(target=_connect, args=(self._producer,), daemon=True)
         self._connecting.start()
 
@@ -87,17 +92,18 @@ class KafkaEpochWriter:
     def open(self) -> None:
         """Fence other holders of the id, read the progress, and make sure that this run is in force."""
         self.take()
-        self.last = self.demand_in_force().current.get(self._writer)
+        self.last = self.demand_unrivalled().current.get(self._writer)
         self.token = uuid.uuid4().hex
 
-    def demand_in_force(self) -> History:
+    def demand_in_force(self, seconds: float | None = None) -> History:
         """Return the sink's progress, after making sure that this run is the one in force.
 
+        :param seconds: how long reading may take; ``None`` is long enough for any open transaction to end.
         :raises FencedError: when a newer start has announced itself.
         """
         factory = self._factory
         log = ProgressLog.shared(factory.options, factory.topics.progress)
-        history = log.read(factory.sink, read_timeout_seconds(factory.transaction_timeout))
+        history = log.read(factory.sink, seconds or read_timeout_seconds(factory.transaction_timeout))
         driver = history.in_force
         if driver is not None and (driver.run, driver.generation) != (factory.run, factory.generation):
             raise FencedError(
@@ -105,6 +111,28 @@ class KafkaEpochWriter:
                 f"Run {driver.run} (generation {driver.generation}, {driver.at}) is in force; this is run "
                 f"{factory.run} (generation {factory.generation}).",
                 "Nothing to do if the newer start is yours; else find out who runs the same sink.",
+            )
+        return history
+
+    def demand_unrivalled(self, seconds: float | None = None) -> History:
+        """Do as :meth:`demand_in_force`, and see that nobody has taken the driver's id since.
+
+        Ids are shared by every sink of this name and prefix in the cluster, whatever its progress topic. A
+        start takes the driver's id before it fences a writer. So whoever opens a writer behind that fence
+        sees that the driver's id has another holder, also where the newer start keeps its progress in a topic
+        that this run does not read. Where the broker cannot tell, the progress topic alone decides.
+
+        :raises FencedError: when a newer start has announced itself, or has taken the driver's id.
+        """
+        history, factory = self.demand_in_force(seconds), self._factory
+        now = driver_holder(factory) if factory.holder else None
+        if now not in (None, factory.holder):
+            raise FencedError(
+                f'another start of sink "{factory.sink}" holds its transactional ids',
+                f"They begin with {factory.prefix}.{factory.sink}. It keeps its progress in another topic "
+                f'than "{factory.topics.progress}", or has not announced itself yet.',
+                "Find out who runs a sink of this name; two of them need names or transactional_id_prefix of "
+                "their own.",
             )
         return history
 
@@ -120,6 +148,7 @@ class KafkaEpochWriter:
     def begin_epoch(self) -> None:
         """Arm: the transaction begins with the first row, for an idle one would time out."""
         self._in_transaction = False
+        self._looked_at = time.monotonic()
 
     def write_batch(self, rows: pa.RecordBatch) -> WriteResult:
         """Hand a batch to librdkafka, which sends it in the background."""
@@ -142,6 +171,7 @@ class KafkaEpochWriter:
         """
         self._begin()
         self._send_queue()
+        self._look_again()
         key = ProgressKey(self._factory.sink, self._writer).encode()
         try:
             self._live.produce(self._factory.topics.progress, key=key, value=record.encode(), partition=0)
@@ -184,6 +214,18 @@ class KafkaEpochWriter:
         if self._producer is not None:
             self._producer.purge()
             self._producer = None
+
+    def _look_again(self) -> None:
+        """See that this run is still in force before a commit, if the last look is long ago.
+
+        A task that was frozen looks before it commits, not after. What proves that it cannot commit is the
+        fence; this is the second line. So progress that cannot be read at once stops nobody: another writer
+        may have its record in an open transaction.
+        """
+        if time.monotonic() - self._looked_at > _LOOK_AGAIN_SECONDS:
+            with contextlib.suppress(UnavailableError):
+                self.demand_unrivalled(_LATE_LOOK_SECONDS)
+            self._looked_at = time.monotonic()
 
     @property
     def _live(self) -> Producer:
@@ -309,11 +351,18 @@ class KafkaEpochWriter:
         deadline = time.monotonic() + _SUCCESSOR_WAIT_SECONDS
         while time.monotonic() < deadline:
             try:
-                self.demand_in_force()
+                self.demand_unrivalled()
             except FencedError as fenced:
                 return fenced
             time.sleep(_SUCCESSOR_LOOK_SECONDS)
         return UnavailableError(f"{name} was fenced by another attempt", cause.str(), "The task is repeated.")
+
+
+def driver_holder(factory: KafkaWriterFactory) -> tuple[int, int] | None:
+    """Return who holds the driver's id now, as the coordinator counts; ``None`` where it cannot tell."""
+    name = transactional_id(factory.prefix, factory.sink, DRIVER)
+    facts = broker_memory(factory.options, {DRIVER: name}, _HOLDER_SECONDS).ids.get(DRIVER)
+    return (facts.producer, facts.epoch) if facts else None
 
 
 def _connect(producer: Producer) -> None:

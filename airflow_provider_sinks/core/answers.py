@@ -89,9 +89,12 @@ class _Situation:
         if data.existence is not Existence.PRESENT:
             return f'data topic "{data.name}" is made anew'
         rows = max(self._history.rows_ever, witness.rows if witness else 0)
+        wrote = f"this sink wrote {rows:,} rows"
+        if any(refusal.reason in _UNCOUNTED for refusal in self.refusals):
+            wrote = f"this sink wrote at least {rows:,} rows" if rows else "how many it wrote is unknown"
         return (
-            f'data topic "{data.name}" keeps what it holds (up to {data.records:,} records; this sink wrote '
-            f"{rows:,} rows), and rows that are read again are written again"
+            f'data topic "{data.name}" keeps what it holds (up to {data.records:,} records; {wrote}), and '
+            "rows that are read again are written again"
         )
 
     @property
@@ -109,6 +112,19 @@ class _Situation:
         named = [f'{r.role} "{seen[r.role].name}"' for r in self.refusals if r.reason in reasons]
         return " and ".join(named)
 
+
+_UNCOUNTED = frozenset(
+    {
+        Reason.PROGRESS_LOST,
+        Reason.PROGRESS_EMPTIED,
+        Reason.PROGRESS_EMPTIED_IN_PART,
+        Reason.PROGRESS_ROLLED_BACK,
+        Reason.GARBAGE,
+        Reason.BACKWARDS,
+        Reason.CHECKPOINT_AHEAD,
+    }
+)
+"""Where the records do not say what was written."""
 
 _EFFECTS: dict[Way, Callable[[_Situation], str]] = {
     Way.TAKE_OVER: _Situation.take_over,

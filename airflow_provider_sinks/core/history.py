@@ -165,6 +165,14 @@ class History:
                     positions[partition] = max(positions.get(partition, proven), proven)
         return positions
 
+    def epoch_ends(self) -> dict[int, int]:
+        """Return up to where each source partition is committed if the newest epoch is whole."""
+        ends = self.known_positions()
+        for record in self.current.values():
+            if record.epoch == self.epoch:
+                ends = {p: max(ends.get(p, at), at) for p, at in {**ends, **record.to}.items()}
+        return ends
+
     def resume_positions(self, source_partitions: int, newest_is_whole: bool = False) -> dict[int, int]:
         """Return where each source partition goes on; one that no record knows was added later.
 

@@ -13,7 +13,7 @@ a generation after that one.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from airflow_provider_sinks.core.answers import next_generation
@@ -39,6 +39,7 @@ from airflow_provider_sinks.core.source_range import start_positions
 from airflow_provider_sinks.core.spec import SinkSpec, Writers
 from airflow_provider_sinks.core.steps import Announce, DeleteTopic, EmptyTopic, Fence, Plan, Step
 from airflow_provider_sinks.core.topics import decide
+from airflow_provider_sinks.core.transactional_ids import IdsToFence, ids_to_fence
 from airflow_provider_sinks.core.verdict import Verdict, VerdictKind
 from airflow_provider_sinks.core.wanted import wanted
 from airflow_provider_sinks.core.ways import WAYS, Reason, Way
@@ -105,6 +106,12 @@ class Situation:
             own = tuple(map(partition_writer, range(self.observation.source.partitions)))
         others = {*own, *self.history.writers_ever} - {DRIVER}
         return (DRIVER, *sorted(others))
+
+    @property
+    def ids(self) -> IdsToFence:
+        """The transactional ids of all these writers, and those that records name."""
+        spec = self.spec
+        return ids_to_fence(spec.transactional_id_prefix, spec.name, self.writers, self.history)
 
 
 def plan_reset(situation: Situation, ask: Reset) -> Plan:
@@ -175,9 +182,7 @@ def demand_seen(verdict: Verdict, situation: Situation) -> None:
         raise UnavailableError(unseen.primary, unseen.detail, unseen.hint)
 
 
-def announcement(
-    situation: Situation, step: Announce, run: str, writers: tuple[WriterId, ...]
-) -> ProgressRecord:
+def announcement(situation: Situation, step: Announce, run: str, ids: Collection[str]) -> ProgressRecord:
     """Return the driver's record of a new generation.
 
     It names no checkpoint: the next start makes one of its own, because Spark ignores start offsets where a
@@ -185,7 +190,7 @@ def announcement(
 
     :param situation: as it is now, with every topic there.
     :param run: the uuid of this reset or rewind.
-    :param writers: every writer that was fenced.
+    :param ids: every transactional id that was fenced.
     :raises UnavailableError: a topic is not there.
     """
     spec, identities = situation.spec, situation.observation.identities()
@@ -203,9 +208,10 @@ def announcement(
         to=step.positions,
         identities=identities,
         spec_digest=spec.digest,
-        writers=tuple(sorted(writers)),
+        writers=tuple(sorted(situation.writers)),
         writer_mode=spec.writer_mode.value,
         spec=spec.to_json(),
+        ids=tuple(sorted(ids)),
         rows_before=max(step.rows_before, int(Role.DATA in step.unfinished)),
         dead_before=max(step.dead_before, int(Role.DEAD_LETTER in step.unfinished)),
     )

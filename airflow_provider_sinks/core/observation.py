@@ -9,6 +9,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from airflow_provider_sinks.core.broker_memory import BrokerMemory
 from airflow_provider_sinks.core.checkpoint import CheckpointFacts
 from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.history import NO_HISTORY, History
@@ -81,8 +82,10 @@ class Observation:
 
     :param history: what the progress topic says; None if it could not be read.
     :param history_reason: why it could not be read.
+    :param history_hint: what helps to read it.
     :param bootstrap: servers of the target's cluster, for the commands in hints.
     :param checkpoint: what stands in Spark's checkpoint; None where nobody looked, as in Airflow.
+    :param broker: what the transaction coordinators remember; None where nobody asked, because records do.
     :param at: when this was seen, in UTC.
     """
 
@@ -92,8 +95,10 @@ class Observation:
     dead_letter: TopicFacts | None
     history: History | None
     history_reason: str = ""
+    history_hint: str = ""
     bootstrap: str = ""
     checkpoint: CheckpointFacts | None = None
+    broker: BrokerMemory | None = None
     at: str = field(default_factory=utc_now)
 
     def topics(self) -> dict[Role, TopicFacts]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from airflow_provider_sinks.core.answers import WayOn, next_generation, ways_on
 from airflow_provider_sinks.core.case import Case
-from airflow_provider_sinks.core.checkpoint import CheckpointUse, judge_checkpoint, newest_epoch_is_whole
+from airflow_provider_sinks.core.checkpoint import CheckpointUse, judge_checkpoint
 from airflow_provider_sinks.core.history import EARLIEST
 from airflow_provider_sinks.core.observation import (
     CreateTopic,
@@ -20,7 +20,7 @@ from airflow_provider_sinks.core.observation import (
 from airflow_provider_sinks.core.progress import TopicIdentity
 from airflow_provider_sinks.core.refusals import describe
 from airflow_provider_sinks.core.repairs import repair
-from airflow_provider_sinks.core.seen import TopicSeen, topic_seen
+from airflow_provider_sinks.core.seen import TopicSeen, resume_positions, topic_seen
 from airflow_provider_sinks.core.verdict import Verdict, VerdictKind
 from airflow_provider_sinks.core.ways import Refusal, Way
 from airflow_provider_sinks.core.wording import offsets, summary
@@ -43,13 +43,15 @@ def wait(roles: Collection[Role], observation: Observation, wanted: Wanted) -> V
 
     :param roles: the topics that the verdict hangs on.
     """
-    unseen = list(_unseen(roles, observation))
-    denied = [hint for facts in observation.topics().values() if (hint := _grant(facts, observation))]
+    first, *others = _unseen(roles, observation)
+    hints = [hint for facts in observation.topics().values() if (hint := _grant(facts, observation))]
+    if observation.history is None and observation.history_hint:
+        hints.append(observation.history_hint)
     return Verdict(
         VerdictKind.WAIT,
-        f'sink "{wanted.sink}" cannot be judged: {unseen[0]}',
-        "; ".join(unseen) + ". Nothing was decided or changed.",
-        "; ".join(denied) or "Repair what is named above; the next try looks again.",
+        f'sink "{wanted.sink}" cannot be judged: {first}',
+        " ".join([*(f"Also: {what}." for what in others), "Nothing was decided or changed."]),
+        "\n  ".join(hints) or "Repair what is named above; the next try looks again.",
     )
 
 
@@ -88,8 +90,7 @@ def not_fitting(refused: Verdict, accept: str | None) -> Verdict:
 def _resume(observation: Observation, wanted: Wanted, accepted: Sequence[Way]) -> Verdict:
     checkpoint, history = observation.checkpoint, observation.known
     use = judge_checkpoint(checkpoint, history, wanted.stateful) if checkpoint else None
-    is_whole = checkpoint is not None and newest_epoch_is_whole(checkpoint, history)
-    positions = history.resume_positions(observation.source.partitions, is_whole)
+    positions = resume_positions(observation, wanted)
     skips = Way.SKIP_LOST in accepted
     if skips:
         positions = {p: max(at, observation.source.low.get(p, at)) for p, at in positions.items()}
@@ -157,14 +158,15 @@ def missing_topics(observation: Observation, wanted: Wanted) -> tuple[CreateTopi
 
 def _unseen(roles: Collection[Role], observation: Observation) -> Iterator[str]:
     for role, facts in observation.topics().items():
+        topic = f'{role} "{facts.name}"'
         if facts.existence is Existence.UNKNOWN:
-            yield f'{role} "{facts.name}" could not be seen ({facts.reason})'
+            yield f"{topic} could not be seen ({facts.reason})"
         elif role is Role.SOURCE and role in roles and facts.existence is Existence.MISSING:
-            yield f'{role} "{facts.name}" does not exist, and it is not this sink\'s to make'
+            yield f"{topic} does not exist, and it is not this sink's to make"
         elif role is Role.PROGRESS and observation.history is None:
             yield f'progress in "{facts.name}" could not be read ({observation.history_reason})'
         elif role is Role.PROGRESS and role in roles:
-            yield f'cleanup.policy of {role} "{facts.name}" could not be seen ({facts.reason})'
+            yield f"cleanup.policy of {topic} could not be seen ({facts.reason})"
 
 
 def _grant(facts: TopicFacts, observation: Observation) -> str:

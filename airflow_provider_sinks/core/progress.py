@@ -131,6 +131,8 @@ class ProgressRecord:
     :param writers: driver only: every writer id ever used and those about to be used.
     :param writer_mode: driver only: ``per_partition`` or ``single``.
     :param spec: driver only: the whole spec as JSON text.
+    :param ids: driver only: every transactional id ever used and those about to be, whole, whatever prefix
+        they were made with. Records of a release that did not write them have the prefix in ``spec``.
     :param totals: driver only: rows and dead letters of each writer in this generation when this was written,
         so that a reader who starts at this record knows them although it never saw the writers' own records.
     :param rows_before: driver only: rows that earlier generations left in the data topic; they count when it
@@ -155,6 +157,7 @@ class ProgressRecord:
     writers: tuple[WriterId, ...] = ()
     writer_mode: str = ""
     spec: str = ""
+    ids: tuple[str, ...] = ()
     totals: Mapping[WriterId, tuple[int, int]] = field(default_factory=dict)
     rows_before: int = 0
     dead_before: int = 0
@@ -254,7 +257,7 @@ def _topic(data: Mapping[str, Any]) -> TopicIdentity:
     )
 
 
-_DRIVER_ONLY = ("writers", "writer_mode", "spec", "totals", "rows_before", "dead_before")
+_DRIVER_ONLY = ("writers", "writer_mode", "spec", "ids", "totals", "rows_before", "dead_before")
 
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     "generation": _int,
@@ -274,6 +277,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "writers": _writers,
     "writer_mode": _str,
     "spec": _str,
+    "ids": _writers,
     "totals": _totals,
     "rows_before": _int,
     "dead_before": _int,

@@ -16,6 +16,7 @@ from typing import Any, assert_never
 from airflow_provider_sinks.core.status import SinkState, SinkStatus
 
 PUBLISHED_BYTES_MAX = 4_000
+_WAIT_CHARACTERS_MAX = 500
 _FIELDS = (
     "sink",
     "launch",
@@ -44,7 +45,8 @@ def published(
     """Return the status as the JSON object that is published; at most :data:`PUBLISHED_BYTES_MAX` long.
 
     ``lag`` is the sum over all source partitions, or ``None`` before the first epoch of the launch; ``error``
-    is ``None`` or has ``launch``, ``kind``, ``primary``, ``detail`` and ``hint``.
+    is ``None`` or has ``launch``, ``kind``, ``primary``, ``detail`` and ``hint``; ``waits_for`` is there while a
+    start is held up.
 
     :param follows: whether the sink launches again when one of its connections changes.
     :param before: what was published last, by this launch or one before.
@@ -53,6 +55,8 @@ def published(
     document["state"] = status.state.value
     document["follow_connections"] = follows
     document["lag"] = sum(status.lag.values()) if status.lag else None
+    if status.waits_for:
+        document["waits_for"] = status.waits_for[:_WAIT_CHARACTERS_MAX]
     document |= _known(status, before or {})
     room_bytes = PUBLISHED_BYTES_MAX - _size({**document, "error": None})
     document["error"] = _fitting(_newest_error(status, before or {}), room_bytes)

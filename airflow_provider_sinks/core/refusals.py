@@ -15,7 +15,8 @@ from airflow_provider_sinks.core.observation import (
     Observation,
     Role,
 )
-from airflow_provider_sinks.core.seen import removed_records
+from airflow_provider_sinks.core.progress import ProgressKey
+from airflow_provider_sinks.core.seen import lost_writers, removed_records
 from airflow_provider_sinks.core.ways import Reason
 from airflow_provider_sinks.core.wording import count, identity, offsets, ranges, remembered, summary
 
@@ -161,7 +162,7 @@ def _source_replaced(case: Case) -> tuple[str, str]:
 
 
 def _records_removed(case: Case) -> tuple[str, str]:
-    removed = removed_records(case.observation)
+    removed = removed_records(case.observation, case.wanted)
     lost = sum(first - position for position, first in removed.values())
     return (
         f"{case.sink} has missed up to {count(lost, 'record')} of {case.topic}",
@@ -173,12 +174,55 @@ def _records_removed(case: Case) -> tuple[str, str]:
 
 
 def _progress_lost(case: Case) -> tuple[str, str]:
+    elsewhere = moved_from(case)
+    if elsewhere:
+        return (
+            f"{case.sink} has written to another cluster",
+            (
+                f"Airflow's witness knows {remembered(case.wanted.witness)}, in cluster {elsewhere}. The "
+                f"target's connection leads to cluster {case.seen.cluster_id}, where {case.topic} "
+                f"{_emptiness(case)}. Starting anew would write them again. {_contents(case.observation)}"
+            ),
+        )
     return (
         f"progress of {case.sink} is lost",
         (
-            f"{case.topic} {_emptiness(case)}, but Airflow's witness knows "
-            f"{remembered(case.wanted.witness)}. Starting anew would write them again. "
-            f"{_contents(case.observation)}"
+            f"{case.topic} {_emptiness(case)}, but {_who_remembers(case)}. Starting anew would write them "
+            f"again. {_contents(case.observation)}"
+        ),
+    )
+
+
+def moved_from(case: Case) -> str:
+    """Return the cluster that the witness knows the progress in, if that is another one; or an empty text."""
+    witness, here = case.wanted.witness, case.seen.cluster_id
+    there = witness.identities.progress.cluster_id if witness else ""
+    return there if case.refusal.reason is Reason.PROGRESS_LOST and here not in ("", there) else ""
+
+
+def _who_remembers(case: Case) -> str:
+    witness, broker = case.wanted.witness, case.observation.broker
+    if witness is not None and witness.rows:
+        renamed = witness.identities.progress.topic
+        place = f', recorded in "{renamed}"' if renamed != case.seen.name else ""
+        return f"Airflow's witness knows {remembered(witness)}{place}"
+    return (
+        f"the transaction coordinator {broker}: rows were written under the ids of this sink's name, by an "
+        "earlier sink of the name, by one with another progress topic, or by this one"
+    )
+
+
+def _progress_emptied_in_part(case: Case) -> tuple[str, str]:
+    gone = lost_writers(case.history)
+    keys = ", ".join(ProgressKey(case.wanted.sink, writer).encode().decode() for writer in gone)
+    first = case.seen.low.get(0, 0)
+    begins = f" It begins at offset {first}." if first else ""
+    return (
+        f"{case.topic} of {case.sink} was emptied in part",
+        (
+            f"Records that must be there are gone, or older than the driver's record says: keys {keys}."
+            f"{begins} Left are {summary(case.history)}. What the others said is not known, and might be "
+            f"written again. {_contents(case.observation)}"
         ),
     )
 
@@ -195,7 +239,9 @@ def _progress_rolled_back(case: Case) -> tuple[str, str]:
         f"progress of {case.sink} was rolled back",
         (
             f"{case.topic} records {summary(case.history)}, but Airflow's witness knows "
-            f"{remembered(case.wanted.witness)}. What was written between the two would be written again."
+            f"{remembered(case.wanted.witness)}. What was written between the two would be written again: "
+            f"by the records the source goes on at offsets {offsets(case.history.known_positions())}, by the "
+            f"witness at {offsets(case.wanted.witness.offsets if case.wanted.witness else {})}."
         ),
     )
 
@@ -261,6 +307,7 @@ _TEXTS: dict[Reason, Callable[[Case], tuple[str, str]]] = {
     Reason.RECORDS_REMOVED: _records_removed,
     Reason.PROGRESS_LOST: _progress_lost,
     Reason.PROGRESS_EMPTIED: _progress_emptied,
+    Reason.PROGRESS_EMPTIED_IN_PART: _progress_emptied_in_part,
     Reason.PROGRESS_ROLLED_BACK: _progress_rolled_back,
     Reason.PROGRESS_REPLACED: _progress_replaced,
     Reason.OUTPUT_LOST: _output_lost,

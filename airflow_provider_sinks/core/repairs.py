@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from airflow_provider_sinks.core.case import Case
+from airflow_provider_sinks.core.refusals import moved_from
 from airflow_provider_sinks.core.ways import Reason
 
 REPAIRS: dict[Reason, str] = {
@@ -20,6 +21,7 @@ REPAIRS: dict[Reason, str] = {
         "pip install --upgrade airflow-provider-sinks"
     ),
     Reason.NEWER_GENERATION: "Leave the sink to the newer start. To run it from here, stop that one first.",
+    Reason.PROGRESS_EMPTIED_IN_PART: "If there is a copy of the progress topic, restore it first.",
     Reason.SOURCE_LOST: (
         "Make the topic again, or name the right one as source: the sink then refuses the other "
         "id and offers "
@@ -32,5 +34,10 @@ REPAIRS: dict[Reason, str] = {
 def repair(case: Case) -> str:
     """Return how to mend what no way on settles, or an empty text."""
     seen = case.seen
+    if moved_from(case):
+        return (
+            "If the connection was changed by mistake, let it lead to the old cluster again; the sink goes "
+            "on from its progress there."
+        )
     command = REPAIRS.get(case.refusal.reason, "")
     return command.format(bootstrap=case.observation.bootstrap, topic=seen.name, records=seen.records)

@@ -94,6 +94,7 @@ class SinkStatus:
     :param writers: every writer that can have a transaction open, from the announcement on.
     :param at: when the driver was last heard of, in UTC.
     :param spark_app_id: Spark's id of the application.
+    :param waits_for: what holds a start up while it lasts, such as somebody's open transaction.
     """
 
     sink: str
@@ -116,6 +117,7 @@ class SinkStatus:
     at: str = field(default_factory=utc_now)
     spark_ui_url: str = ""
     spark_app_id: str = ""
+    waits_for: str = ""
 
     @classmethod
     def begun(cls, sink: str, launch: int, owner: str, witness: Witness | None) -> SinkStatus:
@@ -139,13 +141,15 @@ class SinkStatus:
         if self.state.is_final:
             return self
         if error is None:
-            return self.transition(SinkState.STOPPED)
-        return self.transition(_state_of(error), error=StatusError.of(error))
+            return self.transition(SinkState.STOPPED, waits_for="")
+        return self.transition(_state_of(error), error=StatusError.of(error), waits_for="")
 
     def one_line(self) -> str:
         """Return the line that a log shows, such as ``epoch 12: 50,000 rows, 41,200 rows/s, lag 0``."""
         if self.error is not None:
             return f"{self.state}: {self.error.primary}"
+        if self.waits_for:
+            return f"{self.state}, waits: {self.waits_for}"
         if self.state is SinkState.STARTING and self.epoch:
             return f"starting, goes on after epoch {self.epoch}"
         if self.state is not SinkState.RUNNING:

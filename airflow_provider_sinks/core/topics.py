@@ -4,10 +4,11 @@ The seed rule holds word for word: *if the progress topic is missing, re-create 
 topic exists, because a new sink and a lost progress topic look the same; if the data topic is missing, fail
 if and only if the progress topic shows that data was produced before; otherwise re-create the data topic.*
 
-What can be known beyond it is added: another witness, the ids of topics, who owns the sink. Every judgement
-is a table over small enums (:mod:`.seen` turns facts into them): one for the output, asked for the data
-topic by its rows and for the dead-letter topic by its dead letters, and short ones for everything else. Not
-being able to see something is a word of its own, and stops a start only where the verdict hangs on it.
+What can be known beyond it is added: other witnesses (Airflow, and the broker's transaction coordinators for
+a sink without a record), the ids of topics, who owns the sink. Every judgement is a table over small enums
+(:mod:`.decision_table`; :mod:`.seen` turns facts into them): one for the output, asked for the data topic by
+its rows and for the dead-letter topic by its dead letters, and short ones for everything else. Not being able
+to see something is a word of its own, and stops a start only where the verdict hangs on it.
 
 =========================  ==========================================  ====================================
 refused because            ways on that are offered                    otherwise
@@ -20,6 +21,7 @@ records removed            skip_lost, start_over
 progress lost              resume_from_witness, start_over
 progress rolled back       resume_from_witness, start_over
 progress emptied           start_over
+progress emptied in part   resume_from_witness, start_over
 progress replaced          adopt, resume_from_witness, start_over
 garbage, contradiction     resume_from_witness, start_over
 another owner              take_over
@@ -40,43 +42,37 @@ witness is ours, the source and the data topic are those it knew, and the plan k
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from airflow_provider_sinks.core.checkpoint import CheckpointUse, judge_checkpoint
+from airflow_provider_sinks.core.checkpoint import judge_checkpoint
+from airflow_provider_sinks.core.decision_table import (
+    ABOUT_PROGRESS,
+    CHECKPOINT_CELLS,
+    DECISIONS,
+    PLACES,
+    REACHES,
+    RECORDS,
+    SHAPES,
+    SOURCES,
+    Step,
+)
 from airflow_provider_sinks.core.observation import Existence, Observation, Role, Wanted
 from airflow_provider_sinks.core.outcomes import go_on, not_fitting, refuse, wait
 from airflow_provider_sinks.core.report import render
 from airflow_provider_sinks.core.seen import (
-    ProgressSeen,
-    ReachSeen,
-    RecordsSeen,
-    ShapeSeen,
     TopicSeen,
     WitnessSeen,
     is_foreign,
+    memory_seen,
     progress_seen,
     reach_seen,
     records_seen,
     shape_seen,
     topic_seen,
-    witness_seen,
 )
 from airflow_provider_sinks.core.verdict import Verdict, VerdictKind
 from airflow_provider_sinks.core.ways import Reason, Refusal
-
-
-class Step(enum.Enum):
-    """What a cell of a table lets a start do."""
-
-    WAIT = "wait until it can be seen"
-    CREATE = "make the topic, go on"
-    TAKE = "go on with a topic whose records, if any, nobody remembers writing"
-    ADOPT = "go on with another topic; nothing was written to the old one"
-    GO_ON = "go on"
-    GREW = "go on; keys move, because there are more partitions"
-
 
 __all__ = [
     "DECISIONS",
@@ -89,116 +85,6 @@ __all__ = [
     "judge",
     "render",
 ]
-
-P, T, W = ProgressSeen, TopicSeen, WitnessSeen
-
-DECISIONS: dict[tuple[ProgressSeen, TopicSeen, WitnessSeen], Step | Reason] = {
-    # progress could not be read: nothing can be decided
-    (P.UNKNOWN, T.UNKNOWN, W.SILENT): Step.WAIT,
-    (P.UNKNOWN, T.MISSING, W.SILENT): Step.WAIT,
-    (P.UNKNOWN, T.PRESENT, W.SILENT): Step.WAIT,
-    (P.UNKNOWN, T.GREW, W.SILENT): Step.WAIT,
-    (P.UNKNOWN, T.REPLACED, W.SILENT): Step.WAIT,
-    (P.UNKNOWN, T.UNKNOWN, W.AHEAD): Step.WAIT,
-    (P.UNKNOWN, T.MISSING, W.AHEAD): Step.WAIT,
-    (P.UNKNOWN, T.PRESENT, W.AHEAD): Step.WAIT,
-    (P.UNKNOWN, T.GREW, W.AHEAD): Step.WAIT,
-    (P.UNKNOWN, T.REPLACED, W.AHEAD): Step.WAIT,
-    # missing, or no record of this sink: a new sink and a lost progress topic look the same
-    (P.NONE, T.UNKNOWN, W.SILENT): Step.WAIT,
-    (P.NONE, T.MISSING, W.SILENT): Step.CREATE,
-    (P.NONE, T.PRESENT, W.SILENT): Step.TAKE,
-    (P.NONE, T.GREW, W.SILENT): Step.TAKE,
-    (P.NONE, T.REPLACED, W.SILENT): Step.TAKE,
-    # ... unless Airflow remembers that rows were written
-    (P.NONE, T.UNKNOWN, W.AHEAD): Reason.PROGRESS_LOST,
-    (P.NONE, T.MISSING, W.AHEAD): Reason.PROGRESS_LOST,
-    (P.NONE, T.PRESENT, W.AHEAD): Reason.PROGRESS_LOST,
-    (P.NONE, T.GREW, W.AHEAD): Reason.PROGRESS_LOST,
-    (P.NONE, T.REPLACED, W.AHEAD): Reason.PROGRESS_LOST,
-    # something was here
-    (P.EMPTIED, T.UNKNOWN, W.SILENT): Reason.PROGRESS_EMPTIED,
-    (P.EMPTIED, T.MISSING, W.SILENT): Reason.PROGRESS_EMPTIED,
-    (P.EMPTIED, T.PRESENT, W.SILENT): Reason.PROGRESS_EMPTIED,
-    (P.EMPTIED, T.GREW, W.SILENT): Reason.PROGRESS_EMPTIED,
-    (P.EMPTIED, T.REPLACED, W.SILENT): Reason.PROGRESS_EMPTIED,
-    (P.EMPTIED, T.UNKNOWN, W.AHEAD): Reason.PROGRESS_LOST,
-    (P.EMPTIED, T.MISSING, W.AHEAD): Reason.PROGRESS_LOST,
-    (P.EMPTIED, T.PRESENT, W.AHEAD): Reason.PROGRESS_LOST,
-    (P.EMPTIED, T.GREW, W.AHEAD): Reason.PROGRESS_LOST,
-    (P.EMPTIED, T.REPLACED, W.AHEAD): Reason.PROGRESS_LOST,
-    # a record, nothing written: the topic may come and go
-    (P.UNWRITTEN, T.UNKNOWN, W.SILENT): Step.WAIT,
-    (P.UNWRITTEN, T.MISSING, W.SILENT): Step.CREATE,
-    (P.UNWRITTEN, T.PRESENT, W.SILENT): Step.GO_ON,
-    (P.UNWRITTEN, T.GREW, W.SILENT): Step.GREW,
-    (P.UNWRITTEN, T.REPLACED, W.SILENT): Step.ADOPT,
-    (P.UNWRITTEN, T.UNKNOWN, W.AHEAD): Reason.PROGRESS_ROLLED_BACK,
-    (P.UNWRITTEN, T.MISSING, W.AHEAD): Reason.PROGRESS_ROLLED_BACK,
-    (P.UNWRITTEN, T.PRESENT, W.AHEAD): Reason.PROGRESS_ROLLED_BACK,
-    (P.UNWRITTEN, T.GREW, W.AHEAD): Reason.PROGRESS_ROLLED_BACK,
-    (P.UNWRITTEN, T.REPLACED, W.AHEAD): Reason.PROGRESS_ROLLED_BACK,
-    # a record, something written: the topic must be the one it was written to
-    (P.WRITTEN, T.UNKNOWN, W.SILENT): Step.WAIT,
-    (P.WRITTEN, T.MISSING, W.SILENT): Reason.OUTPUT_LOST,
-    (P.WRITTEN, T.PRESENT, W.SILENT): Step.GO_ON,
-    (P.WRITTEN, T.GREW, W.SILENT): Step.GREW,
-    (P.WRITTEN, T.REPLACED, W.SILENT): Reason.OUTPUT_REPLACED,
-    (P.WRITTEN, T.UNKNOWN, W.AHEAD): Reason.PROGRESS_ROLLED_BACK,
-    (P.WRITTEN, T.MISSING, W.AHEAD): Reason.PROGRESS_ROLLED_BACK,
-    (P.WRITTEN, T.PRESENT, W.AHEAD): Reason.PROGRESS_ROLLED_BACK,
-    (P.WRITTEN, T.GREW, W.AHEAD): Reason.PROGRESS_ROLLED_BACK,
-    (P.WRITTEN, T.REPLACED, W.AHEAD): Reason.PROGRESS_ROLLED_BACK,
-}
-"""What to do about an output: the data topic, and the dead-letter topic in its own right."""
-
-SOURCES: dict[tuple[bool, TopicSeen], Step | Reason] = {
-    # is a source recorded?
-    (False, T.UNKNOWN): Step.WAIT,
-    (False, T.MISSING): Step.WAIT,
-    (False, T.PRESENT): Step.GO_ON,
-    (False, T.GREW): Step.GO_ON,
-    (False, T.REPLACED): Step.GO_ON,
-    (True, T.UNKNOWN): Step.WAIT,
-    (True, T.MISSING): Reason.SOURCE_LOST,
-    (True, T.PRESENT): Step.GO_ON,
-    (True, T.GREW): Step.GO_ON,
-    (True, T.REPLACED): Reason.SOURCE_REPLACED,
-}
-"""What to do about the source. A missing one is not ours to make: a new sink waits for it."""
-
-REACHES: dict[ReachSeen, Step | Reason] = {
-    ReachSeen.FITS: Step.GO_ON,
-    ReachSeen.REMOVED: Reason.RECORDS_REMOVED,
-}
-"""What to do about the records that the source still holds, if it is the recorded one."""
-
-RECORDS: dict[RecordsSeen, Step | Reason] = {
-    RecordsSeen.OURS: Step.GO_ON,
-    RecordsSeen.OTHER_OWNER: Reason.OTHER_OWNER,
-    RecordsSeen.NEWER_FORMAT: Reason.NEWER_FORMAT,
-    RecordsSeen.NEWER_GENERATION: Reason.NEWER_GENERATION,
-    RecordsSeen.GARBAGE: Reason.GARBAGE,
-    RecordsSeen.BACKWARDS: Reason.BACKWARDS,
-}
-"""What to do about the records as such."""
-
-SHAPES: dict[ShapeSeen, Step | Reason] = {
-    ShapeSeen.FITS: Step.GO_ON,
-    ShapeSeen.UNKNOWN: Step.WAIT,
-    ShapeSeen.PARTITIONS: Reason.TOO_MANY_PARTITIONS,
-    ShapeSeen.POLICY: Reason.NOT_COMPACTED,
-}
-"""What to do about the way a progress topic is made."""
-
-PLACES: dict[TopicSeen, Step | Reason] = {
-    T.UNKNOWN: Step.WAIT,
-    T.MISSING: Step.GO_ON,
-    T.PRESENT: Step.GO_ON,
-    T.GREW: Step.GO_ON,
-    T.REPLACED: Reason.PROGRESS_REPLACED,
-}
-"""What to do about the progress topic that records stand in, compared with the one they were written to."""
 
 
 @dataclass(frozen=True)
@@ -226,6 +112,11 @@ def decide(observation: Observation, wanted: Wanted, accept: str | None = None) 
         return not_fitting(refused, accept)
     verdict = go_on(observation, wanted, answer)
     notes = [note for judgement in judgements if (note := _note(judgement, observation))]
+    if observation.broker is not None and observation.broker.reason:
+        notes.append(
+            "whether an earlier sink of this name has committed cannot be told: the transaction coordinators "
+            f"{observation.broker}"
+        )
     if accept and not answer:
         notes.append(f'accept="{accept}" was not needed, nothing is refused: take it away')
     return replace(verdict, warnings=(*verdict.warnings, *notes))
@@ -254,20 +145,20 @@ def _judge_progress(records: Step | Reason, observation: Observation, wanted: Wa
     yield Judgement(Role.PROGRESS, PLACES[place])
     if observation.checkpoint is not None and observation.history:
         use = judge_checkpoint(observation.checkpoint, observation.history, wanted.stateful)
-        yield Judgement(Role.PROGRESS, _CHECKPOINT_CELLS[use])
+        yield Judgement(Role.PROGRESS, CHECKPOINT_CELLS[use])
 
 
 def _judge_topics(observation: Observation, wanted: Wanted) -> Iterator[Judgement]:
     recorded, history = observation.recorded, observation.known
     source = topic_seen(observation.source, recorded.get(Role.SOURCE))
     yield Judgement(Role.SOURCE, SOURCES[Role.SOURCE in recorded, source])
-    if Role.SOURCE in recorded and source in (T.PRESENT, T.GREW):
-        yield Judgement(Role.SOURCE, REACHES[reach_seen(observation)])
+    if Role.SOURCE in recorded and source in (TopicSeen.PRESENT, TopicSeen.GREW):
+        yield Judgement(Role.SOURCE, REACHES[reach_seen(observation, wanted)])
     progress = progress_seen(observation, wanted, history.rows_ever)
     data = topic_seen(observation.data, recorded.get(Role.DATA))
-    cell = DECISIONS[progress, data, witness_seen(observation.history, wanted)]
-    yield Judgement(Role.PROGRESS if cell in _ABOUT_PROGRESS else Role.DATA, cell)
-    if observation.dead_letter is not None and cell not in _ABOUT_PROGRESS:
+    cell = DECISIONS[progress, data, memory_seen(observation, wanted)]
+    yield Judgement(Role.PROGRESS if cell in ABOUT_PROGRESS else Role.DATA, cell)
+    if observation.dead_letter is not None and cell not in ABOUT_PROGRESS:
         progress = progress_seen(observation, wanted, history.dead_ever)
         dead = topic_seen(observation.dead_letter, recorded.get(Role.DEAD_LETTER))
         yield Judgement(Role.DEAD_LETTER, DECISIONS[progress, dead, WitnessSeen.SILENT])
@@ -289,15 +180,3 @@ def _note(judgement: Judgement, observation: Observation) -> str:
             f"{topic} grew from {before} to {facts.partitions} partitions: keys move, their order ends there"
         )
     return ""
-
-
-_ABOUT_PROGRESS = (Reason.PROGRESS_LOST, Reason.PROGRESS_EMPTIED, Reason.PROGRESS_ROLLED_BACK)
-"""Reasons that concern the records whatever became of the output."""
-
-
-_CHECKPOINT_CELLS: dict[CheckpointUse, Step | Reason] = {
-    CheckpointUse.CONTINUE: Step.GO_ON,
-    CheckpointUse.RENEW: Step.GO_ON,
-    CheckpointUse.PROGRESS_ROLLED_BACK: Reason.CHECKPOINT_AHEAD,
-    CheckpointUse.STATE_LOST: Reason.STATE_LOST,
-}

@@ -44,9 +44,10 @@ class Reason(enum.Enum):
     SOURCE_LOST = "the source topic is missing"
     SOURCE_REPLACED = "the source topic is another one"
     RECORDS_REMOVED = "source records were removed before the sink read them"
-    PROGRESS_LOST = "the witness knows of rows, the progress topic of nothing"
+    PROGRESS_LOST = "Airflow or the broker knows of commits, the progress topic of nothing"
     PROGRESS_EMPTIED = "something was in the progress topic, and is gone"
-    PROGRESS_ROLLED_BACK = "the witness is newer than the records"
+    PROGRESS_EMPTIED_IN_PART = "some of the records that must be there are gone"
+    PROGRESS_ROLLED_BACK = "the witness knows more than the records"
     PROGRESS_REPLACED = "the records were written to another progress topic"
     OUTPUT_LOST = "rows were written to a topic that is missing"
     OUTPUT_REPLACED = "rows were written to another topic than the one that is there"
@@ -80,6 +81,7 @@ WAYS: dict[Reason, tuple[Way, ...]] = {
     Reason.RECORDS_REMOVED: (Way.SKIP_LOST, Way.START_OVER),
     Reason.PROGRESS_LOST: _RESET,
     Reason.PROGRESS_EMPTIED: (Way.START_OVER,),
+    Reason.PROGRESS_EMPTIED_IN_PART: _RESET,
     Reason.PROGRESS_ROLLED_BACK: _RESET,
     Reason.PROGRESS_REPLACED: (Way.ADOPT, *_RESET),
     Reason.OUTPUT_LOST: (Way.CONTINUE_WITHOUT_OUTPUT, Way.START_OVER),
@@ -112,20 +114,28 @@ def settling(refusals: Sequence[Refusal], observation: Observation, wanted: Want
 def code_for(
     ways: Sequence[Way], refusals: Sequence[Refusal], observation: Observation, wanted: Wanted
 ) -> str:
-    """Return the accept code: the names of the ways, and a digest of the sink and of what was seen."""
-    reasons = [refusal.reason for refusal in refusals]
+    """Return the accept code: the names of the ways, and a digest of the case.
+
+    The case is what is missing or replaced, and the recorded state; nothing else. The next start, Airflow and
+    the job that was running see the same case: partitions that are added, a witness that Airflow wrote
+    meanwhile, or a checkpoint that only a job can see, are no part of it unless the answer hangs on them.
+    """
+    reasons = {refusal.reason for refusal in refusals}
     facts = [
         wanted.sink,
         wanted.owner,
         wanted.start if Way.START_OVER in ways else "",
         sorted((refusal.reason.name, refusal.role) for refusal in refusals),
-        [(role, topic.existence, *_identity(topic.identity)) for role, topic in observation.topics().items()],
+        [(role, topic.existence, *_which(topic.identity)) for role, topic in observation.topics().items()],
         _seen_of_records(observation, Reason.OTHER_OWNER in reasons),
-        wanted.witness.order if wanted.witness else None,
+        _seen_of_witness(wanted, Way.RESUME_FROM_WITNESS in ways or not reasons.isdisjoint(_BY_WITNESS)),
         _seen_of_checkpoint(observation, reasons),
     ]
     digest = hashlib.sha256(json.dumps(facts).encode()).hexdigest()
     return f"{'+'.join(ways)}-{digest[:10]}"
+
+
+_BY_WITNESS = (Reason.PROGRESS_LOST, Reason.PROGRESS_ROLLED_BACK)
 
 
 def witness_fits(observation: Observation, wanted: Wanted) -> bool:
@@ -142,7 +152,7 @@ def witness_fits(observation: Observation, wanted: Wanted) -> bool:
 
 
 def _grown_from(new: TopicIdentity, old: TopicIdentity) -> bool:
-    return _identity(new)[:3] == _identity(old)[:3] and new.partitions >= old.partitions
+    return _which(new) == _which(old) and new.partitions >= old.partitions
 
 
 def _open_ways(refusal: Refusal, observation: Observation, wanted: Wanted) -> tuple[Way, ...]:
@@ -157,8 +167,8 @@ def _open_ways(refusal: Refusal, observation: Observation, wanted: Wanted) -> tu
     return tuple(way for way in WAYS[refusal.reason] if way not in closed)
 
 
-def _identity(identity: TopicIdentity) -> tuple[str, str, str, int]:
-    return identity.cluster_id, identity.topic, identity.topic_id, identity.partitions
+def _which(identity: TopicIdentity) -> tuple[str, str, str]:
+    return identity.cluster_id, identity.topic, identity.topic_id
 
 
 def _seen_of_records(observation: Observation, is_running_elsewhere: bool) -> object:
@@ -168,9 +178,15 @@ def _seen_of_records(observation: Observation, is_running_elsewhere: bool) -> ob
         return None
     newest = history.in_force
     flaws = [(flaw.finding.name, flaw.writer, flaw.offset) for flaw in history.flaws]
-    epoch = None if is_running_elsewhere else history.epoch
+    so_far = None if is_running_elsewhere else [history.epoch, history.rows_ever, history.dead_ever]
     run = (newest.run, newest.owner) if newest else None
-    return [history.generation, epoch, run, flaws]
+    return [history.generation, so_far, run, flaws]
+
+
+def _seen_of_witness(wanted: Wanted, decides: bool) -> object:
+    """Return the rows of the witness alone: it is written while the sink runs, and once more at its end."""
+    witness = wanted.witness
+    return (witness.generation, witness.rows) if witness and decides else None
 
 
 def _seen_of_checkpoint(observation: Observation, reasons: Collection[Reason]) -> object:

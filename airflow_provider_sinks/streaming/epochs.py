@@ -153,6 +153,12 @@ class Epochs:
         """Let no further epoch begin. Call it while holding ``running``, that is between two epochs."""
         self._stopping = True
 
+    def give_up(self, timeout_seconds: float) -> None:
+        """Let no further epoch begin, and wait a while for the one that runs: its job was cancelled."""
+        self.stop()
+        if self.running.acquire(timeout=timeout_seconds):
+            self.running.release()
+
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         """Run one epoch. Called by Spark, once per micro-batch, and again for an uncommitted one."""
         with self.running:

@@ -6,6 +6,7 @@ whoever fails first is the reason that is reported.
 
 from __future__ import annotations
 
+import time
 import traceback
 
 from pyspark.errors import StreamingQueryException
@@ -34,6 +35,8 @@ from airflow_provider_sinks.streaming.source_identity import SourceLook
 from airflow_provider_sinks.streaming.start import Start, Started
 
 _WATCH_SECONDS = 0.25
+_LAST_EPOCH_SECONDS = 10.0
+_FORGET_SECONDS = 30.0
 
 
 def run(files: LaunchFiles) -> ExitCode:
@@ -58,6 +61,13 @@ def run(files: LaunchFiles) -> ExitCode:
         files.forget_connections()
     reporter.end(None)
     return ExitCode.OK
+
+
+def _wait_until_forgotten(spark: SparkSession, name: str) -> None:
+    """Wait until Spark has struck a query that ended off its list: it starts no second one of a name."""
+    deadline = time.monotonic() + _FORGET_SECONDS
+    while any(query.name == name for query in spark.streams.active) and time.monotonic() < deadline:
+        time.sleep(_WATCH_SECONDS)
 
 
 class _Job:
@@ -92,7 +102,7 @@ class _Job:
             spark_app_id=context.applicationId or "",
         )
         warmup = Warmup(spark)
-        start = Start(spark, self._spec, self._launch, self._connections)
+        start = Start(spark, self._spec, self._launch, self._connections, self._reporter.waits)
         try:
             if why := self._files.end_wanted():  # a launch that comes late must not fence its successor
                 say(f"{why}: ending before the start")
@@ -114,6 +124,7 @@ class _Job:
             positions=dict(started.account.positions),
             identities=started.identities,
             writers=tuple(sorted(started.account.writers)),
+            waits_for="",
         )
         guard = Guard(started.identities, start.look, start.demand_in_force)
         epochs = self._epochs(spark, start, started, guard)
@@ -121,9 +132,11 @@ class _Job:
         try:
             while not self._watch(self._start_query(spark, started, epochs), epochs, guard):
                 say("Spark ended the query after it repeated an epoch (SPARK-57438); starting it again")
+                _wait_until_forgotten(spark, self._spec.name)
         except RefusedError as refused:
             spark.sparkContext.cancelAllJobs()
             start.abort_open_transactions(started.account.writers)
+            epochs.give_up(_LAST_EPOCH_SECONDS)
             raise self._judged(refused, start) from refused
         except JobFailedError as failed:
             if log_is_shared(failed):
@@ -250,11 +263,11 @@ class _Job:
         The sink's writers are fenced, so what the records say now is what will stay.
         """
         try:
-            verdict, history = start.decide_anew()
+            observation = start.observe()
         except SinkError:
             return refused
-        torn = self._count_torn_epoch(history)
-        error = verdict.error()
+        torn = self._count_torn_epoch(observation.known)
+        error = start.decide_on(observation, self._reporter.status.witness()).error()
         if isinstance(error, RefusedError):
             return RefusedError(error.primary, f"{error.detail} {torn}", error.hint)
         return JobFailedError(refused.primary, refused.detail, refused.hint)

@@ -40,6 +40,11 @@ class Reporter:
             self.status = self.status.transition(state, **changes)
             self._write()
 
+    def waits(self, what: str) -> None:
+        """Report what holds the driver up, until the next change says that it is over."""
+        self.change(self.status.state, waits_for=what)
+        say(self.status.one_line())
+
     def alive(self) -> None:
         """Say every few seconds that the driver lives, also while no epoch has anything to do."""
         if time.monotonic() - self._written_at > _ALIVE_SECONDS:

@@ -2,9 +2,10 @@
 
 1. **Look** (advice): decide once without touching anything, so that a start that will be refused does not
    stop the sink's rightful driver.
-2. **Fence** the driver's id and every writer id the spec names: from here on no other holder can commit.
+2. **Fence** the driver's id, every writer id the spec names, and every id that the records name, under
+   whatever prefix: from here on no other holder can commit.
 3. **Read** the progress, only now: what was committed before the fence is in it, and nothing follows.
-   If records name more writer ids, fence those and read again.
+   If records name more ids, fence those and read again.
 4. **Observe** the topics. 5. **Decide**, and this time it counts.
 6. **Ensure** the progress topic, then data and dead-letter topic.
 7. **Announce**: the driver commits its record with the new run. Writers of an older run that open after this
@@ -16,13 +17,13 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
 from airflow_provider_sinks.clients.observer import SinkObserver
-from airflow_provider_sinks.clients.transactions import fence, transactional_id
+from airflow_provider_sinks.clients.transactions import fence, fence_dead
 from airflow_provider_sinks.connectors.kafka import DriverRecords, KafkaTopics, KafkaWriterFactory
 from airflow_provider_sinks.core.checkpoint import CheckpointFacts
 from airflow_provider_sinks.core.errors import UnavailableError
@@ -42,6 +43,7 @@ from airflow_provider_sinks.core.report import render
 from airflow_provider_sinks.core.source_range import start_positions
 from airflow_provider_sinks.core.spec import SinkSpec, Writers
 from airflow_provider_sinks.core.topics import decide
+from airflow_provider_sinks.core.transactional_ids import IdsToFence, ids_to_fence, transactional_id
 from airflow_provider_sinks.core.verdict import Verdict
 from airflow_provider_sinks.core.wanted import wanted
 from airflow_provider_sinks.core.witness import Witness
@@ -77,20 +79,26 @@ class Start:
     :param spec: the sink.
     :param launch: what Airflow said: owner, witness, accept code.
     :param connections: the resolved connections.
+    :param held_up: told what the start waits for, such as somebody's open transaction.
     """
 
     def __init__(
-        self, spark: SparkSession, spec: SinkSpec, launch: Launch, connections: ResolvedConnections
+        self,
+        spark: SparkSession,
+        spec: SinkSpec,
+        launch: Launch,
+        connections: ResolvedConnections,
+        held_up: Callable[[str], None],
     ) -> None:
         self._spark = spark
         self._spec = spec
         self._launch = launch
         self._run = str(uuid.uuid4())
         self._options = connections.kafka(spec.target.kafka.connection)
-        self._observer = SinkObserver(spec, connections)
+        self._observer = SinkObserver(spec, connections, held_up=held_up)
         witness = Witness.from_mapping(launch.witness) if launch.witness else None
         self._wanted = wanted(spec, launch.owner, witness)
-        self._fenced: set[WriterId] = set()
+        self._fenced: set[str] = set()
         self._records: DriverRecords | None = None
 
     def run(self) -> Started:
@@ -101,10 +109,8 @@ class Start:
         """
         looked = self._look()
         self._records = DriverRecords(self._factory(generation=0))
-        self._fenced.add(DRIVER)
-        self._fence(
-            {*self._spec_writers(looked.source.partitions), *_writers_ever(looked.history)} - {DRIVER}
-        )
+        self._fenced.add(self._id(DRIVER))
+        self._fence(self._ids(looked))
         observation = self._read_behind_the_fence()
         verdict = self._decide(observation, looked.history)
         observation = self._ensure(verdict, observation)
@@ -114,10 +120,13 @@ class Start:
         """Return which topics the sink's topics are right now."""
         return self._observer.identify()
 
-    def decide_anew(self) -> tuple[Verdict, History]:
-        """Decide on what is there now, after a topic changed under the sink; return the records too."""
-        observation = self._observe()
-        return decide(observation, self._wanted), observation.known
+    def decide_on(self, observation: Observation, witness: Witness | None) -> Verdict:
+        """Decide on what is there now, after a topic changed under the sink.
+
+        :param witness: what Airflow will know of this run when it is over, so that an accept code which is
+            printed now fits the next start.
+        """
+        return decide(observation, replace(self._wanted, witness=witness or self._wanted.witness))
 
     def abort_open_transactions(self, writers: Iterable[WriterId]) -> None:
         """Fence this run's own writers, once nothing of it may be committed any more.
@@ -125,8 +134,9 @@ class Start:
         Without it the progress could be read only after their transaction timeout: a flush to a topic that is
         gone hangs, with the progress record behind it.
         """
+        ids = [self._id(writer) for writer in sorted({*writers} - {DRIVER})]
         with contextlib.suppress(UnavailableError):  # then the timeout aborts them
-            self._fence({*writers} - {DRIVER})
+            fence(self._options, ids, self._spec.transaction_timeout)
 
     def demand_in_force(self) -> None:
         """Raise :class:`FencedError` when a newer start has announced itself."""
@@ -139,9 +149,10 @@ class Start:
         return self._observer.source.observe_topics([topic])[topic].high
 
     def announce(self, record: ProgressRecord) -> None:
-        """Commit a record of the driver."""
+        """Commit a record of the driver, with every id that was fenced and those about to be used."""
         assert self._records is not None  # noqa: S101  nobody announces before the run is
-        self._records.commit(record)
+        ids = self._fenced.union(map(self._id, record.writers))
+        self._records.commit(replace(record, ids=tuple(sorted(ids))))
 
     def close(self) -> None:
         """Drop all clients."""
@@ -151,11 +162,11 @@ class Start:
 
     def _look(self) -> Observation:
         """Decide once without touching anything."""
-        observation = self._observe()
+        observation = self.observe()
         _demand(decide(observation, self._wanted, self._launch.accept))
         return observation
 
-    def _observe(self) -> Observation:
+    def observe(self) -> Observation:
         """Return what is there, with what Spark's checkpoint says where records name one."""
         observation = self._observer.observe()
         folder = observation.history.checkpoint if observation.history else ""
@@ -168,25 +179,33 @@ class Start:
             folder, -1 if committed is None else committed, -1 if planned is None else planned
         )
 
-    def _fence(self, writers: set[WriterId]) -> None:
-        spec = self._spec
-        ids = [
-            transactional_id(spec.transactional_id_prefix, spec.name, writer) for writer in sorted(writers)
-        ]
-        fence(self._options, ids, spec.transaction_timeout)
-        self._fenced |= writers
+    def _id(self, writer: WriterId) -> str:
+        return transactional_id(self._spec.transactional_id_prefix, self._spec.name, writer)
+
+    def _ids(self, observation: Observation) -> IdsToFence:
+        """Return every id of the coming run, and every one that the records name."""
+        spec, writers = self._spec, self._spec_writers(observation.source.partitions)
+        return ids_to_fence(spec.transactional_id_prefix, spec.name, (DRIVER, *writers), observation.known)
+
+    def _fence(self, ids: IdsToFence) -> None:
+        timeout = self._spec.transaction_timeout
+        fence(self._options, sorted(ids.alive - self._fenced), timeout)
+        for name in fence_dead(self._options, sorted(ids.dead - self._fenced), timeout):
+            say(f'transactional id "{name}" may not be fenced any more; nobody can hold it either')
+        self._fenced |= ids.all
 
     def _read_behind_the_fence(self) -> Observation:
-        """Observe until the records name no writer that is not fenced yet.
+        """Observe until the records name no id that is not fenced yet.
 
         :raises UnavailableError: when somebody goes on naming new ones.
         """
         for _ in range(_ROUNDS_MAX):
-            observation = self._observe()
-            unfenced = set(_writers_ever(observation.history)) - self._fenced
+            observation = self.observe()
+            ids = self._ids(observation)
+            unfenced = ids.all - self._fenced
             if not unfenced:
                 return observation
-            self._fence(unfenced)
+            self._fence(ids)
         raise UnavailableError(
             f'sink "{self._spec.name}" is being started somewhere else',
             f"New writers were announced while this start was fencing: {sorted(unfenced)}.",
@@ -207,16 +226,20 @@ class Start:
         for action in verdict.actions:
             say(str(action))
             self._observer.target.ensure_topic(action)
-        return self._observe()
+        return self.observe()
 
     def _announce_run(self, verdict: Verdict, observation: Observation) -> Started:
         history = (observation.history or NO_HISTORY) if verdict.generation else NO_HISTORY
         resumes = bool(history) and history.generation == verdict.generation
         checkpoint = history.checkpoint if verdict.continues_checkpoint else self._new_checkpoint(verdict)
         positions = self._positions(verdict, observation.source)
-        writers = self._fenced | set(self._spec_writers(observation.source.partitions))
-        factory = self._factory(verdict.generation)
+        writers = {
+            DRIVER,
+            *observation.known.writers_ever,
+            *self._spec_writers(observation.source.partitions),
+        }
         assert self._records is not None  # noqa: S101  the fence made it
+        factory = replace(self._factory(verdict.generation), holder=self._records.holder)
         self._records.run_as(factory)
         record = ProgressRecord(
             generation=verdict.generation,
@@ -282,10 +305,6 @@ class Start:
             compression=spec.target.kafka.compression.value,
             options=self._options.with_files_read(),
         )
-
-
-def _writers_ever(history: History | None) -> tuple[WriterId, ...]:
-    return history.writers_ever if history else ()
 
 
 def _demand(verdict: Verdict) -> Verdict:

@@ -132,5 +132,7 @@ def regressions(history: Sequence[tuple[WriterId, ProgressRecord]]) -> list[str]
 
 
 def _falls(old: ProgressRecord, new: ProgressRecord) -> bool:
+    if new.generation != old.generation:
+        return new.generation < old.generation
     back = any(at < old.to.get(partition, 0) for partition, at in new.to.items())
     return back or new.epoch < old.epoch or new.rows_total < old.rows_total

@@ -95,6 +95,14 @@ class History:
         self.stop()
         return refusal_of(self.sink.start())
 
+    def judged(self, started: float) -> Outcome:
+        """Let the sink read everything, and judge it.
+
+        :param started: when its faults began.
+        """
+        self._drain(self.running(DRIVER))
+        return self._examine([], started)
+
     def wait_for_open_transaction(self, driver: Driver) -> None:
         """Return when rows are in the target that are not committed; let there be rows until then."""
         driver.wait_until(lambda: self._has_open_transaction(driver), _WAIT_SECONDS)

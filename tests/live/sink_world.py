@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from airflow_provider_sinks.clients.observer import SinkObserver
 from airflow_provider_sinks.clients.transactions import fence, producer_config, transactional_id, warm_up
-from airflow_provider_sinks.core.history import EARLIEST
+from airflow_provider_sinks.core.history import EARLIEST, History
 from airflow_provider_sinks.core.observation import Observation, Role
 from airflow_provider_sinks.core.options import KafkaOptions, ResolvedConnections
 from airflow_provider_sinks.core.progress import (
@@ -30,6 +30,7 @@ from airflow_provider_sinks.core.progress import (
 )
 from airflow_provider_sinks.core.spec import SinkSpec
 from airflow_provider_sinks.core.topics import Verdict, decide
+from airflow_provider_sinks.core.transactional_ids import IdsToFence, ids_to_fence
 from airflow_provider_sinks.core.wanted import wanted
 from airflow_provider_sinks.core.witness import Witness
 from airflow_provider_sinks.local.broker import KafkaBroker
@@ -131,7 +132,10 @@ class SinkWorld:
         """Go through a start: look, fence, decide, ensure, announce."""
         asked = replace(wanted(self.spec, self.owner, witness), **changes)
         with SinkObserver(self.spec, self.connections()) as observer:
-            fence(self.kafka_options(), [self.transactional_id(writer) for writer in self.writers()])
+            looked = observer.observe()
+            if not decide(looked, asked, accept).goes_on:
+                return decide(looked, asked, accept)
+            fence(self.kafka_options(), self.ids(looked.known).all)
             verdict = decide(observer.observe(), asked, accept)
             if verdict.goes_on:
                 for action in verdict.actions:
@@ -150,6 +154,7 @@ class SinkWorld:
             from_=positions, to=positions, identities=seen.identities(),
             checkpoint=f"/checkpoints/{verdict.generation}-{self.run}", spec=self.spec.to_json(),
             writers=tuple(sorted({*history.writers_ever, *self.writers()})),
+            ids=tuple(sorted(self.ids(history).all)),
             totals=history.totals() if resumes else {},
             rows_before=verdict.rows_before, dead_before=verdict.dead_before,
         )  # fmt: skip
@@ -161,7 +166,10 @@ class SinkWorld:
         return DRIVER, SINGLE_WRITER, *map(partition_writer, range(SOURCE_PARTITIONS))
 
     def transactional_id(self, writer: WriterId) -> str:
-        return transactional_id("sinks", self.name, writer)
+        return transactional_id(self.spec.transactional_id_prefix, self.name, writer)
+
+    def ids(self, history: History) -> IdsToFence:
+        return ids_to_fence(self.spec.transactional_id_prefix, self.name, self.writers(), history)
 
     def producer(self, writer: WriterId) -> Producer:
         config = producer_config(
@@ -180,7 +188,7 @@ class SinkWorld:
         history = self.observe().known
         rows_before, dead_before = history.totals().get(writer, (0, 0))
         record = replace(
-            self.announced, epoch=epoch, batch=epoch - 1, rows=rows, spec="", writers=(), totals={},
+            self.announced, epoch=epoch, batch=epoch - 1, rows=rows, spec="", writers=(), ids=(), totals={},
             rows_total=rows_before + rows, dead_total=dead_before + dead,
             from_=dict.fromkeys(range(SOURCE_PARTITIONS), 10 * (epoch - 1)),
             to=dict.fromkeys(range(SOURCE_PARTITIONS), 10 * epoch), **changes,

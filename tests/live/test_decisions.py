@@ -22,6 +22,8 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from airflow_provider_sinks.clients.transactions import fence
+from airflow_provider_sinks.core.broker_memory import BrokerMemory
 from airflow_provider_sinks.core.history import EARLIEST
 from airflow_provider_sinks.core.observation import Role
 from airflow_provider_sinks.core.progress import DRIVER, SINGLE_WRITER, ProgressKey, partition_writer
@@ -123,14 +125,79 @@ def test_the_topics_of_a_new_sink_are_made_as_the_spec_says(world: WorldFactory)
     assert int(progress["segment.bytes"].value) == 16 * 1024 * 1024
 
 
-def test_a_lost_progress_topic_without_a_witness_is_made_again(written: SinkWorld) -> None:
+def test_a_progress_topic_that_nobody_remembers_is_made_again(written: SinkWorld) -> None:
+    """The seed rule. The broker forgets ids after seven days; here the sink gets ids that it never had."""
     written.delete(written.progress)
+    written.options = {"transactional_id_prefix": "forgotten"}
 
     verdict = written.start()
 
     assert (verdict.kind, written.created(verdict)) == (VerdictKind.START, {Role.PROGRESS})
     assert re.search(r'data topic ".*_out" holds up to 2\d records already', verdict.warnings[0])
     assert len(written.read(written.data)) == 20
+
+
+# What the broker remembers.
+
+
+def test_a_sink_whose_ids_have_committed_is_not_new(written: SinkWorld) -> None:
+    written.delete(written.progress)
+
+    verdict = written.start()
+
+    assert_refused(
+        verdict, Reason.PROGRESS_LOST, f'progress of sink "{written.name}" is lost', "start_over"
+    )  # fmt: skip
+    assert "the transaction coordinator knows of commits by all, driver" in verdict.detail
+    assert "how many it wrote is unknown" in verdict.hint
+    assert written.start(code(verdict, "start_over")).kind is VerdictKind.START
+    assert written.decide().kind is VerdictKind.RESUME
+
+
+def test_a_fence_does_not_make_a_sink_new_that_has_written(written: SinkWorld) -> None:
+    """A driver that is killed is fenced from Airflow, and a start may die behind its fence."""
+    fence(written.kafka_options(), [written.transactional_id(writer) for writer in written.writers()])
+    written.delete(written.progress)
+
+    verdict = written.start()
+
+    assert reasons(verdict) == [Reason.PROGRESS_LOST]
+    assert "the transaction coordinator knows of all, driver" in verdict.detail
+
+
+def test_a_new_sink_whose_first_starts_die_behind_their_fence_is_still_new(world: WorldFactory) -> None:
+    sink = world()
+    for _ in range(3):
+        fence(sink.kafka_options(), [sink.transactional_id(writer) for writer in sink.writers()])
+
+    assert sink.start().kind is VerdictKind.START
+
+
+def test_a_sink_that_announced_itself_and_wrote_nothing_may_lose_its_progress(world: WorldFactory) -> None:
+    sink = world()
+    sink.start()
+    sink.delete(sink.progress)
+
+    assert sink.start().kind is VerdictKind.START
+
+
+def test_another_progress_topic_does_not_make_a_sink_of_the_same_name_new(written: SinkWorld) -> None:
+    """Whose it ever is: the ids are shared by all sinks of one name in a cluster."""
+    written.options = {"progress": f"pytest_other_{uuid.uuid4().hex[:8]}"}
+    written.owner = "them"
+
+    verdict = written.start()
+
+    assert reasons(verdict) == [Reason.PROGRESS_LOST]
+    assert "by one with another progress topic" in verdict.detail
+
+
+def test_looking_at_a_fresh_cluster_makes_no_topic_of_transactions(other_broker: KafkaBroker) -> None:
+    sink = SinkWorld(other_broker, f"pytest_fresh_{uuid.uuid4().hex[:8]}")
+    sink.create(sink.source)
+
+    assert sink.observe().broker == BrokerMemory()
+    assert "__transaction_state" not in sink.admin.list_topics(timeout=10).topics
 
 
 def test_a_sink_without_a_record_in_a_shared_progress_topic_starts(world: WorldFactory) -> None:
@@ -329,9 +396,9 @@ def shown(sink: SinkWorld, resource: ConfigResource) -> dict[str, str]:
     return {entry.name.replace(".", "_"): entry.value for entry in entries}
 
 
-def deletes_records(admin: AdminClient, topic: str) -> bool:
+def deletes_records(admin: AdminClient, topic: str, offset: int = -1) -> bool:
     """Empty a topic, unless the broker does not know yet that it may: a policy reaches it a little later."""
-    [deletion] = admin.delete_records([TopicPartition(topic, 0, -1)]).values()
+    [deletion] = admin.delete_records([TopicPartition(topic, 0, offset)]).values()
     try:
         deletion.result(timeout=30)
     except KafkaException as error:
@@ -369,6 +436,84 @@ def test_an_emptied_progress_topic_is_lost_progress_beside_a_witness(written: Si
 
     primary = f'progress of sink "{written.name}" is lost'
     assert_refused(verdict, Reason.PROGRESS_LOST, primary, "resume_from_witness", "start_over")
+
+
+def remove_before(sink: SinkWorld, offset: int) -> None:
+    """Remove the oldest records of the progress topic, as a wrong policy does, and repair it as we say."""
+    alter(sink, sink.progress, cleanup_policy="compact,delete")
+    until(lambda: deletes_records(sink.admin, sink.progress, offset), "the broker took the policy")
+    alter(sink, sink.progress, cleanup_policy="compact")
+
+
+def ends_of(sink: SinkWorld) -> int:
+    return sink.observe().progress.high[0]
+
+
+def test_a_witness_that_knows_more_offsets_is_asked(world: WorldFactory) -> None:
+    """The driver's record and that of the first writer are gone, and the epoch is the witness's."""
+    sink = world()
+    sink.start()
+    sink.write(1, writer=partition_writer(0))
+    removed = ends_of(sink)
+    sink.write(1, writer=partition_writer(1))
+    witness = sink.witness()
+    remove_before(sink, removed)
+
+    verdict = sink.start(witness=witness)
+
+    assert_refused(
+        verdict, Reason.PROGRESS_ROLLED_BACK, f'progress of sink "{sink.name}" was rolled back',
+        "resume_from_witness", "start_over",
+    )  # fmt: skip
+    assert "by the records the source goes on at offsets 0: 0, 1: 10, by the witness at 0: 10, 1: 10" in (
+        verdict.detail
+    )
+    resumed = sink.start(code(verdict, "resume_from_witness"), witness)
+    assert (resumed.kind, resumed.positions) == (VerdictKind.RESUME, {0: 10, 1: 10})
+
+
+def test_a_progress_topic_without_its_driver_was_emptied_in_part(world: WorldFactory) -> None:
+    sink = world()
+    sink.start()
+    sink.write(1, writer=partition_writer(0))
+    removed = ends_of(sink)
+    sink.write(1, writer=partition_writer(1))
+    remove_before(sink, removed)
+
+    verdict = sink.start()
+
+    primary = f'progress topic "{sink.progress}" of sink "{sink.name}" was emptied in part'
+    assert_refused(verdict, Reason.PROGRESS_EMPTIED_IN_PART, primary, "start_over")
+    assert f'keys ["{sink.name}","driver"]. It begins at offset {removed}' in verdict.detail
+
+
+def test_a_writer_that_the_driver_names_and_whose_record_is_gone_is_missed(world: WorldFactory) -> None:
+    sink = world()
+    sink.start()
+    sink.write(1, writer=partition_writer(0))
+    removed = ends_of(sink)
+    sink.start()
+    remove_before(sink, removed)
+
+    verdict = sink.start()
+
+    assert reasons(verdict) == [Reason.PROGRESS_EMPTIED_IN_PART]
+    assert f'keys ["{sink.name}","p0"]' in verdict.detail
+
+
+def test_old_records_may_be_removed_while_everything_that_counts_is_there(world: WorldFactory) -> None:
+    sink = world()
+    sink.start()
+    for epoch in (1, 2, 3):
+        sink.write(epoch)
+    removed = ends_of(sink)
+    sink.write(4)
+    sink.start()
+    remove_before(sink, removed)
+
+    verdict = sink.start(witness=sink.witness())
+
+    assert (verdict.kind, verdict.positions) == (VerdictKind.RESUME, {0: 40, 1: 40})
 
 
 def test_start_over_after_an_emptied_progress_topic(written: SinkWorld) -> None:
@@ -763,3 +908,17 @@ def test_looking_and_being_refused_leave_no_trace(written: SinkWorld) -> None:
         written.decide()
 
     assert (written.topics(), written.read(written.progress)) == before
+
+
+def test_a_connection_that_leads_to_another_cluster_is_told_as_that(
+    written: SinkWorld, other_broker: KafkaBroker
+) -> None:
+    witness = written.witness()
+    moved = replace(written, broker=other_broker, source_broker=written.broker)
+
+    verdict = moved.decide(witness=witness)
+
+    primary = f'sink "{written.name}" has written to another cluster'
+    assert_refused(verdict, Reason.PROGRESS_LOST, primary, "start_over")
+    assert f"in cluster {witness.identities.progress.cluster_id}" in verdict.detail
+    assert "let it lead to the old cluster again" in verdict.hint

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pytest
+from confluent_kafka import Producer
 
 from airflow_provider_sinks.core.errors import ExitCode
 from airflow_provider_sinks.core.progress import ProgressKey
@@ -168,3 +169,46 @@ def test_new_sink_waits_for_a_source_that_is_not_there_and_makes_nothing(stage: 
     assert status.error is not None
     assert "pytest_sink-job_not-there" in str(status.error)
     assert stage.topics() == before
+
+
+def test_a_code_that_a_running_job_prints_fits_the_next_start_and_no_other_case(stage: Stage) -> None:
+    """Airflow writes a witness when the job is over, which the job did not have when it began."""
+    source = stage.source("under-way", {0: [("k", "v0"), ("k", "v1")]})
+    sink = stage.sink("under-way", source, from_={"format": "text"}, trigger={"every": "100ms"})
+    running = sink.launch()
+    running.wait_until(lambda: running.has_passed({0: 2}))
+    stage.delete_topic(sink.out)
+    assert running.wait() == ExitCode.REFUSED
+    printed = running.status
+    assert printed is not None
+    accept = sink.code(printed, "continue_without_output")
+    stage.produce(source, [(0, "k", "v2")])
+
+    fitting = sink.launch(accept)
+    fitting.wait_until(lambda: fitting.has_passed({0: 3}))
+
+    assert fitting.stop() == ExitCode.OK
+    assert [record.value for record in stage.read(sink.out)] == [b"v2"]
+    stage.delete_topic(sink.out)
+    assert "does not fit what is seen now" in str(sink.fail(ExitCode.REFUSED, accept).error)
+
+
+def test_the_status_says_that_a_start_waits_for_an_open_transaction(stage: Stage) -> None:
+    source = stage.source("waits", {0: [("k", "v0")]})
+    sink = stage.sink("waits", source, from_={"format": "text"})
+    sink.run()
+    other = Producer({**stage.client, "transactional.id": f"somebody-{sink.parsed.name}"})
+    other.init_transactions(30)
+    other.begin_transaction()
+    other.produce(sink.progress, key=b"not ours", value=b"x", partition=0)
+    other.flush(30)
+
+    waiting = sink.launch()
+    waiting.wait_until(lambda: (now := waiting.status) is not None and bool(now.waits_for))
+
+    assert waiting.status is not None
+    assert f'progress topic "{sink.progress}"' in waiting.status.waits_for
+    assert "kafka-transactions.sh" in waiting.status.waits_for
+    other.abort_transaction(30)
+    assert waiting.wait() == ExitCode.OK
+    assert waiting.status.waits_for == ""

@@ -179,7 +179,7 @@ def test_what_a_reset_does_not_settle_stops_it(
 
 def after(asked: Situation, step: Announce, **seen: Any) -> Situation:
     """Return the situation when a step was announced."""
-    written = announcement(asked, step, "run-2", (DRIVER, "all", "p0")).encode()
+    written = announcement(asked, step, "run-2", asked.ids.all).encode()
     announced = ProgressRecord.decode(written)
     records = {**history().records, DRIVER: announced}
     return situation(observation(**seen, history=replace(history(), records=records)))
@@ -193,7 +193,7 @@ def test_a_start_after_a_reset_goes_on_from_it_alone() -> None:
     assert (verdict.kind, verdict.generation, verdict.epoch) == (VerdictKind.RESUME, 2, 0)
     assert (verdict.positions, verdict.rows_before) == ({0: 0, 1: 0}, 500)
     assert now.history.rows_total == 0
-    assert now.history.writers_ever == ("all", DRIVER, "p0")
+    assert now.history.writers_ever == ("all", DRIVER, "p0", "p1")
 
 
 def test_a_start_in_the_middle_of_a_reset_is_refused() -> None:

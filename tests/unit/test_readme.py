@@ -22,6 +22,7 @@ RECORDS = {
     "not readable": ProgressSeen.UNKNOWN,
     "none": ProgressSeen.NONE,
     "deleted": ProgressSeen.EMPTIED,
+    "deleted in part": ProgressSeen.IN_PART,
     "nothing written": ProgressSeen.UNWRITTEN,
     "rows written": ProgressSeen.WRITTEN,
 }
@@ -37,13 +38,15 @@ DATA = {
 REMEMBERED = {
     "anything": ANYTHING,
     "no rows": (WitnessSeen.SILENT,),
-    "no more": (WitnessSeen.SILENT,),
+    "no more": (WitnessSeen.SILENT, WitnessSeen.BROKER),
     "rows": (WitnessSeen.AHEAD,),
+    "no rows, but the broker commits": (WitnessSeen.BROKER,),
     "more": (WitnessSeen.AHEAD,),
 }
 REFUSALS = {
     "progress is lost": Reason.PROGRESS_LOST,
     "progress was emptied": Reason.PROGRESS_EMPTIED,
+    "progress was emptied in part": Reason.PROGRESS_EMPTIED_IN_PART,
     "progress was rolled back": Reason.PROGRESS_ROLLED_BACK,
     "output is lost": Reason.OUTPUT_LOST,
     "output was replaced": Reason.OUTPUT_REPLACED,

@@ -9,24 +9,9 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_sinks.core.broker_memory import BrokerMemory, TransactionalIdFacts
 from airflow_provider_sinks.core.checkpoint import CheckpointFacts
-from airflow_provider_sinks.core.errors import RefusedError, UnavailableError
-from airflow_provider_sinks.core.history import EARLIEST, NO_HISTORY, Finding, Flaw
-from airflow_provider_sinks.core.observation import Observation, Role, TopicFacts, Wanted
-from airflow_provider_sinks.core.seen import (
-    ProgressSeen,
-    ReachSeen,
-    RecordsSeen,
-    ShapeSeen,
-    TopicSeen,
-    WitnessSeen,
-    progress_seen,
-    records_seen,
-    shape_seen,
-    topic_seen,
-    witness_seen,
-)
-from airflow_provider_sinks.core.topics import (
+from airflow_provider_sinks.core.decision_table import (
     DECISIONS,
     PLACES,
     REACHES,
@@ -34,9 +19,26 @@ from airflow_provider_sinks.core.topics import (
     SHAPES,
     SOURCES,
     Step,
-    decide,
-    render,
 )
+from airflow_provider_sinks.core.errors import RefusedError, UnavailableError
+from airflow_provider_sinks.core.history import EARLIEST, NO_HISTORY, Finding, Flaw, History
+from airflow_provider_sinks.core.observation import Existence, Observation, Role, TopicFacts, Wanted
+from airflow_provider_sinks.core.progress import DRIVER
+from airflow_provider_sinks.core.seen import (
+    ProgressSeen,
+    ReachSeen,
+    RecordsSeen,
+    ShapeSeen,
+    TopicSeen,
+    WitnessSeen,
+    memory_seen,
+    progress_seen,
+    records_seen,
+    shape_seen,
+    topic_seen,
+    witness_seen,
+)
+from airflow_provider_sinks.core.topics import decide, render
 from airflow_provider_sinks.core.verdict import Verdict, VerdictKind
 from airflow_provider_sinks.core.ways import WAYS, Reason, Way
 from tests.facts import (
@@ -51,6 +53,7 @@ from tests.facts import (
     missing,
     observation,
     present,
+    record,
     unseen,
     wanted,
     witness,
@@ -67,6 +70,13 @@ def deleted(times: int) -> tuple[Flaw, ...]:
 
 OTHER_DATA = present(DATA, topic_id="id-other")
 UNWRITTEN = history(rows_total=0)
+ANNOUNCED = record(epoch=6, to={0: 40, 1: 40}, writers=(DRIVER, "p0", "p1"))
+FILTERED = History({DRIVER: ANNOUNCED, "p0": record(rows_total=300)})
+"""Epoch 7 ran from 40 to 50, and partition 1 had no row in it."""
+NAMED = {"p0": (300, 0), "p1": (300, 0)}
+PARTS = {DRIVER: record(totals=NAMED), "p0": record(rows_total=300), "p1": record(rows_total=300)}
+WITHOUT_P0 = History({DRIVER: record(totals=NAMED), "p1": record(rows_total=300)})
+REPAIRED = present(PROGRESS, low={0: 7})
 
 
 # The tables are complete.
@@ -130,6 +140,24 @@ def test_the_seed_rule_holds_word_for_word() -> None:
         pytest.param(
             observation(history=replace(NO_HISTORY, flaws=deleted(1))), ProgressSeen.EMPTIED, id="deleted"
         ),
+        pytest.param(
+            observation(history=History({"p1": record(rows_total=300)})), ProgressSeen.IN_PART, id="no-driver"
+        ),
+        pytest.param(
+            observation(history=WITHOUT_P0),
+            ProgressSeen.IN_PART,
+            id="a-writer-that-the-driver-names-is-gone",
+        ),
+        pytest.param(
+            observation(history=History({**PARTS, "p0": record(rows_total=299)})),
+            ProgressSeen.IN_PART,
+            id="a-writer-is-older-than-the-driver-says",
+        ),
+        pytest.param(
+            observation(history=History(PARTS), progress=REPAIRED),
+            ProgressSeen.WRITTEN,
+            id="old-records-were-removed-and-everything-needed-is-there",
+        ),
         pytest.param(observation(history=UNWRITTEN), ProgressSeen.UNWRITTEN, id="nothing-written"),
         pytest.param(observation(), ProgressSeen.WRITTEN, id="written"),
     ],
@@ -170,7 +198,18 @@ def test_a_topic_that_nobody_recorded_is_just_there() -> None:
     [
         pytest.param(history(), None, WitnessSeen.SILENT, id="none"),
         pytest.param(history(), witness(), WitnessSeen.SILENT, id="equal"),
-        pytest.param(history(), witness(epoch=6, rows=9999), WitnessSeen.SILENT, id="older"),
+        pytest.param(history(), witness(epoch=6, rows=400, offsets={0: 40}), WitnessSeen.SILENT, id="older"),
+        pytest.param(history(), witness(epoch=6, rows=501), WitnessSeen.AHEAD, id="more-rows"),
+        pytest.param(history(), witness(offsets={0: 50, 1: 51}), WitnessSeen.AHEAD, id="further"),
+        pytest.param(history(), witness(epoch=6, offsets={0: 51}), WitnessSeen.AHEAD, id="older-but-further"),
+        pytest.param(history(), witness(offsets={2: 1}), WitnessSeen.AHEAD, id="a-partition-more"),
+        pytest.param(FILTERED, witness(rows=300), WitnessSeen.SILENT, id="a-writer-had-no-row-in-it"),
+        pytest.param(
+            FILTERED,
+            witness(epoch=6, rows=300, offsets={1: 41}),
+            WitnessSeen.AHEAD,
+            id="beyond-its-begin",
+        ),
         pytest.param(history(), witness(epoch=8), WitnessSeen.AHEAD, id="newer-epoch"),
         pytest.param(history(), witness(generation=2, epoch=0), WitnessSeen.AHEAD, id="newer-generation"),
         pytest.param(history(generation=2), witness(epoch=99), WitnessSeen.SILENT, id="older-generation"),
@@ -181,7 +220,7 @@ def test_a_topic_that_nobody_recorded_is_just_there() -> None:
         pytest.param(None, witness(), WitnessSeen.SILENT, id="progress-not-read"),
     ],
 )
-def test_the_witness_is_compared_by_generation_and_epoch(
+def test_the_witness_is_compared_by_generation_epoch_rows_and_every_position(
     seen: Any, remembered: Any, word: WitnessSeen
 ) -> None:
     assert witness_seen(seen, wanted(witness=remembered)) is word
@@ -324,7 +363,7 @@ def test_what_cannot_be_seen_is_waited_for_and_never_guessed(seen: Observation, 
     verdict = decide(seen, wanted())
 
     assert verdict.kind is VerdictKind.WAIT
-    assert what in verdict.detail
+    assert str(verdict).count(what) == 1
     assert verdict.actions == ()
     assert isinstance(verdict.error(), UnavailableError)
 
@@ -338,6 +377,15 @@ def test_a_hidden_topic_is_hinted_at_with_the_grant_that_shows_it() -> None:
     )
 
 
+def test_what_the_reader_of_progress_hints_at_is_not_lost() -> None:
+    seen = observation(history=None, history_reason="Reached 5", history_hint="kafka-transactions.sh list")
+
+    verdict = decide(seen, wanted())
+
+    assert verdict.hint == "kafka-transactions.sh list"
+    assert verdict.detail == "Nothing was decided or changed."
+
+
 def test_a_hidden_topic_is_not_waited_for_when_the_verdict_does_not_need_it() -> None:
     lost = decide(unseen(data=hidden(DATA)), wanted(witness=witness()))
 
@@ -347,12 +395,59 @@ def test_a_hidden_topic_is_not_waited_for_when_the_verdict_does_not_need_it() ->
     assert 'First make visible what is not: data topic "orders-out"' in lost.hint
 
 
+# What the broker remembers.
+
+
+@pytest.mark.parametrize(
+    ("ids", "records", "word"),
+    [
+        pytest.param({}, 200, WitnessSeen.SILENT, id="never-heard-of-it"),
+        pytest.param({DRIVER: ("Empty", 0), "p0": ("Empty", 0)}, 200, WitnessSeen.SILENT, id="one-start"),
+        pytest.param({"p0": ("CompleteCommit", 1)}, 0, WitnessSeen.BROKER, id="a-writer-committed"),
+        pytest.param({"p0": ("PrepareCommit", 1)}, 0, WitnessSeen.BROKER, id="a-writer-commits"),
+        pytest.param(
+            {DRIVER: ("CompleteCommit", 0), "p0": ("Empty", 0)}, 200, WitnessSeen.SILENT, id="announced-only"
+        ),
+        pytest.param(
+            {DRIVER: ("CompleteCommit", 1), "p0": ("Empty", 1)}, 0, WitnessSeen.BROKER, id="fenced-at-its-end"
+        ),
+        pytest.param({DRIVER: ("Empty", 1), "p0": ("Empty", 1)}, 1, WitnessSeen.BROKER, id="used-and-rows"),
+        pytest.param({DRIVER: ("Empty", 1), "p0": ("Empty", 1)}, 0, WitnessSeen.SILENT, id="used-and-no-row"),
+        pytest.param({"p0": ("CompleteAbort", 0)}, 0, WitnessSeen.SILENT, id="given-up"),
+    ],
+)
+def test_the_broker_remembers_a_sink_that_has_no_record(
+    ids: dict[str, tuple[str, int]], records: int, word: WitnessSeen
+) -> None:
+    memory = BrokerMemory({writer: TransactionalIdFacts(*facts) for writer, facts in ids.items()})
+    full = present(DATA, high={0: records})
+
+    assert memory_seen(unseen(data=full, broker=memory), wanted()) is word
+    assert memory_seen(unseen(data=full, broker=memory), wanted(witness=witness())) is WitnessSeen.AHEAD
+    assert memory_seen(observation(broker=memory), wanted()) is WitnessSeen.SILENT
+
+
+def test_a_broker_that_cannot_be_asked_changes_nothing_but_is_told_of() -> None:
+    verdict = decide(unseen(broker=BrokerMemory(reason="it does not offer DescribeTransactions")), wanted())
+
+    assert verdict.kind is VerdictKind.START
+    assert "cannot be told" in verdict.warnings[0]
+    assert "it does not offer DescribeTransactions" in verdict.warnings[0]
+
+
 # Rows that refuse.
 
 
 def reasons(verdict: Verdict) -> list[Reason]:
     return [refusal.reason for refusal in verdict.refusals]
 
+
+LAST_WRITER_ONLY = History({"p1": record(epoch=1, from_={0: 0, 1: 0}, to={0: 300, 1: 300}, rows_total=300)})
+ELSEWHERE = TopicFacts(PROGRESS.topic, Existence.MISSING, "cluster-b")
+FIRST_EPOCH = witness(epoch=1, rows=600, offsets={0: 300, 1: 300})
+COMMIT, FENCE = TransactionalIdFacts("CompleteCommit", 3), TransactionalIdFacts("Empty", 4)
+COMMITTED = BrokerMemory({DRIVER: COMMIT, "p0": COMMIT})
+FENCED_SINCE = BrokerMemory({DRIVER: FENCE, "p0": FENCE})
 
 REFUSALS = {
     "progress-missing-although-rows-were-written": (
@@ -430,6 +525,39 @@ REFUSALS = {
     "source-records-removed-under-a-stateful-plan": (
         observation(source=present(SOURCE, low={0: 51})), wanted(stateful=True), Reason.RECORDS_REMOVED,
         'sink "orders" has missed up to 1 record of', ["0: 50 to 50"], ["start_over"],
+    ),
+    "emptied-in-part": (
+        observation(history=History({"p1": record(rows_total=300)}), progress=REPAIRED),
+        wanted(witness=witness(rows=300)), Reason.PROGRESS_EMPTIED_IN_PART,
+        'progress topic "_sinks-progress-orders" of sink "orders" was emptied in part',
+        ['["orders","driver"]', "begins at offset 7", "300 rows through epoch 7"],
+        ["resume_from_witness", "start_over"],
+    ),
+    "a-writer-deleted": (
+        observation(history=WITHOUT_P0), wanted(),
+        Reason.PROGRESS_EMPTIED_IN_PART,
+        'progress topic "_sinks-progress-orders" of sink "orders" was emptied in part',
+        ['keys ["orders","p0"]'], ["start_over"],
+    ),
+    "witness-knows-more-offsets-of-the-same-epoch": (
+        observation(history=LAST_WRITER_ONLY), wanted(witness=FIRST_EPOCH),
+        Reason.PROGRESS_ROLLED_BACK, 'progress of sink "orders" was rolled back',
+        ["goes on at offsets 0: 0, 1: 300", "witness at 0: 300, 1: 300"],
+        ["resume_from_witness", "start_over"],
+    ),
+    "in-another-cluster": (
+        unseen(progress=ELSEWHERE), wanted(witness=witness()), Reason.PROGRESS_LOST,
+        'sink "orders" has written to another cluster',
+        ["500 rows", "in cluster cluster-a", "leads to cluster cluster-b"], ["start_over"],
+    ),
+    "the-broker-knows-commits": (
+        unseen(data=present(DATA), broker=COMMITTED), wanted(), Reason.PROGRESS_LOST,
+        'progress of sink "orders" is lost', ["coordinator knows of commits by driver, p0", "200 records"],
+        ["start_over"],
+    ),
+    "the-broker-knows-use-and-the-data-topic-is-full": (
+        unseen(data=present(DATA), broker=FENCED_SINCE), wanted(), Reason.PROGRESS_LOST,
+        'progress of sink "orders" is lost', ["coordinator knows of driver, p0"], ["start_over"],
     ),
     "witness-newer": (
         observation(), wanted(witness=witness(epoch=9, rows=700)), Reason.PROGRESS_ROLLED_BACK,
@@ -565,6 +693,14 @@ def test_start_over_counts_the_rows_that_stay() -> None:
     assert verdict.rows_before == 500
 
 
+def test_how_much_was_written_is_unknown_where_the_progress_is_lost() -> None:
+    nobody_knows = decide(*REFUSALS["the-broker-knows-commits"][:2]).hint
+    one_writer_knows = decide(*REFUSALS["a-writer-deleted"][:2]).hint
+
+    assert "(up to 200 records; how many it wrote is unknown)" in nobody_knows
+    assert "this sink wrote at least 600 rows" in one_writer_knows
+
+
 def test_start_over_without_the_old_output_counts_no_rows_before() -> None:
     assert accepted("output-missing", "start_over").rows_before == 0
     assert accepted("output-with-another-id", "start_over").rows_before == 0
@@ -608,6 +744,22 @@ def test_adopt_resumes_with_the_topic_that_is_there() -> None:
 
     assert (verdict.kind, verdict.generation, verdict.actions) == (VerdictKind.RESUME, 1, ())
     assert verdict.positions == {0: 50, 1: 50}
+
+
+def test_a_run_begins_where_its_witness_stands() -> None:
+    """Or an older witness would know more than the records of the next epoch, and look like a rollback."""
+    filtered = decide(observation(history=FILTERED), wanted(witness=witness(rows=300)))
+
+    assert decide(observation(history=FILTERED), wanted()).positions == {0: 50, 1: 40}
+    assert filtered.positions == {0: 50, 1: 50}
+
+
+def test_a_witness_of_another_source_says_nothing_about_where_to_begin() -> None:
+    other = replace(IDENTITIES, source=replace(SOURCE, topic_id="x"))
+
+    verdict = decide(observation(history=FILTERED), wanted(witness=witness(rows=300, identities=other)))
+
+    assert verdict.positions == {0: 50, 1: 40}
 
 
 def test_skip_lost_resumes_where_the_source_begins_with_another_checkpoint() -> None:
@@ -669,9 +821,11 @@ CHANGED: dict[str, tuple[Observation, Wanted]] = {
     "another-sink": (observation(data=missing(DATA)), wanted(sink="invoices")),
     "a-later-epoch": (observation(data=missing(DATA), history=history(epoch=8)), wanted()),
     "the-next-run": (observation(data=missing(DATA), history=history(run="run-2")), wanted()),
+    "more-rows": (observation(data=missing(DATA), history=history(rows_total=501)), wanted()),
+    "another-topic-missing": (observation(data=missing(DATA), dead_letter=missing(DEAD_LETTER)), wanted()),
+    "the-topic-is-back-as-another-one": (observation(data=OTHER_DATA), wanted()),
     "another-start": (observation(data=missing(DATA)), wanted(start="latest")),
     "one-more-reason": (observation(data=missing(DATA), source=present(SOURCE, topic_id="x")), wanted()),
-    "a-witness": (observation(data=missing(DATA)), wanted(witness=witness())),
 }
 
 
@@ -687,6 +841,22 @@ def test_a_code_does_not_change_from_one_look_to_the_next() -> None:
     later = observation(data=missing(DATA), at="later", source=present(SOURCE, high={0: 9, 1: 9}))
 
     assert decide(later, wanted()).ways == decide(observation(data=missing(DATA)), wanted()).ways
+
+
+def test_a_code_of_the_running_job_fits_the_next_start() -> None:
+    """Airflow has written a witness since, and somebody may have added partitions."""
+    code = decide(observation(data=missing(DATA)), wanted()).ways[0].code
+    later = observation(data=missing(DATA), source=present(SOURCE, partitions=3))
+
+    assert decide(later, wanted(witness=witness()), code).goes_on
+
+
+def test_the_code_to_resume_from_the_witness_is_for_the_rows_that_it_knows() -> None:
+    seen, asked = REFUSALS["no-record-although-rows-were-written"][:2]
+    code = decide(seen, asked).ways[0].code
+
+    assert decide(seen, wanted(witness=witness(epoch=8, launch=9, at="later")), code).goes_on
+    assert not decide(seen, wanted(witness=witness(rows=501)), code).goes_on
 
 
 def test_the_code_to_take_over_survives_the_epochs_of_the_other_driver() -> None:

@@ -1,0 +1,130 @@
+"""Stories of what is remembered: progress that a wrong policy removes, a driver that wakes up late."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+
+from airflow_provider_sinks.core.errors import ExitCode
+from airflow_provider_sinks.core.spec import Writers
+from airflow_provider_sinks.core.status import SinkState
+from airflow_provider_sinks.local.processes import session_members
+from tests.faults import topics
+from tests.faults.driver import Driver
+from tests.faults.history import refusal_of
+from tests.faults.outcome import Outcome
+from tests.faults.phases import DRIVER
+from tests.faults.stories import row_wise
+from tests.faults.world import World
+
+_POLICY_SECONDS = 60.0
+_EPOCHS_BEHIND = 0.5
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """What a story of this file ends with.
+
+    :param outcome: what the reader found.
+    :param told: what the disturbed starts or drivers said, once for each round.
+    """
+
+    outcome: Outcome
+    told: tuple[str, ...]
+
+    def __str__(self) -> str:
+        rounds = f"{len(self.told)} rounds in {self.outcome.seconds:.0f} s"
+        said = "; ".join(sorted(set(self.told)))
+        return "\n    ".join(
+            [f"{rounds}: {said}", str(self.outcome.verdict), f"vanished {self.outcome.vanished}"]
+        )
+
+
+def removed_story(world: World, _wanted: Collection[str]) -> Iterator[tuple[str, object]]:
+    """All records but the last are removed from the progress topic, and the checkpoint is lost."""
+    with row_wise(world, Writers.PER_PARTITION) as history:
+        started, told = time.monotonic(), []
+        for _ in range(world.rounds):
+            history.rest()
+            history.stop()
+            _remove_all_but_the_last(world, history.sink.parsed.progress_topic)
+            history.between.lose_checkpoints()
+            refused = refusal_of(history.sink.start())
+            told.append(_without_names(refused.primary))
+            code = re.search(r'accept="(resume_from_witness-\w+)"', refused.hint)
+            assert code, refused.hint
+            history.driver = history.sink.start(accept=code[1])
+        history.rest()
+        yield "all but the last record", Remembered(history.judged(started), tuple(told))
+
+
+def zombie_story(world: World, _wanted: Collection[str]) -> Iterator[tuple[str, object]]:
+    """A driver is frozen with a transaction open, and woken when its successor runs under another prefix."""
+    with row_wise(world, Writers.PER_PARTITION) as history:
+        started, told = time.monotonic(), []
+        for number in range(world.rounds):
+            frozen = history.running(DRIVER)
+            history.wait_for_open_transaction(frozen)
+            _signal(frozen, signal.SIGSTOP)
+            history.driver = None
+            history.sink.spec = {**history.sink.spec, "transactional_id_prefix": f"prefix{number}"}
+            successor = history.running(DRIVER)
+            successor.wait_until(lambda now=successor: now.in_state(SinkState.RUNNING))  # type: ignore[misc]
+            time.sleep(world.random(f"zombie {number}").uniform(0, _EPOCHS_BEHIND))
+            _signal(frozen, signal.SIGCONT)
+            told.append(_end_of(frozen))
+            history.rest()
+        yield "another prefix", Remembered(history.judged(started), tuple(told))
+
+
+def _end_of(woken: Driver) -> str:
+    code, status = woken.wait(), woken.status
+    assert status is not None
+    assert code == ExitCode.FENCED, f"exit code {code}: {status.one_line()}\n{woken.log[-4000:]}"
+    return _without_names(status.one_line())
+
+
+def _without_names(text: str) -> str:
+    return re.sub(r'"(pytest_faults_|_sinks-progress-)?(\w+)-[^"]*"', r'"\2"', text)
+
+
+def _signal(driver: Driver, what: signal.Signals) -> None:
+    """Send a signal to every process of a driver, Spark's daemon and workers included."""
+    for pid in session_members(driver.service.pid):
+        os.kill(pid, what)
+
+
+def _remove_all_but_the_last(world: World, topic: str) -> None:
+    """Do what a wrong policy does, and then what our own hint says."""
+    admin = topics.admin_client(tuple(world.client.items()))
+    last = topics.read(world.client, topic)[-1].offset
+    _set_policy(admin, topic, "compact,delete")
+    deadline = time.monotonic() + _POLICY_SECONDS
+    while not _removed(admin, topic, last):
+        assert time.monotonic() < deadline, "the broker did not take the policy"
+        time.sleep(0.1)
+    _set_policy(admin, topic, "compact")
+
+
+def _set_policy(admin: AdminClient, topic: str, policy: str) -> None:
+    entry = ConfigEntry("cleanup.policy", policy, incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+    admin.incremental_alter_configs([resource])[resource].result(30)
+
+
+def _removed(admin: AdminClient, topic: str, before: int) -> bool:
+    [deletion] = admin.delete_records([TopicPartition(topic, 0, before)]).values()
+    try:
+        deletion.result(30)
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.POLICY_VIOLATION:
+            raise
+        return False
+    return True

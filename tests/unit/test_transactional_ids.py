@@ -1,0 +1,71 @@
+"""Whose transactional ids a start fences, whatever prefix they were made with."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from airflow_provider_sinks.core.history import NO_HISTORY, History
+from airflow_provider_sinks.core.progress import DRIVER, ProgressRecord
+from airflow_provider_sinks.core.transactional_ids import ids_to_fence
+from tests.facts import record
+
+OLDEST, BEFORE, NOW = "oldest", "before", "now"
+
+
+def ids(prefix: str, *writers: str) -> set[str]:
+    return {f"{prefix}.orders.{writer}" for writer in writers}
+
+
+def announced(prefix: str = BEFORE, **changes: Any) -> History:
+    """Return the records of a run under a prefix."""
+    spec = json.dumps({"transactional_id_prefix": prefix})
+    return History({DRIVER: record(**{"spec": spec, "writers": (DRIVER, "p0"), **changes})})
+
+
+@pytest.mark.parametrize(
+    ("history", "alive", "dead"),
+    [
+        pytest.param(NO_HISTORY, ids(NOW, DRIVER, "p0"), set(), id="a new sink"),
+        pytest.param(announced(NOW), ids(NOW, DRIVER, "p0"), set(), id="the same prefix"),
+        pytest.param(
+            announced(ids=tuple(ids(BEFORE, DRIVER, "p0"))),
+            ids(NOW, DRIVER, "p0") | ids(BEFORE, DRIVER, "p0"),
+            set(),
+            id="another prefix",
+        ),
+        pytest.param(
+            announced(),
+            ids(NOW, DRIVER, "p0") | ids(BEFORE, DRIVER, "p0"),
+            set(),
+            id="a record that does not name them yet",
+        ),
+        pytest.param(
+            announced(ids=tuple(ids(OLDEST, "p7"))),
+            ids(NOW, DRIVER, "p0") | ids(BEFORE, DRIVER, "p0"),
+            ids(OLDEST, "p7"),
+            id="a prefix that was given up before",
+        ),
+        pytest.param(
+            announced(writers=(DRIVER, "p0", "p1", "all")),
+            ids(NOW, DRIVER, "p0", "p1", "all") | ids(BEFORE, DRIVER, "p0", "p1", "all"),
+            set(),
+            id="writers that the spec does not name any more",
+        ),
+    ],
+)
+def test_a_start_fences_its_own_ids_and_those_that_the_records_name(
+    history: History, alive: set[str], dead: set[str]
+) -> None:
+    found = ids_to_fence(NOW, "orders", (DRIVER, "p0"), history)
+
+    assert (set(found.alive), set(found.dead)) == (alive, dead)
+
+
+def test_the_drivers_record_keeps_ids_and_a_writers_record_has_none() -> None:
+    named = tuple(sorted(ids(BEFORE, DRIVER, "p0")))
+
+    assert ProgressRecord.decode(record(ids=named).encode()).ids == named
+    assert b'"ids"' not in record().encode()
