@@ -45,8 +45,8 @@ def published(
     """Return the status as the JSON object that is published; at most :data:`PUBLISHED_BYTES_MAX` long.
 
     ``lag`` is the sum over all source partitions, or ``None`` before the first epoch of the launch; ``error``
-    is ``None`` or has ``launch``, ``kind``, ``primary``, ``detail`` and ``hint``; ``waits_for`` is there while
-    a start is held up.
+    is ``None`` or has ``launch``, ``kind``, ``primary``, ``detail`` and ``hint``. ``waits_for`` is there
+    while a start is held up.
 
     :param follows: whether the sink launches again when one of its connections changes.
     :param before: what was published last, by this launch or one before.
