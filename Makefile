@@ -54,7 +54,7 @@ bench-followers: setup ## what 1,000 deferred sinks on 10 connections ask of a t
 docs: setup ## build the documentation into build/docs; a warning is an error
 	@$(VENV_PYTHON) -m mkdocs build --clean
 
-wheel: setup ## build the source distribution and the wheel into dist/
+wheel: setup ## build the source distribution and the wheel into dist/; PROJECT_URL= is where they are published
 	@$(VENV_PYTHON) -m uv build --quiet --python $(VENV_PYTHON) --build-constraints constraints.txt --out-dir dist
 
 format: setup ## format the code and mend what ruff can mend

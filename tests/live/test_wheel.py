@@ -115,6 +115,16 @@ def test_the_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
     assert {str(path.relative_to(PROJECT)) for path in files if path.suffix != ".pyc"} <= names
 
 
+def test_the_wheel_s_page_has_no_link_that_leads_nowhere(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as content:
+        (name,) = [name for name in content.namelist() if name.endswith(".dist-info/METADATA")]
+        page = content.read(name).decode()
+
+    assert "Description-Content-Type: text/markdown" in page
+    assert "# airflow-provider-sinks" in page
+    assert not re.search(r"\]\((?!https?://|mailto:|#)", page)
+
+
 def test_airflow_lists_the_provider(clean_python: str, tmp_path: Path) -> None:
     listed = run(clean_python, "-m", "airflow", "providers", "list", "--output", "plain", folder=tmp_path)
 
