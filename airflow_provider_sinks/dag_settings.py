@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import DAG, Param, TaskGroup
 
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, nearest
+from airflow_provider_sinks.core.schedules import preset_hint
 from airflow_provider_sinks.core.spec import SinkSpec
 from airflow_provider_sinks.dag_docs import dag_page
 from airflow_provider_sinks.operators.submit_sink_job import OWNED, SubmitSinkJobOperator
@@ -71,6 +72,8 @@ def check_dag_arguments(
         for name in ("default_args", "params", "owner_links")
         if name in given and not isinstance(given[name], Mapping)
     ]
+    if (hint := preset_hint(given.get("schedule"))) is not None:
+        problems.append(Problem("schedule", f"{given['schedule']!r} is no preset of Airflow", hint))
     if owner_link is not None and owner is None and "owner" not in (given.get("default_args") or {}):
         problems.append(Problem("owner_link", "whose link is it?", "give an owner too"))
     _raise(function, problems)

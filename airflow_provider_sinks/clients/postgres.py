@@ -69,6 +69,13 @@ class PostgresClient:
             query = self._select(table, columns).as_string(connection)
         return _typed(self._read_arrow(query, table, max_bytes), columns)
 
+    def read_nothing(self, table: str, wanted: Sequence[str] | None) -> pa.Table:
+        """Return a table without its rows: the columns and types that :meth:`read` would give."""
+        columns = self._choose(table, self.columns(table), wanted)
+        with self._connect() as connection:
+            query = (self._select(table, columns) + sql.SQL(" LIMIT 0")).as_string(connection)
+        return _typed(self._read_arrow(query, table, 0), columns)
+
     def _choose(self, table: str, columns: Mapping[str, str], wanted: Sequence[str] | None) -> dict[str, str]:
         if wanted is None:
             return dict(columns)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any, TypedDict, Unpack
+from typing import Any, Required, TypedDict, Unpack
 
 from airflow_provider_sinks.core.spec import SinkSpec
 
@@ -50,7 +50,17 @@ class PostgresKeywords(TypedDict, total=False):
 
 
 class SinkKeywords(TypedDict, total=False):
-    """What ``Sink()`` takes beside the parts that most sinks have."""
+    """What ``Sink()`` takes: first what each sink must have, then what most have, then the rest."""
+
+    name: Required[str]
+    source: Required[str | Mapping[str, Any]]
+    target: Required[str | Mapping[str, Any]]
+
+    select: str | Sequence[str] | None
+    where: str | None
+    query: str | None
+    lookups: Mapping[str, Any] | None
+    every: Every | None
 
     dead_letter: str | Mapping[str, Any]
     progress: str | Mapping[str, Any]
@@ -80,36 +90,20 @@ def postgres(connection: str, table: str, **options: Unpack[PostgresKeywords]) -
     return {"postgres": {"connection": connection, "table": table, **options}}
 
 
-def Sink(  # noqa: N802  it reads as what it makes
-    *,
-    name: str,
-    source: str | Mapping[str, Any],
-    target: str | Mapping[str, Any],
-    select: Sequence[str] | None = None,
-    where: str | None = None,
-    query: str | None = None,
-    lookups: Mapping[str, Any] | None = None,
-    every: Every | None = None,
-    **options: Unpack[SinkKeywords],
-) -> SinkSpec:
-    """Declare a sink.
+def Sink(**keywords: Unpack[SinkKeywords]) -> SinkSpec:  # noqa: N802  it reads as what it makes
+    """Declare a sink. One that is missing or misspelt is said with all other problems.
 
-    :param source: ``kafka(...)``, or ``"connection/topic"`` for raw bytes.
-    :param target: ``kafka(...)``, or ``"connection/topic"``.
-    :param select: expressions of the output; or write a whole ``query`` from ``source``.
-    :param lookups: tables to join with, by the names that the query gives them.
-    :param every: how often an endless sink runs an epoch; without it the sink takes what is there and ends.
+    - ``source``: ``kafka(...)``, or ``"connection/topic"`` for raw bytes.
+    - ``target``: ``kafka(...)``, or ``"connection/topic"``.
+    - ``select``: expressions of the output; or write a whole ``query`` from ``source``.
+    - ``lookups``: tables to join with, by the names that the query gives them.
+    - ``every``: how often an endless sink runs an epoch; without it the sink takes what is there and ends.
+
     :raises ConfigurationError: with all problems at once.
     """
-    given = {
-        "name": name,
-        "source": source,
-        "target": target,
-        "select": [select] if isinstance(select, str) else select,
-        "where": where,
-        "query": query,
-        "lookups": lookups,
-        "trigger": None if every is None else {"every": every},
-        **options,
-    }
-    return SinkSpec.parse({key: value for key, value in given.items() if value is not None})
+    given: dict[str, Any] = {key: value for key, value in keywords.items() if value is not None}
+    if isinstance(given.get("select"), str):
+        given["select"] = [given["select"]]
+    if "every" in given:
+        given["trigger"] = {"every": given.pop("every")}
+    return SinkSpec.parse(given)

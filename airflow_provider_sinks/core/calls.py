@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
+from airflow_provider_sinks.core.clauses import Clauses
 from airflow_provider_sinks.core.errors import Problem, nearest
 from airflow_provider_sinks.core.functions import ALLOWED, ARGUMENTS_MAX, INSTEAD, REFUSED
 from airflow_provider_sinks.core.sql import Statement, Token
@@ -31,15 +32,18 @@ _DOUBTFUL_COMMENT = re.compile(r"/\*\+|\{#|--[^\n]*\\\r?\n|--[^\n]*\r(?!\n)")
 """A hint in a comment, Jinja's comment, a line that goes on behind a backslash: read otherwise by Spark."""
 
 
-def call_problems(statement: Statement) -> Iterator[Problem]:
-    """Give what a query calls, or runs, and may not."""
-    yield from _function_problems(statement)
+def call_problems(statement: Statement, clauses: Clauses | None) -> Iterator[Problem]:
+    """Give what a query calls, or runs, and may not.
+
+    :param clauses: the same, cut into clauses, to name the one that a call stands in.
+    """
+    yield from _function_problems(statement, clauses)
     yield from _word_problems(statement)
     yield from _parameter_problems(statement)
     yield from _comment_problems(statement)
 
 
-def _function_problems(statement: Statement) -> Iterator[Problem]:
+def _function_problems(statement: Statement, clauses: Clauses | None) -> Iterator[Problem]:
     renamed = _relations_with_columns(statement)
     said: set[str] = set()
     for index, token in statement.calls():
@@ -47,7 +51,8 @@ def _function_problems(statement: Statement) -> Iterator[Problem]:
             for problem in _judged(statement.tokens, index):
                 if problem.what not in said:
                     said.add(problem.what)
-                    yield problem
+                    where = clauses.place_of(token.start) if clauses is not None else ""
+                    yield Problem(where, problem.what, problem.hint)
         elif token.word in renamed:
             renamed[token.word] -= 1
             renamed += Counter()  # as often as the alias was given, and no more

@@ -106,6 +106,15 @@ class Clauses:
             where_word=tokens[where] if where < len(tokens) else None,
         )
 
+    def place_of(self, start: int) -> str:
+        """Name the clause that a place in the text belongs to: ``where``, the item ``[0]``, or nothing."""
+        if self.where_word is not None and start > self.where_word.start:
+            return "where"
+        for index, item in enumerate(self.items):
+            if item and item[0].start <= start < item[-1].end:
+                return f"[{index}]"
+        return ""
+
     def agree_with(self, tree: exp.Select) -> bool:
         """Tell whether the tree has just as many parts."""
         from sqlglot import exp

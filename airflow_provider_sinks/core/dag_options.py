@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from pydantic import BeforeValidator, ConfigDict, Field, StrictBool, StrictStr, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StrictBool, StrictStr, WithJsonSchema
 
 from airflow_provider_sinks.core.fields import Text
 from airflow_provider_sinks.core.parts import Part
 from airflow_provider_sinks.core.problems import UnfitError
+from airflow_provider_sinks.core.schedules import preset_hint
 
 LINK_PATTERN = r"^(https?://|mailto:)[^\s]+$"
 
@@ -20,6 +21,12 @@ LINK_PATTERN = r"^(https?://|mailto:)[^\s]+$"
 def _link(value: object) -> object:
     if isinstance(value, str) and not re.match(LINK_PATTERN, value):
         raise UnfitError(f"{value!r} is no link", "https://... or mailto:...")
+    return value
+
+
+def _schedule(value: str) -> str:
+    if (hint := preset_hint(value)) is not None:
+        raise UnfitError(f"{value!r} is no preset of Airflow", hint)
     return value
 
 
@@ -33,7 +40,9 @@ class DagOptions(Part):
 
     model_config = ConfigDict(title="Dag")
 
-    schedule: Text | None = Field(default=None, description="cron, or a preset such as @hourly")
+    schedule: Annotated[Text, AfterValidator(_schedule)] | None = Field(
+        default=None, description="cron, or a preset such as @hourly"
+    )
     owner: Text | None = None
     owner_link: Link | None = None
     tags: tuple[Text, ...] | None = None

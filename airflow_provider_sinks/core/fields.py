@@ -4,19 +4,76 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StrictStr, WithJsonSchema
 
+from airflow_provider_sinks.core.durations import format_duration
 from airflow_provider_sinks.core.errors import nearest
 from airflow_provider_sinks.core.problems import UnfitError
 from airflow_provider_sinks.core.source_options import ALLOWED, check_source_option
+from airflow_provider_sinks.core.topic_config import check_topic_config
 
 TOPIC_PATTERN = "^[a-zA-Z0-9._-]{1,249}$"
 NAME_PATTERN = "^[A-Za-z0-9_-]{1,100}$"
 VIEW_PATTERN = "^[A-Za-z_][A-Za-z0-9_]{0,62}$"
+CHECKPOINT_SCHEMES = (
+    "file",
+    "hdfs",
+    "viewfs",
+    "webhdfs",
+    "s3",
+    "s3a",
+    "gs",
+    "abfs",
+    "abfss",
+    "wasb",
+    "wasbs",
+    "oss",
+    "cosn",
+    "obs",
+    "ofs",
+    "o3fs",
+    "dbfs",
+)
+"""File systems of Hadoop that a checkpoint may lie on."""
+_CONTAINER_SCHEMES = frozenset({"abfs", "abfss", "wasb", "wasbs"})
+"""They write ``container@account`` where others have a login."""
 LONGEST_POSTGRES_NAME_BYTES = 63
 """Postgres cuts longer names off without a word."""
+
+
+def within(least: int, most: int, why: str) -> AfterValidator:
+    """Refuse whole numbers out of a range, and say what lies behind its end.
+
+    :param why: the reason of the upper bound.
+    """
+
+    def check(value: int) -> int:
+        if value < least:
+            raise UnfitError(f"{value:,} is less than {least:,}")
+        if value > most:
+            raise UnfitError(f"{value:,} is more than {most:,}", why)
+        return value
+
+    return AfterValidator(check)
+
+
+def no_longer_than(most: timedelta, why: str) -> AfterValidator:
+    """Refuse durations beyond an upper bound, and say why there is one."""
+
+    def check(value: timedelta) -> timedelta:
+        if value > most:
+            raise UnfitError(f"{format_duration(value)} is more than {format_duration(most)}", why)
+        return value
+
+    return AfterValidator(check)
+
+
+def whole_number(least: int, most: int) -> WithJsonSchema:
+    """Return the JSON Schema of a whole number in a range."""
+    return WithJsonSchema({"type": "integer", "minimum": least, "maximum": most})
 
 
 def _match(pattern: str, what: str, hint: str) -> BeforeValidator:
@@ -61,6 +118,36 @@ def _table_name(value: Any) -> Any:
     return value
 
 
+def _checkpoint(value: Any) -> Any:
+    """Refuse what is no folder: credentials, ``..``, a place relative to nothing, a scheme nobody knows."""
+    if not isinstance(value, str):
+        return value
+    scheme, colon, rest = value.partition(":")
+    if not colon:
+        scheme, rest = "", value
+    elif scheme not in CHECKPOINT_SCHEMES:
+        hint = nearest(scheme, CHECKPOINT_SCHEMES) or f"one of {', '.join(CHECKPOINT_SCHEMES)}, or a path"
+        raise UnfitError(f"{_without_login(scheme)!r} is no scheme of a file system", hint)
+    authority, _, path = rest[2:].partition("/") if rest.startswith("//") else ("", "", rest)
+    if ("@" in authority and scheme not in _CONTAINER_SCHEMES) or ":" in authority.rpartition("@")[0]:
+        raise UnfitError(
+            "holds a login", "give the driver its credentials by Spark's conf or its environment"
+        )
+    if "?" in value or "#" in value:
+        raise UnfitError("holds ? or #, and a folder has no query", "write scheme://place/folder")
+    if not rest.startswith("/"):
+        raise UnfitError(
+            f"{value!r} is a relative path", "write it from the root: /folder, or scheme://place/folder"
+        )
+    if ".." in path.split("/"):
+        raise UnfitError("leads out of its folder by ..", "write the folder itself")
+    return value
+
+
+def _without_login(text: str) -> str:
+    return text.rpartition("@")[2][:40]
+
+
 def _one_or_more(value: Any) -> Any:
     return (value,) if isinstance(value, str) else value
 
@@ -83,6 +170,7 @@ def _whole(value: Any) -> int:
     return value
 
 
+Checkpoint = Annotated[StrictStr, BeforeValidator(_checkpoint), BeforeValidator(_not_blank)]
 TopicName = Annotated[
     StrictStr, BeforeValidator(_topic_name), WithJsonSchema({"type": "string", "pattern": TOPIC_PATTERN})
 ]
@@ -104,7 +192,7 @@ Scalar = Annotated[
     BeforeValidator(_scalar_as_text),
     WithJsonSchema({"type": ["string", "integer", "boolean"]}),
 ]
-Config = dict[StrictStr, Scalar]
+Config = dict[Annotated[StrictStr, AfterValidator(check_topic_config)], Scalar]
 SourceOptions = Annotated[
     dict[SourceOption, Scalar], Field(json_schema_extra={"propertyNames": {"enum": list(ALLOWED)}})
 ]
@@ -125,5 +213,17 @@ Start = Annotated[
         }
     ),
 ]
-Count = Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)]
-Replication = Annotated[int, Field(strict=True, ge=1, le=2**15 - 1)]
+PARTITIONS_MAX = 10_000
+REPLICAS_MAX = 32
+Count = Annotated[
+    int,
+    Field(strict=True),
+    within(1, PARTITIONS_MAX, "each partition costs files and memory on its brokers"),
+    whole_number(1, PARTITIONS_MAX),
+]
+Replication = Annotated[
+    int,
+    Field(strict=True),
+    within(1, REPLICAS_MAX, "each replica is a broker of its own; three are usual"),
+    whole_number(1, REPLICAS_MAX),
+]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Annotated, Any, ClassVar
 
 from pydantic import (
@@ -33,10 +34,17 @@ from airflow_provider_sinks.core.fields import (
     TableName,
     Text,
     TopicName,
+    no_longer_than,
+    whole_number,
+    within,
 )
 from airflow_provider_sinks.core.problems import UnfitError
 
 MEBIBYTE = 1024 * 1024
+OFFSETS_MAX = 100_000_000
+LOOKUP_BYTES_MAX = 8 * 1024 * MEBIBYTE
+_REFRESH = "rows would be joined with a table that is a month old"
+_EVERY = "leave trigger out, and give the DAG a schedule: a driver would wait for days"
 
 
 class Format(enum.StrEnum):
@@ -87,7 +95,7 @@ class Watermark(Part):
     """How late a row may come, by a column with its time."""
 
     column: Text
-    delay: Duration
+    delay: Annotated[Duration, no_longer_than(timedelta(days=365), "Spark keeps state for as long")]
 
 
 class KafkaSource(Part):
@@ -101,7 +109,12 @@ class KafkaSource(Part):
     )
     start: Start = "earliest"
     watermark: Watermark | None = None
-    max_offsets_per_epoch: Annotated[int, Field(strict=True, ge=1)] = 1_000_000
+    max_offsets_per_epoch: Annotated[
+        int,
+        Field(strict=True),
+        within(1, OFFSETS_MAX, "an epoch must end within the transaction timeout"),
+        whole_number(1, OFFSETS_MAX),
+    ] = 1_000_000
     options: SourceOptions = Field(default_factory=dict)
 
 
@@ -127,8 +140,13 @@ class PostgresLookup(Part):
     connection: ConnectionId
     table: TableName
     columns: Columns | None = None
-    refresh: Duration | None = None
-    max_bytes: Annotated[int, Field(strict=True, ge=1)] = 64 * MEBIBYTE
+    refresh: Annotated[Duration, no_longer_than(timedelta(days=30), _REFRESH)] | None = None
+    max_bytes: Annotated[
+        int,
+        Field(strict=True),
+        within(1, LOOKUP_BYTES_MAX, "Spark sends no larger table to its executors"),
+        whole_number(1, LOOKUP_BYTES_MAX),
+    ] = 64 * MEBIBYTE
 
 
 class Lookup(Part):
@@ -179,7 +197,7 @@ class Trigger(Part):
 
     short_form = "^available_now$"
 
-    every: Duration | None = None
+    every: Annotated[Duration, no_longer_than(timedelta(days=1), _EVERY)] | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -12,13 +12,14 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_sinks.core.calls import call_problems
 from airflow_provider_sinks.core.clauses import Clauses
+from airflow_provider_sinks.core.column_names import column_problems
 from airflow_provider_sinks.core.errors import Problem, nearest
 from airflow_provider_sinks.core.functions import AGGREGATES
 from airflow_provider_sinks.core.obstacles import Obstacle, obstacles
@@ -36,7 +37,8 @@ class Plan:
 
     :param sql: the query as the user wrote it.
     :param obstacles: what keeps it from being row-wise, in the order of the clauses.
-    :param problems: what keeps it from running at all.
+    :param problems: what keeps it from running at all; each with the clause it stands in, as far as known.
+    :param unknown_columns: the columns that it names and no table has, as far as the tables are known.
     :param stateful: Spark has to remember something from epoch to epoch.
     :param lookups: the lookups that it reads, as declared.
     :param columns: names of its output columns; None when only Spark can know them (``*`` over a join).
@@ -45,6 +47,7 @@ class Plan:
     sql: str
     obstacles: tuple[Obstacle, ...] = ()
     problems: tuple[Problem, ...] = ()
+    unknown_columns: tuple[Problem, ...] = ()
     stateful: bool = False
     lookups: tuple[str, ...] = ()
     columns: tuple[str, ...] | None = None
@@ -57,16 +60,21 @@ class Plan:
 
 
 def analyse(
-    sql: str, lookups: Collection[str] | None = None, source_columns: Sequence[str] | None = None
+    sql: str,
+    lookups: Collection[str] | None = None,
+    source_columns: Sequence[str] | None = None,
+    lookup_columns: Mapping[str, Sequence[str]] | None = None,
 ) -> Plan:
     """Read a query.
 
     :param sql: one SELECT in Spark's dialect.
     :param lookups: the declared lookups; None takes every table but ``source`` for a lookup.
-    :param source_columns: the user's columns of ``source``, to know what ``*`` stands for.
+    :param source_columns: the user's columns of ``source``, to know what ``*`` stands for, and what is none.
+    :param lookup_columns: the columns of those lookups that name them.
     """
     known = None if lookups is None else tuple(lookups)
-    return _analyse(sql, known, None if source_columns is None else tuple(source_columns))
+    columns = tuple((name.lower(), tuple(found)) for name, found in (lookup_columns or {}).items())
+    return _analyse(sql, known, None if source_columns is None else tuple(source_columns), columns)
 
 
 def select_sql(select: Sequence[str] | None, where: str | None) -> str:
@@ -74,6 +82,11 @@ def select_sql(select: Sequence[str] | None, where: str | None) -> str:
 
     :raises SqlError: an item is not exactly one expression.
     """
+    return _select_sql(None if select is None else tuple(select), where)
+
+
+@lru_cache(maxsize=1024)
+def _select_sql(select: tuple[str, ...] | None, where: str | None) -> str:
     for item in select or ():
         _check_alone(f"SELECT {item}", item, 1)
     if where is not None:
@@ -92,7 +105,12 @@ def _check_alone(sql: str, written: str, expressions: int) -> None:
 
 
 @lru_cache(maxsize=1024)
-def _analyse(sql: str, known: tuple[str, ...] | None, source_columns: tuple[str, ...] | None) -> Plan:
+def _analyse(
+    sql: str,
+    known: tuple[str, ...] | None,
+    source_columns: tuple[str, ...] | None,
+    lookup_columns: tuple[tuple[str, tuple[str, ...]], ...],
+) -> Plan:
     try:
         statement = read(sql)
     except SqlError as error:
@@ -105,15 +123,18 @@ def _analyse(sql: str, known: tuple[str, ...] | None, source_columns: tuple[str,
     stateful = _stateful(statement.tree, tables)
     if stateful and not found:  # the two ways to look for aggregates do not agree: trust neither
         found = (Obstacle("aggregate", "one output row comes from many source rows"),)
-    columns, column_problems = output_columns(statement.tree, source_columns)
-    problems = [*_table_problems(tables, statement.tree, declared), *column_problems]
-    problems += [*_name_problems(statement), *call_problems(statement)]
+    unknown: dict[str, tuple[str, ...] | None] = dict.fromkeys(declared)
+    of_tables = {**unknown, **dict(lookup_columns), SOURCE: source_columns}
+    columns, unnamed = output_columns(statement.tree, source_columns)
+    problems = [*_table_problems(tables, statement.tree, declared), *unnamed]
+    problems += [*_name_problems(statement), *call_problems(statement, clauses)]
     problems += [Problem("", f"{o.clause} cannot run on a stream: {o.why}") for o in found if not o.on_stream]
     used = {t.name.lower() for t in tables} & set(declared)
     return Plan(
         sql=sql,
         obstacles=found,
         problems=tuple(problems),
+        unknown_columns=() if problems else tuple(column_problems(statement.tree, clauses, of_tables)),
         stateful=stateful,
         lookups=tuple(name for key, name in declared.items() if key in used),
         columns=columns,

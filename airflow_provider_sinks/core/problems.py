@@ -85,6 +85,7 @@ _MESSAGES: Mapping[str, Callable[[Any], str]] = {
     "model_attributes_type": _must_be("a mapping"),
     "list_type": _must_be("a list"),
     "tuple_type": _must_be("a list"),
+    "too_short": lambda _: "is empty: name something, or leave it out",
     "invalid_key": lambda _: "the key must be text",
     "greater_than_equal": lambda details: f"{details['input']} is less than {details['ctx']['ge']}",
     "less_than_equal": lambda details: f"{details['input']} is more than {details['ctx']['le']}",

@@ -19,6 +19,9 @@ from airflow_provider_sinks.core.sql import SqlError
 if TYPE_CHECKING:
     from airflow_provider_sinks.core.spec import SinkSpec
 
+SQL_BYTES_MAX = 900_000
+"""A start writes the whole sink into its progress record, and clients and topics take 1 MB by default."""
+
 
 def check(spec: SinkSpec, broken: frozenset[str]) -> Iterator[Problem]:
     """Give the problems between the parts that are not broken in themselves."""
@@ -60,13 +63,35 @@ def _sql(spec: SinkSpec) -> Iterator[Problem]:
     except SqlError as error:
         yield error.at("where" if spec.select is None else "select")
         return
-    where = "query" if spec.query is not None else "select"
     for problem in plan.problems:
-        yield Problem(where, problem.what, problem.hint)
+        yield Problem(_option_of(spec, problem), problem.what, problem.hint)
     read = {name.lower() for name in plan.lookups}
     for name in spec.lookups:
         if not plan.problems and name.lower() not in read:
             yield Problem(f"lookups.{name}", "is never read", f"JOIN {name} in the query, or leave it out")
+
+
+def _columns(spec: SinkSpec) -> Iterator[Problem]:
+    plan = spec.readable_plan
+    two_ways = spec.query is not None and (spec.select or spec.where)
+    if plan is not None and not two_ways and next(_schema(spec), None) is None:
+        for problem in plan.unknown_columns:
+            yield Problem(_option_of(spec, problem), problem.what, problem.hint)
+
+
+def _length(spec: SinkSpec) -> Iterator[Problem]:
+    texts = {"query": spec.query or "", "select": "".join(spec.select or ()), "where": spec.where or ""}
+    for name, text in texts.items():
+        if (size := len(text.encode())) > SQL_BYTES_MAX:
+            what = f"is {size:,} bytes long, and each start writes it into a record of at most 1,000,000"
+            yield Problem(name, what, f"at most {SQL_BYTES_MAX:,}; join a lookup instead of listing values")
+
+
+def _option_of(spec: SinkSpec, problem: Problem) -> str:
+    """Name the option that a problem of the SQL stands in."""
+    if spec.query is not None:
+        return "query"
+    return "where" if problem.where == "where" else f"select{problem.where}"
 
 
 def _lookup_names(spec: SinkSpec) -> Iterator[Problem]:
@@ -140,7 +165,7 @@ def _value(spec: SinkSpec) -> Iterator[Problem]:
 
 def _output_columns(spec: SinkSpec) -> Iterator[Problem]:
     plan, kafka = spec.readable_plan, spec.target.kafka
-    if plan is None or plan.problems or plan.columns is None:
+    if plan is None or plan.problems or plan.unknown_columns or plan.columns is None:
         return
     for index, name in enumerate(kafka.key):
         yield from _known(f"target.kafka.key[{index}]", name, plan.columns, "the output")
@@ -186,6 +211,8 @@ RULES: tuple[tuple[frozenset[str], Callable[[SinkSpec], Iterator[Problem]]], ...
     (_needs("lookups"), _lookup_names),
     (_needs("query", "select", "where"), _one_way_to_select),
     (_needs("query", "select", "where", "lookups"), _sql),
+    (_needs(*_QUERY), _columns),
+    (_needs("query", "select", "where"), _length),
     (_needs(*_QUERY, "target", "writers"), _row_wise),
     (_needs(*_QUERY, "output_mode"), _state),
     (_needs(*_QUERY), _refresh),

@@ -24,7 +24,7 @@ from airflow_provider_sinks.core import rules
 from airflow_provider_sinks.core.ddl import columns_of
 from airflow_provider_sinks.core.durations import Duration
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
-from airflow_provider_sinks.core.fields import VIEW_PATTERN, SinkName, Text, ViewName
+from airflow_provider_sinks.core.fields import VIEW_PATTERN, Checkpoint, SinkName, Text, ViewName
 from airflow_provider_sinks.core.parts import (
     DeadLetter,
     Format,
@@ -84,7 +84,7 @@ class SinkSpec(Part):
     progress: Progress = Progress()
     writers: Writers | None = None
     output_mode: OutputMode | None = None
-    checkpoint: Text | None = None
+    checkpoint: Checkpoint | None = None
     transaction_timeout: Annotated[Duration, AfterValidator(_transaction_timeout)] = timedelta(seconds=60)
     transactional_id_prefix: SinkName = "sinks"
 
@@ -130,7 +130,9 @@ class SinkSpec(Part):
     @property
     def plan(self) -> Plan:
         """What the SQL says about itself."""
-        return analyse(self.sql, tuple(self.lookups), self.source_columns)
+        named = {name: lookup.postgres.columns for name, lookup in self.lookups.items()}
+        known = {name: columns for name, columns in named.items() if columns is not None}
+        return analyse(self.sql, tuple(self.lookups), self.source_columns, known)
 
     @property
     def readable_plan(self) -> Plan | None:

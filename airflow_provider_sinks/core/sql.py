@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 OPENING = frozenset({"(", "[", "{"})
 CLOSING = frozenset({")", "]", "}"})
 _QUOTED = frozenset({"STRING", "IDENTIFIER", "RAW_STRING"})
+_LITERALS = frozenset({"STRING", "NUMBER"})
+_COMMAS = frozenset({"COMMA"})
+_LITERALS_KEPT = 10
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,7 @@ def read(text: str) -> Statement:
 
     dialect = Spark()
     try:
-        raw = _functions_named_window(dialect.tokenize(text))
+        raw = _short_lists(_functions_named_window(dialect.tokenize(text)))
         parsed = dialect.parser().parse(raw, text)
         trees = [tree for tree in parsed if not isinstance(tree, exp.Semicolon | None)]
     except ParseError as error:
@@ -123,6 +126,37 @@ def _functions_named_window(tokens: list[Any]) -> list[Any]:
         )
 
     return [fix(*pair) for pair in zip(tokens, [*tokens[1:], tokens[-1]], strict=True)] if tokens else []
+
+
+def _short_lists(tokens: list[Any]) -> list[Any]:
+    """Leave out all but the first literals of long IN lists: how many there are changes nothing of the plan.
+
+    A hundred thousand values would else be as many nodes of the tree, which everything here walks over.
+    """
+    kept: list[Any] = []
+    index = 0
+    while index < len(tokens):
+        kept.append(tokens[index])
+        index += 1
+        if tokens[index - 1].token_type.name == "L_PAREN" and _is_word_in(tokens, index - 2):
+            end = _end_of_literals(tokens, index)
+            if end - index > 2 * _LITERALS_KEPT:
+                kept += tokens[index : index + 2 * _LITERALS_KEPT]
+                index = end - 1  # the last literal, behind the comma that was kept
+    return kept
+
+
+def _is_word_in(tokens: list[Any], index: int) -> bool:
+    return index >= 0 and tokens[index].token_type.name == "IN"
+
+
+def _end_of_literals(tokens: list[Any], index: int) -> int:
+    """Return the place behind ``literal, literal, …`` that begins here; the same place where none does."""
+    names = [_LITERALS, _COMMAS]
+    start = index
+    while index < len(tokens) and tokens[index].token_type.name in names[(index - start) % 2]:
+        index += 1
+    return index if (index - start) % 2 else max(index - 1, start)
 
 
 def _located(raw: list[Any]) -> tuple[Token, ...]:

@@ -42,6 +42,10 @@ _TEXTS = (
 )
 _DEPLOY_MODES = (None, "client", "cluster")
 _POLL_SECONDS_MIN = 1
+_POLL_SECONDS_MAX = 3600
+"""A status that is older says nothing."""
+_RETRIES_MAX = 1_000_000
+"""With the longest delay between two, more than nine years."""
 
 CLIENT_CANNOT_DEFER = (
     "cannot be true in client mode: the driver is a process of the task's worker, and ends with the task"
@@ -109,8 +113,20 @@ def _flag(name: str, value: Any) -> Iterator[Problem]:
 
 
 def _poll_interval(name: str, value: Any) -> Iterator[Problem]:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= _POLL_SECONDS_MIN:
-        yield Problem(name, f"is {value!r}", f"a number of seconds, at least {_POLL_SECONDS_MIN}")
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float))
+        or not _POLL_SECONDS_MIN <= value <= _POLL_SECONDS_MAX
+    ):
+        hint = f"a number of seconds, from {_POLL_SECONDS_MIN} to {_POLL_SECONDS_MAX}"
+        yield Problem(name, f"is {value!r}", hint)
+
+
+def _retries(name: str, value: Any) -> Iterator[Problem]:
+    if value is not None and (
+        isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _RETRIES_MAX
+    ):
+        yield Problem(name, f"is {value!r}", f"a whole number from 0 to {_RETRIES_MAX:,}")
 
 
 def _deploy_mode(name: str, value: Any) -> Iterator[Problem]:
@@ -150,6 +166,7 @@ _JUDGES = {
     "cancel_on_kill": _flag,
     "follow_connections": _flag,
     "poll_interval": _poll_interval,
+    "retries": _retries,
     "deploy_mode": _deploy_mode,
     "conf": _conf,
     "env_vars": _env_vars,

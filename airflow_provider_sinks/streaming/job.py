@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import traceback
 
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -21,6 +21,7 @@ from airflow_provider_sinks.core.spec import OutputMode, SinkSpec, Writers
 from airflow_provider_sinks.core.status import SinkState, SinkStatus
 from airflow_provider_sinks.core.witness import Witness
 from airflow_provider_sinks.streaming import transform
+from airflow_provider_sinks.streaming.analysis import demand_analysable, misfit
 from airflow_provider_sinks.streaming.cluster_files import ClusterFiles
 from airflow_provider_sinks.streaming.epochs import EpochResult, Epochs
 from airflow_provider_sinks.streaming.executors import Warmup
@@ -107,6 +108,7 @@ class _Job:
             if why := self._files.end_wanted():  # a launch that comes late must not fence its successor
                 say(f"{why}: ending before the start")
                 return
+            demand_analysable(spark, self._spec, self._lookups)
             started = start.run()
             warmup.demand()
             self._stream(spark, start, started)
@@ -161,8 +163,12 @@ class _Job:
                 session = batch.sparkSession
                 lookups.refresh(session)
                 transform.parse(batch, spec.source.kafka).createOrReplaceTempView(transform.SOURCE_VIEW)
-                output = session.sql(spec.job_sql)
-                return transform.encode(output, spec.target.kafka, has_source_columns=True)
+                try:
+                    output = session.sql(spec.job_sql)
+                    return transform.encode(output, spec.target.kafka, has_source_columns=True)
+                except AnalysisException as error:  # it fitted at the start
+                    lookups.demand_columns()
+                    raise misfit(spec, error) from error
             rows = transform.encode(batch, spec.target.kafka, has_source_columns=False)
             records = read_range(batch.sparkSession, spec.source.kafka, self._source_options, begin, end)
             return rows.unionByName(transform.dead_letters(transform.parse(records, spec.source.kafka)))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
 from airflow_provider_sinks.clients.postgres import PostgresClient
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.options import ResolvedConnections
 from airflow_provider_sinks.core.plan import MATCHED_COLUMN
 from airflow_provider_sinks.core.spec import SinkSpec
@@ -27,6 +29,8 @@ class Lookups:
         self._spec = spec
         self._connections = connections
         self._read_at: dict[str, float] = {}
+        self._columns: dict[str, tuple[str, ...]] = {}
+        self._lost: dict[str, tuple[str, ...]] = {}
         self._session = ""
 
     def refresh(self, spark: SparkSession) -> None:
@@ -42,6 +46,27 @@ class Lookups:
                 self._read(spark, name)
                 self._read_at[name] = time.monotonic()
 
+    def declare(self, spark: SparkSession) -> None:
+        """Make the views without rows, to see whether the query fits them."""
+        for name in self._spec.lookups:
+            table = self._spec.lookups[name].postgres
+            client = PostgresClient(self._connections.postgres(table.connection))
+            _view(spark, name, client.read_nothing(table.table, table.columns))
+
+    def demand_columns(self) -> None:
+        """Raise :class:`ConfigurationError` where a table has lost columns since it was read first.
+
+        Called when Spark does not take the query any more: it names the column, and this the table.
+        """
+        for name, lost in self._lost.items():
+            if lost:
+                table = self._spec.lookups[name].postgres.table
+                problem = Problem(f"lookups.{name}", f'table "{table}" has lost {_listed(lost)}')
+                hint = "Give the table its column again, or leave it out of the query: nothing is lost."
+                raise ConfigurationError(
+                    f'lookup table "{table}" of sink "{self._spec.name}" has changed', [problem], hint
+                )
+
     def _is_due(self, name: str) -> bool:
         if name not in self._read_at:
             return True
@@ -52,5 +77,16 @@ class Lookups:
         table = self._spec.lookups[name].postgres
         client = PostgresClient(self._connections.postgres(table.connection))
         rows = client.read(table.table, table.columns, table.max_bytes)
-        frame = spark.createDataFrame(rows).withColumn(MATCHED_COLUMN, sql.lit(True))
-        frame.createOrReplaceTempView(name)
+        first = self._columns.setdefault(name, tuple(rows.column_names))
+        self._lost[name] = tuple(column for column in first if column not in rows.column_names)
+        _view(spark, name, rows)
+
+
+def _view(spark: SparkSession, name: str, rows: Any) -> None:
+    frame = spark.createDataFrame(rows).withColumn(MATCHED_COLUMN, sql.lit(True))
+    frame.createOrReplaceTempView(name)
+
+
+def _listed(columns: tuple[str, ...]) -> str:
+    names = ", ".join(repr(column) for column in columns)
+    return f"column {names}" if len(columns) == 1 else f"columns {names}"

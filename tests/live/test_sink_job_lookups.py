@@ -102,6 +102,32 @@ def test_lookup_that_is_too_large_names_the_ways_on(stage: Stage, users: str) ->
     assert "`max_bytes`" in status.error.hint
 
 
+def test_column_that_is_dropped_under_a_running_sink_is_said_by_its_table(stage: Stage, users: str) -> None:
+    source = stage.source("dropped", {0: _ROWS[:1]})
+    sink = stage.sink(
+        "dropped",
+        source,
+        from_={"schema": _SCHEMA},
+        lookups=_lookup(users, refresh="1s"),
+        query=_JOIN.format("LEFT"),
+        trigger={"every": "100ms"},
+    )
+    launch = sink.launch()
+    launch.wait_until(lambda: launch.has_passed({0: 1}))
+    with stage.postgres.connect() as connection:
+        connection.execute(sql.SQL("ALTER TABLE {} DROP COLUMN region").format(sql.Identifier(users)))
+
+    time.sleep(1.1)
+    stage.produce(source, [(0, "k", '{"id": 10, "userid": "ann"}')])
+
+    assert launch.wait() == ExitCode.CONFIGURATION
+    status = launch.status
+    assert status is not None
+    assert status.error is not None
+    assert status.error.primary == f'lookup table "public.{users}" of sink "{sink.parsed.name}" has changed'
+    assert f"lookups.users: table \"public.{users}\" has lost column 'region'" in status.error.detail
+
+
 def test_wrong_postgres_password_is_final(stage: Stage, users: str) -> None:
     sink = _joined(stage, _lookup(users))
     _connect(sink, stage, password="wrong")

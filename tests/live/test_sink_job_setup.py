@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,23 +83,48 @@ def test_checkpoint_folder_that_cannot_be_made(sink: Sink, stage: Stage) -> None
 
 
 @pytest.mark.parametrize(
-    "query",
+    ("parts", "said"),
     [
-        pytest.param("SELECT nosuch(value) AS value FROM source", id="row-wise"),
-        pytest.param("SELECT value, nosuch(count(*)) AS n FROM source GROUP BY value", id="stateful"),
+        pytest.param(
+            {"select": ["value", "value.field AS f"]},
+            'select[1]: Can\'t extract a value from "value"',
+            id="select",
+        ),
+        pytest.param(
+            {"where": "length(value)"},
+            'where: Cannot resolve "length(value)" due to data type mismatch',
+            id="where",
+        ),
+        pytest.param(
+            {"query": "SELECT value, sum(array(value)) AS n FROM source GROUP BY value"},
+            'query: Cannot resolve "sum(array(value))" due to data type mismatch',
+            id="stateful",
+        ),
+        pytest.param(
+            {
+                "lookups": {"tables": {"postgres": {"connection": "pg", "table": "pg_catalog.pg_tables"}}},
+                "query": "SELECT value, t.tablenam FROM source JOIN tables t ON t.tablename = value",
+            },
+            "query: A column, variable, or function parameter with name `t`.`tablenam` cannot be resolved",
+            id="lookup",
+        ),
     ],
 )
-def test_query_that_spark_does_not_take(query: str, stage: Stage) -> None:
+def test_query_that_spark_does_not_take_is_refused_before_anything_is_made(
+    parts: dict[str, Any], said: str, stage: Stage
+) -> None:
     source = stage.source("query", {0: [("k", "v")]})
     sink = stage.sink(
-        "query", source, from_={"format": "text"}, query=query, to={"key": "value", "format": "json"}
+        "query", source, from_={"format": "text"}, to={"key": "value", "format": "json"}, **parts
     )
 
     status = sink.fail(ExitCode.CONFIGURATION)
 
     assert status.error is not None
     assert status.error.primary == f'Spark does not take the query of sink "{sink.parsed.name}"'
-    assert "Cannot resolve routine `nosuch`" in status.error.detail
+    assert said in status.error.detail
+    assert "__sinks_" not in str(status.error)
+    assert {sink.out, sink.progress} & set(stage.topics()) == set()
 
 
 def test_start_that_the_source_does_not_have(stage: Stage) -> None:

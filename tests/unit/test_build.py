@@ -94,3 +94,20 @@ def test_sqlglot_is_not_imported_before_a_query_is_read() -> None:
     )
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_misspelt_keyword_is_named_with_the_nearest_one() -> None:
+    with pytest.raises(ConfigurationError) as error:
+        Sink(name="s", sorce="k/a", target="k/b", seelct=["value"])  # type: ignore[call-arg]
+
+    assert [str(problem) for problem in error.value.problems] == [
+        'sorce: is not known (did you mean "source"?)',
+        'seelct: is not known (did you mean "select"?)',
+    ]
+
+
+def test_all_that_is_missing_is_said_at_once() -> None:
+    with pytest.raises(ConfigurationError) as error:
+        Sink(name="s")  # type: ignore[call-arg]
+
+    assert [str(problem) for problem in error.value.problems] == ["source: is missing", "target: is missing"]

@@ -7,7 +7,7 @@ import pytest
 from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.core.plan import analyse, select_sql
 from airflow_provider_sinks.core.row_wise import row_wise_sql
-from airflow_provider_sinks.core.sql import SqlError
+from airflow_provider_sinks.core.sql import SqlError, read
 
 LOOKUPS = ("users", "places")
 
@@ -257,6 +257,63 @@ def test_state_is_what_combines_rows_of_the_source(sql: str, stateful: bool) -> 
 )
 def test_output_columns(sql: str, columns: tuple[str, ...] | None) -> None:
     assert analyse(sql, LOOKUPS, ("a", "b", "c")).columns == columns
+
+
+COLUMNS = ("id", "userid", "amount", "xs", "m", "items")
+USERS = {"users": ("userid", "region")}
+
+
+@pytest.mark.parametrize(
+    ("sql", "unknown"),
+    [
+        pytest.param("SELECT usrid FROM source", "[0]: 'usrid' is no column of source", id="select"),
+        pytest.param("SELECT usrid FROM source", 'did you mean "userid"?', id="nearest"),
+        pytest.param("SELECT id FROM source WHERE amout > 1", "where: 'amout' is no column", id="where"),
+        pytest.param("SELECT s.usrid FROM source s", "'usrid' is no column of s", id="qualified"),
+        pytest.param(
+            "SELECT u.regon FROM source JOIN users u USING (id)",
+            "'regon' is no column of u",
+            id="of-a-lookup",
+        ),
+        pytest.param("SELECT regon FROM source JOIN users USING (id)", "'regon' is no", id="of-both"),
+        pytest.param("SELECT id FROM source JOIN users USING (usrid)", "USING: 'usrid' is no", id="using"),
+        pytest.param("SELECT itms.sku FROM source", "'itms' is no column of source", id="field-of-a-struct"),
+        pytest.param("SELECT filter(xs, x -> x > y) AS t FROM source", "'y' is no column", id="lambda"),
+        pytest.param("SELECT user FROM source", "'user' is no column of source", id="account-of-the-driver"),
+    ],
+)
+def test_a_column_that_no_table_has_is_named_with_the_nearest_one(sql: str, unknown: str) -> None:
+    plan = analyse(sql, LOOKUPS, COLUMNS, USERS)
+
+    assert unknown in "; ".join(map(str, plan.unknown_columns))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT amount + 1 AS a, a * 2 AS b FROM source",
+        "SELECT ID, s.UserId, current_date AS d, m.a, (items[0]).sku AS sku FROM source s",
+        "SELECT transform(xs, (x, i) -> x + i + id) AS t FROM source",
+        "SELECT id, x FROM source LATERAL VIEW explode(xs) t AS x WHERE t.x > 1",
+        "SELECT id, col FROM source LATERAL VIEW explode(xs)",
+        "SELECT id, height FROM source JOIN places USING (id)",
+        "SELECT p.height, s.id FROM source s JOIN places p ON p.id = s.id",
+        "SELECT timestampadd(DAY, 1, id) AS t, timediff(SECOND, id, amount) AS d FROM source",
+        "SELECT window.start AS s, count(*) AS n FROM source GROUP BY window(id, '1 minute')",
+        "SELECT nope FROM (SELECT id AS nope FROM source) s",
+    ],
+)
+def test_what_may_be_a_column_is_left_to_spark(sql: str) -> None:
+    assert analyse(sql, LOOKUPS, COLUMNS, USERS).unknown_columns == ()
+
+
+def test_a_long_list_of_values_costs_no_more_than_a_short_one() -> None:
+    values = ", ".join(f"'u{number}'" for number in range(50_000))
+    statement = read(f"SELECT a FROM source WHERE a IN ({values}) AND b IN (1, 2)")  # noqa: S608  never run
+
+    assert len(statement.tokens) < 100
+    assert len(list(statement.tree.walk())) < 100
+    assert row_wise_sql(analyse(statement.text)).endswith("'u49999') AND b IN (1, 2)))")
 
 
 def test_lookups_that_are_read() -> None:

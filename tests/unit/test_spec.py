@@ -211,6 +211,36 @@ WRONG: list[tuple[str, Any, str]] = [
     ("query", "SELECT a FROM source JOIN user", "query: reads 'user', which is neither"),
     ("query", "SELECT FROM", "query: is not SQL that Spark can read"),
     ("query", "  ", "query: is empty"),
+    (
+        "query",
+        "SELECT usrid AS userid FROM source",
+        "query: 'usrid' is no column of source (did you mean \"userid\"?)",
+    ),
+    ("query", "SELECT userid FROM source -- " + "x" * 900_000, "bytes long, and each start writes it"),
+    ("select", [], "select: is empty: name something, or leave it out"),
+    ("checkpoint", "s3a://key:secret@bucket/a", "checkpoint: holds a login (give the driver its credentials"),
+    ("checkpoint", "hdfs://user@host/a", "checkpoint: holds a login"),
+    (
+        "checkpoint",
+        "hfds://host/a",
+        "checkpoint: 'hfds' is no scheme of a file system (did you mean \"hdfs\"?)",
+    ),
+    ("checkpoint", "http://host/a", "is no scheme of a file system (one of file, hdfs"),
+    ("checkpoint", "/data/../etc", "checkpoint: leads out of its folder by .."),
+    ("checkpoint", "s3a://bucket/a/..", "checkpoint: leads out of its folder by .."),
+    ("checkpoint", "s3a://bucket/a?key=b", "checkpoint: holds ? or #"),
+    ("checkpoint", "data/checkpoints", "is a relative path (write it from the root"),
+    (f"{K}.max_offsets_per_epoch", 10**9, "more than 100,000,000 (an epoch must end within"),
+    ("lookups.users.postgres.max_bytes", 2**40, "more than 8,589,934,592 (Spark sends no larger table"),
+    ("lookups.users.postgres.refresh", "31d", "31d is more than 30d (rows would be joined"),
+    ("trigger", {"every": "2d"}, "2d is more than 1d (leave trigger out"),
+    (f"{T}.partitions", 10_001, "10,001 is more than 10,000 (each partition costs"),
+    (f"{T}.replication_factor", 33, "33 is more than 32 (each replica is a broker"),
+    (
+        f"{T}.config",
+        {"cleanup.polcy": "compact"},
+        'is no setting of a topic (did you mean "cleanup.policy"?)',
+    ),
     (f"{T}.key", ["userId"], "'userId' is no column of the output (did you mean \"userid\"?)"),
     (f"{T}.key", ["userid", "userid"], "target.kafka.key: names a column twice"),
     (f"{T}.value", "page", "target.kafka.value: 'page' is no column of the output (did you"),
@@ -240,6 +270,42 @@ def test_what_is_wrong_is_said_with_its_place(path: str, value: Any, problem: st
 
     assert problem in "\n".join(found)
     assert len(found) <= 2
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [
+        "/data/checkpoints",
+        "file:///data",
+        "hdfs://namenode:8020/sinks",
+        "hdfs:///sinks",
+        "s3a://bucket/sinks",
+        "abfss://container@account.dfs.core.windows.net/sinks",
+    ],
+)
+def test_folders_for_checkpoints(folder: str) -> None:
+    assert SinkSpec.parse(changed(PAGEVIEWS, "checkpoint", folder)).checkpoint == folder
+
+
+def test_a_suggestion_is_never_the_typo() -> None:
+    data = {
+        "name": "s",
+        "source": {"kafka": {"connection": "k", "topic": "a", "schema": "userid string"}},
+        "select": ["usrid"],
+        "where": "userd IS NOT NULL",
+        "target": {"kafka": {"connection": "k", "topic": "b", "key": ["userid"]}},
+    }
+
+    assert problems(data) == [
+        "select[0]: 'usrid' is no column of source (did you mean \"userid\"?)",
+        "where: 'userd' is no column of source (did you mean \"userid\"?)",
+    ]
+
+
+def test_the_settings_of_a_vendors_broker_are_taken() -> None:
+    config = {"confluent.value.schema.validation": "true"}
+
+    assert SinkSpec.parse(changed(PAGEVIEWS, "target.kafka.config", config)).target.kafka.config == config
 
 
 WRONG_WITH_STATE: list[tuple[str, Any, str]] = [

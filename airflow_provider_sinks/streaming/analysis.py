@@ -1,0 +1,125 @@
+"""Does Spark take the query? Asked at the start, before anything is made or fenced, over views without rows.
+
+The user's own text is analysed first, over views that have the user's columns alone, so that what Spark says
+about it speaks of nothing that the user has not written. Then what the job really runs: the rewritten query,
+its key and its value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
+
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem
+from airflow_provider_sinks.core.plan import INTERNAL, select_sql
+from airflow_provider_sinks.core.spec import OutputMode, SinkSpec
+from airflow_provider_sinks.streaming import transform
+from airflow_provider_sinks.streaming.lookups import Lookups
+
+_RECORD = {
+    "key": "binary",
+    "value": "binary",
+    "topic": "string",
+    "partition": "int",
+    "offset": "bigint",
+    "timestamp": "timestamp",
+    "timestampType": "int",
+}
+"""The columns of Spark's Kafka source."""
+_PLACE = re.compile(r"\s*SQLSTATE: \w+[.;]?|;? ?line \d+ pos \d+")
+_ERROR_CLASS = re.compile(r"^\[[\w.]+\] ")
+
+
+def demand_analysable(spark: SparkSession, spec: SinkSpec, lookups: Lookups) -> None:
+    """Let Spark analyse what the sink would run.
+
+    :raises ConfigurationError: Spark does not take it; the problem names the option.
+    """
+    lookups.declare(spark)
+    stream = not spec.plan.row_wise
+    records = _records(spark, stream=stream)
+    parsed = transform.parse(records, spec.source.kafka)
+    _source(spec, transform.parsed_only(parsed), stream=stream).createOrReplaceTempView(transform.SOURCE_VIEW)
+    _demand_query(spark, spec)
+    if not stream:
+        parsed.createOrReplaceTempView(transform.SOURCE_VIEW)
+    try:
+        output = spark.sql(spec.job_sql)
+        transform.encode(output, spec.target.kafka, has_source_columns=not stream)
+    except AnalysisException as error:
+        raise misfit(spec, error) from error
+    finally:
+        for name in (transform.SOURCE_VIEW, *spec.lookups):
+            spark.catalog.dropTempView(name)
+
+
+def misfit(spec: SinkSpec, error: AnalysisException, option: str = "") -> ConfigurationError:
+    """Return the error of a query that Spark does not take, in words that name nothing of ours.
+
+    :param option: the option that is to be changed, if it is known.
+    """
+    problem = Problem(option or ("query" if spec.query is not None else "select"), _words(str(error)))
+    return ConfigurationError(f'Spark does not take the query of sink "{spec.name}"', [problem])
+
+
+def _demand_query(spark: SparkSession, spec: SinkSpec) -> None:
+    """Analyse the user's own text; where it is written in parts, say which part it is."""
+    try:
+        _demand_on_stream(spark, spec, spark.sql(spec.sql))
+    except AnalysisException as error:
+        raise misfit(spec, error, _option(spark, spec)) from error
+
+
+def _demand_on_stream(spark: SparkSession, spec: SinkSpec, output: DataFrame) -> None:
+    """Ask Spark whether a stream can run the query: else it says so only when the stream starts."""
+    if not output.isStreaming:
+        return
+    jvm: Any = spark._jvm  # noqa: SLF001  PySpark has no word for it
+    modes = jvm.org.apache.spark.sql.streaming.OutputMode
+    mode = modes.Append() if spec.stream_mode is OutputMode.APPEND else modes.Update()
+    plan = output._jdf.queryExecution().analyzed()  # noqa: SLF001  likewise
+    jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker.checkForStreaming(plan, mode)
+
+
+def _option(spark: SparkSession, spec: SinkSpec) -> str:
+    """Return the first part that does not fit, each read together with those before it."""
+    if spec.query is not None:
+        return "query"
+    for option, text in _parts(spec):
+        try:
+            spark.sql(text)
+        except AnalysisException:
+            return option
+    return ""
+
+
+def _parts(spec: SinkSpec) -> Iterator[tuple[str, str]]:
+    items = spec.select or ()
+    for count in range(1, len(items) + 1):
+        yield f"select[{count - 1}]", select_sql(items[:count], None)
+    yield "where", spec.sql
+
+
+def _records(spark: SparkSession, *, stream: bool) -> DataFrame:
+    """Return Kafka records: none of them, or a stream of them that is never started."""
+    rows = spark.readStream.format("rate").load() if stream else spark.range(0).toDF("none")
+    return rows.select(*(sql.lit(None).cast(kind).alias(name) for name, kind in _RECORD.items()))
+
+
+def _source(spec: SinkSpec, good: DataFrame, *, stream: bool) -> DataFrame:
+    watermark = spec.source.kafka.watermark
+    if watermark is None or not stream:
+        return good
+    return good.withWatermark(watermark.column, f"{watermark.delay.total_seconds()} seconds")
+
+
+def _words(text: str) -> str:
+    """Return what Spark says, without its plan, its codes, its places in the text, and names of ours."""
+    said = _ERROR_CLASS.sub("", _PLACE.sub("", text.strip().partition("\n")[0])).strip()
+    ours = re.compile(rf"(?:, )?`[^`]*`\.`{INTERNAL}\w+`|(?:, )?`?{INTERNAL}\w+`?")
+    return ours.sub("", said).rstrip(" ;.")
