@@ -114,12 +114,14 @@ def _word_problems(statement: Statement) -> Iterator[Problem]:
 def _parameter_problems(statement: Statement) -> Iterator[Problem]:
     from sqlglot import exp
 
-    for node in statement.tree.find_all(exp.Placeholder, exp.Parameter):
-        yield Problem(
-            "", f"has a parameter, {node.sql('spark')}, that nobody gives a value", "write the value"
-        )
-    for function, name in ((exp.CurrentUser, "current_user"), (exp.SessionUser, "session_user")):
-        if statement.tree.find(function) and name not in {token.word for _, token in statement.calls()}:
+    called = {token.word for _, token in statement.calls()}
+    names: dict[type[exp.Expr], str] = {exp.CurrentUser: "current_user", exp.SessionUser: "session_user"}
+    for node in statement.tree.find_all(exp.Placeholder, exp.Parameter, *names):
+        name = names.get(type(node))
+        if name is None:
+            what = f"has a parameter, {node.sql('spark')}, that nobody gives a value"
+            yield Problem("", what, "write the value")
+        elif name not in called:
             what = f"reads {name}, which no query may: {REFUSED[name]}"
             yield Problem("", what, f"a column of that name stands in backticks: `{name}`")
 
