@@ -15,6 +15,7 @@ from airflow_provider_sinks.core.errors import ConfigurationError, Problem, near
 from airflow_provider_sinks.core.schedules import preset_hint
 from airflow_provider_sinks.core.spec import SinkSpec
 from airflow_provider_sinks.dag_docs import dag_page
+from airflow_provider_sinks.operators.submit_arguments import retry_problems
 from airflow_provider_sinks.operators.submit_sink_job import OWNED, SubmitSinkJobOperator
 from airflow_provider_sinks.retry_policy import SINK_RETRY_POLICY
 
@@ -72,6 +73,9 @@ def check_dag_arguments(
         for name in ("default_args", "params", "owner_links")
         if name in given and not isinstance(given[name], Mapping)
     ]
+    defaults = given.get("default_args")
+    if isinstance(defaults, Mapping):
+        problems += retry_problems("default_args.retries", defaults.get("retries"))
     if (hint := preset_hint(given.get("schedule"))) is not None:
         problems.append(Problem("schedule", f"{given['schedule']!r} is no preset of Airflow", hint))
     if owner_link is not None and owner is None and "owner" not in (given.get("default_args") or {}):

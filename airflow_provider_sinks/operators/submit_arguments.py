@@ -122,7 +122,8 @@ def _poll_interval(name: str, value: Any) -> Iterator[Problem]:
         yield Problem(name, f"is {value!r}", hint)
 
 
-def _retries(name: str, value: Any) -> Iterator[Problem]:
+def retry_problems(name: str, value: Any) -> Iterator[Problem]:
+    """Judge how often a task is tried again; None means as usual."""
     if value is not None and (
         isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _RETRIES_MAX
     ):
@@ -166,7 +167,7 @@ _JUDGES = {
     "cancel_on_kill": _flag,
     "follow_connections": _flag,
     "poll_interval": _poll_interval,
-    "retries": _retries,
+    "retries": retry_problems,
     "deploy_mode": _deploy_mode,
     "conf": _conf,
     "env_vars": _env_vars,

@@ -99,7 +99,7 @@ def test_a_person_finds_the_sink_by_its_owner_and_its_tags() -> None:
     [
         ({"shedule": "@daily"}, 'shedule: is not known (did you mean "schedule"?)'),
         ({"schedule": "@hurly"}, "schedule: '@hurly' is no preset of Airflow (did you mean \"@hourly\"?)"),
-        ({"default_args": {"retries": -3}}, "retries: is -3 (a whole number from 0"),
+        ({"default_args": {"retries": -3}}, "default_args.retries: is -3 (a whole number from 0"),
         ({"spark": {"conf": {"spark.speculation": "true"}}}, "conf: spark.speculation: is set to 'true'"),
         ({"evry": "1s"}, 'evry: is not known (did you mean "every"?)'),
         ({"every": 5}, "every: 5 is not a duration (a number with ms, s, m, h or d, such as 60s)"),
