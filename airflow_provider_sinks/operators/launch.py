@@ -119,7 +119,8 @@ class SinkLaunch(Protocol):
     def restart(self, changed: tuple[str, ...]) -> None:
         """End the driver politely because connections changed. Called from a thread beside :meth:`run`.
 
-        :param changed: the ids of the connections; they come back with the outcome.
+        :param changed: the ids of the connections; they come back with the outcome. None when no launch
+            follows.
         """
 
     def end(self) -> None:

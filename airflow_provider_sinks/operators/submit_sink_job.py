@@ -30,6 +30,7 @@ from airflow_provider_sinks.core.spec import SinkSpec
 from airflow_provider_sinks.core.status import SinkStatus
 from airflow_provider_sinks.hooks.cluster_driver import yarn_client
 from airflow_provider_sinks.hooks.connections import options_of, resolve
+from airflow_provider_sinks.hooks.dag_looks import dag_is_gone
 from airflow_provider_sinks.hooks.memory import SinkMemory, store_of
 from airflow_provider_sinks.hooks.spark import (
     LOG4J2_FILE,
@@ -49,6 +50,7 @@ from airflow_provider_sinks.operators.client_launch import ClientLaunch, Submiss
 from airflow_provider_sinks.operators.cluster_launch import ClusterLaunch
 from airflow_provider_sinks.operators.cluster_task import ClusterTask
 from airflow_provider_sinks.operators.connection_watch import ConnectionWatch, changed_meanwhile
+from airflow_provider_sinks.operators.dag_watch import DagWatch
 from airflow_provider_sinks.operators.healing import Healing
 from airflow_provider_sinks.operators.launch import (
     LaunchOrder,
@@ -178,11 +180,22 @@ class SubmitSinkJobOperator(NamedInstances, SparkSubmitOperator):
         submit = self._submitter(context, target)
         cluster = self._on_cluster(context, spec, listeners) if target.drives_on_cluster else None
         healing = _healing(context)
-        while True:
-            healing.begin(changed)
-            outcome = self._launch_once(spec, submit, listeners, healing, cluster)
-            if not (changed := outcome.changed):
-                return self._report(context, outcome.status)
+        with self._minding_dag(context):
+            while True:
+                healing.begin(changed)
+                outcome = self._launch_once(spec, submit, listeners, healing, cluster)
+                if not (changed := outcome.changed):
+                    return self._report(context, outcome.status)
+
+    def _minding_dag(self, context: Context) -> DagWatch:
+        """Return what ends the sink when its DAG is gone for good."""
+
+        def end() -> None:
+            self._told_to_stop = True  # a launch that is about to follow ends, too
+            if self._launch is not None:
+                self._launch.restart(())
+
+        return DagWatch(context["ti"].dag_id, lambda: dag_is_gone(context), end, self.log)
 
     def resume_execution(self, next_method: str, next_kwargs: Any, context: Context) -> Any:
         """Go on after the triggerer; when the time of the task is over, leave no driver behind."""

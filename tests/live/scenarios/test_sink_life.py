@@ -42,12 +42,12 @@ def sink(airflow: AirflowStack, broker: KafkaBroker) -> AirflowSink:
     return client_sink(airflow, broker, "life", "spark_life")
 
 
-def _sinks(sink: AirflowSink, verb: str, *options: str, code: int = 0) -> Any:
+def _sinks(sink: AirflowSink, verb: str, *options: str, code: int | None = 0) -> Any:
     """Run a command beside Airflow, as a person does on its machine; return what it printed."""
     command = [sys.executable, "-m", "airflow", "sinks", verb, sink.name, *options, "-o", "json"]
     environment = sink.airflow.environment
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == code, f"{verb}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+    assert code in (None, done.returncode), f"{verb}: {done.returncode}\n{done.stdout}\n{done.stderr}"
     return json.loads(done.stdout) if done.stdout else done.stderr
 
 
@@ -77,6 +77,43 @@ def test_a_running_sink_is_paused_begun_anew_started_again_and_stays_exact(sink:
     assert "announce generation 2" in begun["steps"][-1]
     assert again.generation == 2
     sink.demand_exact()
+
+
+_SOON = """
+from airflow_provider_sinks.core import dag_gone
+
+dag_gone.LOOK_SECONDS, dag_gone.GONE_FOR_SECONDS = 1.0, {seconds}
+"""
+
+
+def _write_impatient(sink: AirflowSink, seconds: float) -> None:
+    """Let the tasks of the sink's DAG believe sooner that it is gone for good."""
+    sink.dag_file.write_text(sink.dag_file.read_text() + _SOON.format(seconds=seconds))
+
+
+def test_a_sink_whose_dag_file_is_removed_is_an_orphan_and_ends_by_itself_or_by_command(
+    airflow: AirflowStack, broker: KafkaBroker
+) -> None:
+    left, ended = (client_sink(airflow, broker, story, "spark_life") for story in ("left", "ended"))
+    for sink, seconds in ((left, 30.0), (ended, 3600.0)):
+        _write_impatient(sink, seconds)
+    runs = [sink.start() for sink in (left, ended)]
+    for sink in (left, ended):
+        sink.wait_running(1)
+
+    for sink in (left, ended):
+        sink.dag_file.unlink()
+    ended.wait_until(lambda: _sinks(ended, "status", code=None)["state"] == "orphaned", "the orphan", 120)
+    _sinks(ended, "pause")
+    for sink in (left, ended):
+        sink.wait_no_driver(120)
+    left.wait_task(runs[0], "skipped")
+    after = _sinks(ended, "status")
+
+    assert airflow.task_states(runs[1])["submit"] == "failed"
+    assert (after["state"], after["rows_total"]) == ("stopped", ended.witness()["rows"])
+    for sink in (left, ended):
+        sink.demand_exact()
 
 
 def test_an_endless_sink_is_resumed_the_moment_after_it_was_paused(
