@@ -1,8 +1,11 @@
 """The waiting half of a deferred ``SubmitSinkJobOperator``: it follows a driver on YARN and holds no worker.
 
 It rings once: when the driver is over, or is to be started again because connections changed. A worker does
-what is to be done. A restarted triggerer begins again where it was: the driver is an application of the
-cluster and knows nothing of triggerers.
+what is to be done. When the DAG is gone for good no worker would, because Airflow schedules nothing of it:
+then the driver is ended from here, and the task with it.
+
+A restarted triggerer begins again where it was: the driver is an application of the cluster and knows nothing
+of triggerers.
 
 Nothing blocks the triggerer's event loop: each look runs in a thread of a small pool, and a trigger has at
 most one under way. Nothing here is secret: connections are named, and read where they are needed.
@@ -11,13 +14,16 @@ most one under way. Nothing here is secret: connections are named, and read wher
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from airflow.triggers.base import BaseTrigger, TriggerEvent
+from airflow.triggers.base import BaseTrigger, TaskSkippedEvent, TriggerEvent
+
+from airflow_provider_sinks.core.dag_gone import Absence
 
 if TYPE_CHECKING:
     from airflow_provider_sinks.hooks.cluster_driver import ClusterDriver
@@ -82,6 +88,7 @@ class SinkDriverTrigger(BaseTrigger):
         self.cancel_on_kill = cancel_on_kill
         self.follow_connections = follow_connections
         self.launched = launched or {}
+        self._absence = Absence()
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Return the class path and the arguments, which Airflow stores while the task waits."""
@@ -96,7 +103,12 @@ class SinkDriverTrigger(BaseTrigger):
         complained = ""
         while True:
             try:
-                over, changed = await asyncio.wrap_future(_LOOKS.submit(copy_context().run, self._look))
+                over, changed, gone = await asyncio.wrap_future(_LOOKS.submit(copy_context().run, self._look))
+                if gone and not over:
+                    self.log.warning("the DAG is gone for good: ending driver %s", self.application_id)
+                    await asyncio.wrap_future(_ENDS.submit(copy_context().run, self._end))
+                    yield TaskSkippedEvent()
+                    return
                 if over or changed:
                     break
                 complained = ""
@@ -117,13 +129,24 @@ class SinkDriverTrigger(BaseTrigger):
         if self.cancel_on_kill:
             await asyncio.wrap_future(_ENDS.submit(copy_context().run, self._end))
 
-    def _look(self) -> tuple[bool, tuple[str, ...]]:
-        """Return whether the driver is over, and the connections that changed."""
+    def _look(self) -> tuple[bool, tuple[str, ...], bool]:
+        """Return whether the driver is over, the connections that changed, and whether the DAG is gone."""
         from airflow_provider_sinks.core.yarn import Fate, fate
 
         over = fate(self._driver.application()) is not Fate.ALIVE
         self._watch.look()
-        return over, self._connections.changed() if self.follow_connections else ()
+        return over, self._connections.changed() if self.follow_connections else (), self._dag_is_gone()
+
+    def _dag_is_gone(self) -> bool:
+        """Return whether every look of the last minutes found the DAG gone."""
+        from airflow_provider_sinks.core.dag_gone import File, is_gone
+        from airflow_provider_sinks.triggers.listed_dags import listed_lately
+
+        if self.task_instance is None:
+            return False
+        gone = is_gone(listed_lately(self.task_instance.dag_id), File.UNSEEN)
+        self._absence = self._absence.seen(gone=gone, at_seconds=time.monotonic())
+        return self._absence.is_final(time.monotonic())
 
     def _end(self) -> None:
         from airflow_provider_sinks.arguments import parse

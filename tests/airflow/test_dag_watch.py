@@ -40,7 +40,12 @@ def test_a_sink_ends_between_two_epochs_when_its_dag_is_gone_and_only_then(  # n
     run_task: RunTask, submit: Submit, spark: FakeSpark, monkeypatch: pytest.MonkeyPatch,
     said: Listed, ends: bool,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr("airflow_provider_sinks.hooks.dag_looks.listed", lambda _: said)
+    def listed(_: object) -> Listed:
+        return said if (spark.folder / "seen.json").exists() else Listed.LISTED
+
+    monkeypatch.setattr("airflow_provider_sinks.hooks.dag_looks.listed", listed)
+    # An Airflow in this process serves one thread at a time.
+    monkeypatch.setattr("airflow_provider_sinks.hooks.dag_looks.file_of", lambda _: File.UNSEEN)
     spark.play(wait=30 if ends else 2, statuses=[status(state="running"), status(state="stopped")])
 
     result = run_task(submit(sink={**SINK, "name": f"dag_{said.name.lower()}"}))

@@ -6,10 +6,12 @@ import asyncio
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from airflow_provider_sinks.core.dag_gone import Listed
 from tests.airflow.fake_manager import APP_ID, FakeManager, fake_manager
 from tests.airflow.fakes import KAFKA, SINK
 
@@ -108,6 +110,65 @@ def test_a_person_who_ends_the_task_ends_its_driver_and_no_other(
 
     assert manager.killed == ([APP_ID] if cancel else [])
     assert (tmp_path / "stop").exists() is cancel
+
+
+@pytest.mark.parametrize(
+    ("said", "ends"),
+    [
+        pytest.param(Listed.GONE, True, id="gone"),
+        pytest.param(Listed.BROKEN, False, id="cannot-be-read"),
+        pytest.param(Listed.UNKNOWN, False, id="airflow-cannot-be-asked"),
+    ],
+)
+def test_a_driver_whose_dag_is_gone_for_good_is_ended_with_its_task(
+    manager: FakeManager, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Listed, ends: bool
+) -> None:
+    from airflow.triggers.base import TaskSkippedEvent
+
+    from airflow_provider_sinks.core import dag_gone
+    from airflow_provider_sinks.triggers import listed_dags, sink_driver
+
+    monkeypatch.setattr(sink_driver, "_POLITE_SECONDS", 0.1)
+    monkeypatch.setattr(dag_gone, "GONE_FOR_SECONDS", 0.2)
+    monkeypatch.setattr(listed_dags, "listed", lambda _: said)
+    listed_dags.forget()
+    waiting = trigger(tmp_path)
+    waiting._task_instance = SimpleNamespace(dag_id="gone")
+
+    async def wait() -> object:
+        event = asyncio.ensure_future(anext(aiter(waiting.run())))
+        done, _ = await asyncio.wait([event], timeout=30 if ends else 1)
+        if not done:
+            manager.end("FINISHED", "SUCCEEDED")
+        return await event
+
+    event = asyncio.run(wait())
+    listed_dags.forget()
+
+    assert isinstance(event, TaskSkippedEvent) is ends
+    assert manager.killed == ([APP_ID] if ends else [])
+
+
+def test_airflow_is_asked_once_for_a_dag_and_for_none_while_it_cannot_be_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from airflow_provider_sinks.triggers import listed_dags
+
+    asked: list[str] = []
+    answers = {"a": Listed.LISTED, "b": Listed.GONE, "c": Listed.UNKNOWN}
+
+    def listed(dag_id: str) -> Listed:
+        asked.append(dag_id)
+        return answers[dag_id]
+
+    monkeypatch.setattr(listed_dags, "listed", listed)
+    listed_dags.forget()
+
+    said = [listed_dags.listed_lately(dag_id) for dag_id in ("a", "a", "b", "c", "d")]
+    listed_dags.forget()
+
+    assert said == [Listed.LISTED, Listed.LISTED, Listed.GONE, Listed.UNKNOWN, Listed.UNKNOWN]
+    assert asked == ["a", "b", "c"]
 
 
 def test_many_of_them_leave_the_event_loop_free(manager: FakeManager, tmp_path: Path) -> None:
