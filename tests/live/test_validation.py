@@ -180,6 +180,15 @@ def traces(broker: KafkaBroker) -> tuple[set[str], dict[str, int], set[str]]:
     return set(topics), found, {group.group_id for group in groups}
 
 
+def test_a_user_logs_in_with_login_and_password_of_the_connection(guarded: KafkaBroker) -> None:
+    extra = {name: str(value) for name, value in guarded.client_config("orders").items()}
+    user, password = extra.pop("sasl.username"), extra.pop("sasl.password")
+
+    well = validate({"k": ConnectionFields("k", "kafka", login=user, password=password, extra=extra)})
+
+    assert named(well)["authentication"].outcome is Outcome.PASS, well.table()
+
+
 def test_the_way_into_tls_is_judged_by_the_connections_own_authority(
     guarded: KafkaBroker, authority: Authority
 ) -> None:

@@ -11,6 +11,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.airflow.api_server import account, airflow_url
 from tests.airflow_side import airflow_db
@@ -38,8 +39,15 @@ def documented() -> list[str]:
     return [command.replace("\\\n", " ") for command in found]
 
 
+def documented_files() -> list[str]:
+    """Return the files that our pages have imported, word by word."""
+    texts = [page.read_text(encoding="utf-8") for page in sorted((PROJECT / "docs").glob("*.md"))]
+    return [file for text in texts for file in FILE.findall(text)]
+
+
 COMMAND = re.compile(r"^airflow connections add (?:.*\\\n)*.*", re.MULTILINE)
-DOCUMENTED = documented()
+FILE = re.compile(r"^```yaml\n(# connections\.yaml.*?)^```", re.MULTILINE | re.DOTALL)
+DOCUMENTED, FILES = documented(), documented_files()
 
 
 def run(*command: str, folder: Path, given: str = "") -> str:
@@ -90,6 +98,9 @@ def home(clean_python: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The home of an Airflow of the clean environment, with the connections that our pages make."""
     folder = tmp_path_factory.mktemp("clean home")
     given = "\n".join(["airflow db migrate", *DOCUMENTED])
+    for number, text in enumerate(FILES):
+        (folder / f"{number}.yaml").write_text(text, encoding="utf-8")
+        given += f"\nairflow connections import {number}.yaml"
     run(clean_python, "-c", AS_TYPED, folder=folder, given=given)
     return folder
 
@@ -172,6 +183,8 @@ def test_each_documented_connection_is_made_with_the_type_that_it_names(
     clean_python: str, home: Path
 ) -> None:
     named = dict(re.findall(r"add (\S+) --conn-type (\S+)", "\n".join(DOCUMENTED)))
+    for text in FILES:
+        named |= {conn_id: fields["conn_type"] for conn_id, fields in yaml.safe_load(text).items()}
 
     run(clean_python, "-m", "airflow", "connections", "export", "made.json", folder=home)
 
@@ -181,11 +194,10 @@ def test_each_documented_connection_is_made_with_the_type_that_it_names(
 
 
 def test_the_commands_of_sinks_reach_an_airflow(clean_python: str, home: Path, airflow_url: str) -> None:
-    (command,) = [command for command in DOCUMENTED if "--conn-type http" in command]
     fields = account(airflow_url)
     there = f"--conn-host {fields['host']} --conn-port {fields['port']} "
     there += f"--conn-login {fields['login']} --conn-password '{fields['password']}'"
-    made = f"{command.split(' --conn-type')[0]}_here --conn-type http {there}"
+    made = f"airflow connections add airflow_api_default_here --conn-type http {there}"
     run(clean_python, "-c", AS_TYPED, folder=home, given=made)
     asked = ["airflow", "sinks", "list", "--api-conn-id", "airflow_api_default_here", "-o", "json"]
 
