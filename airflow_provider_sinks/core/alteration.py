@@ -4,6 +4,7 @@ The result is judged by the function that judges a new connection, so nothing ca
 not be created. Options have the names of the connection's type: librdkafka's for ``kafka``; the fields and
 libpq's names for ``postgres``.
 
+>>> from airflow_provider_sinks.core.changes import DropOption
 >>> old = ConnectionFields("kafka_prod", "kafka", extra={"bootstrap.servers": "a:9092", "client.id": "x"})
 >>> changes = [SetOption("bootstrap.servers", "b:9092"), DropOption("client.id")]
 >>> dict(alter(old, changes).extra)
@@ -35,11 +36,7 @@ from airflow_provider_sinks.core.stored_secrets import kept_problems, kept_secre
 _NO_MEANS = Means()
 
 
-def alter(
-    old: ConnectionFields,
-    changes: Sequence[Change],
-    means: Means = _NO_MEANS,
-) -> ConnectionFields:
+def alter(old: ConnectionFields, changes: Sequence[Change], means: Means = _NO_MEANS) -> ConnectionFields:
     """Return a connection with all changes made to it.
 
     :raises ConfigurationError: with all problems at once, those of the result among them.
@@ -54,9 +51,8 @@ def alter(
     given = {options.canonical(change.name) for change in changes if isinstance(change, SetOption)}
     kept = {} if means.leave.keep_secrets else kept_secrets(old, new, options, given)
     if problems := [*_result_problems(new), *kept_problems(kept)]:
-        raise _not_altered(
-            old.conn_id, problems, anew(old.conn_id, changes, kept, means.leave) if kept else ""
-        )
+        hint = _anew(old.conn_id, changes, kept, means.leave) if kept else ""
+        raise _not_altered(old.conn_id, problems, hint)
     return new
 
 
@@ -74,7 +70,7 @@ def variables(old: ConnectionFields, changes: Sequence[Change], leave: Leave) ->
     )
 
 
-def anew(conn_id: str, changes: Sequence[Change], kept: Collection[str], leave: Leave) -> str:
+def _anew(conn_id: str, changes: Sequence[Change], kept: Collection[str], leave: Leave) -> str:
     """Return the statement to write instead: the same changes, with the secrets; it shows no value."""
     sets = [
         f"{change.name} = {_written(change.value)}" for change in changes if isinstance(change, SetOption)

@@ -212,10 +212,13 @@ def named(server: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("place", range(6))
 @pytest.mark.usefixtures("api", "spark")
-def test_validation_takes_a_server_from_nobody(broker: Listener, place: int) -> None:
+def test_validation_takes_a_server_from_nobody(
+    broker: Listener, place: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from airflow_provider_sinks.arguments import parse
     from airflow_provider_sinks.operators.validate_connection import sink_report
 
+    monkeypatch.setenv("_AIRFLOW_PROCESS_CONTEXT", "server")  # connections are read without a task
     with pytest.raises(ConfigurationError):  # noqa: PT012  by the spec itself, or by the report of the checks
         report = sink_report(parse(named(broker.address)[place]), "spark_default", 5)
         raise report.error() or AssertionError(report.table())

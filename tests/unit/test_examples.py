@@ -8,7 +8,10 @@ import importlib
 import pytest
 
 
-@pytest.mark.parametrize("name", ["build", "kafka_options", "plan", "rewind_ask", "sink_file", "spec"])
+@pytest.mark.parametrize(
+    "name",
+    ["alteration", "build", "kafka_fields", "kafka_options", "plan", "rewind_ask", "sink_file", "spec"],
+)
 def test_examples(name: str) -> None:
     module = importlib.import_module(f"airflow_provider_sinks.core.{name}")
 
