@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from airflow.sdk import DAG, Param, task
 
 from airflow_provider_sinks.core.airflow_account import CONN_ID
+from airflow_provider_sinks.core.alter_leave import SECRET_PREFIX, leave_problems
 from airflow_provider_sinks.forms.fields import (
     connection_field,
     connection_problems,
     server_problems,
     server_rule,
 )
-from airflow_provider_sinks.forms.form_dag import form_dag
+from airflow_provider_sinks.forms.form_dag import demand_fitting, form_dag
 from airflow_provider_sinks.forms.people import People
 from airflow_provider_sinks.operators.alter_connection_restart import AlterConnectionRestartOperator
 
-_SECRET: dict[str, Any] = {
-    "type": "object",
-    "properties": {"secret": {"type": "string", "pattern": r"^[\w.-]+$"}},
-    "required": ["secret"],
-    "additionalProperties": False,
-}
 _NAMES: dict[str, Any] = {"type": ["array", "null"], "items": {"type": "string", "pattern": r"^[\w.]+$"}}
 _ASKED: dict[str, Any] = {
     "conn_id": "{{ params.conn_id }}",
@@ -45,6 +41,8 @@ def alter_connection_dag(
     servers: Sequence[str] | None = None,
     users: Sequence[str] | None = None,
     approvers: Mapping[str, str] | None = None,
+    secret_prefix: str = SECRET_PREFIX,
+    allowed_files: Sequence[str] = (),
     airflow_api_conn_id: str = CONN_ID,
     **dag: Any,
 ) -> DAG:
@@ -60,16 +58,19 @@ def alter_connection_dag(
         the person who fills in the form says.
     :param users: the Airflow users whose runs do anything; ``None`` means whoever may trigger the DAG.
     :param approvers: who may approve, the name of each by its user id; else whoever may edit the DAG.
+    :param secret_prefix: how the names of the Variables begin that may be read as secrets.
+    :param allowed_files: the files of the worker that options may be made to name.
     :param airflow_api_conn_id: the connection to Airflow's REST API, with whose rights the change is made.
     :param dag: what :class:`airflow.sdk.DAG` takes, and ``owner``; wins over what is set here.
     :raises ConfigurationError: an argument is not known, or does not fit.
     """
     people = People(users, approvers or {})
-    wrong = [*connection_problems(connections), *server_problems(servers)]
-    with form_dag(
-        alter_connection_dag, dag_id, _fields(connections, servers), people, given=dag, problems=wrong
-    ) as made:
-        asked = {**_ASKED, "airflow_api_conn_id": airflow_api_conn_id, **people.guarded}
+    leave = {"keep_secrets": False, "secret_prefix": secret_prefix, "allowed_files": allowed_files}
+    own = [*connection_problems(connections), *server_problems(servers), *leave_problems(leave)]
+    demand_fitting(alter_connection_dag, dag, [*people.problems(), *own])
+    fields = _fields(connections, servers, secret_prefix)
+    with form_dag(alter_connection_dag, dag_id, fields, dag) as made:
+        asked = {**_ASKED, **leave, "airflow_api_conn_id": airflow_api_conn_id, **people.guarded}
         plan = AlterConnectionRestartOperator(task_id="plan", dry_run=True, **asked)
         apply = AlterConnectionRestartOperator(
             task_id="apply", retries=3, trigger_rule="none_failed_min_one_success", **asked
@@ -88,7 +89,20 @@ def decide(params: dict[str, Any] | None = None) -> str | None:
     return "approve" if asked["drop"] or asked["reset"] else "apply"
 
 
-def _fields(connections: Sequence[str] | None, servers: Sequence[str] | None) -> dict[str, Param]:
+def _secret_rule(prefix: str) -> dict[str, Any]:
+    """Return what a secret option must be: the name of a Variable that is there for it."""
+    named = {"type": "string", "pattern": rf"^{re.escape(prefix)}[\w.-]+$"}
+    return {
+        "type": "object",
+        "properties": {"secret": named},
+        "required": ["secret"],
+        "additionalProperties": False,
+    }
+
+
+def _fields(
+    connections: Sequence[str] | None, servers: Sequence[str] | None, secret_prefix: str
+) -> dict[str, Param]:
     return {
         "conn_id": connection_field(
             connections, description="The id of a connection of type kafka or postgres."
@@ -97,11 +111,11 @@ def _fields(connections: Sequence[str] | None, servers: Sequence[str] | None) ->
             {},
             type="object",
             properties={} if servers is None else dict.fromkeys(_SERVER_OPTIONS, server_rule(servers)),
-            patternProperties={r"(password|secret|key\.pem)$": _SECRET},
+            patternProperties={r"(password|secret|key\.pem)$": _secret_rule(secret_prefix)},
             additionalProperties={"type": ["string", "number", "boolean", "object"]},
             title="Set",
             description='Options and their new values, such as {"bootstrap.servers": "new:9093"}. A secret '
-            'is named, never written here: {"sasl.password": {"secret": "<name of a Variable>"}}.',
+            f'is named, never written here: {{"sasl.password": {{"secret": "{secret_prefix}<name>"}}}}.',
         ),
         "drop": Param([], **_NAMES, title="Drop", description="Options to take away, one on each line."),
         "reset": Param(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from airflow.sdk import Param
@@ -14,7 +14,7 @@ from airflow_provider_sinks.core.spec import SinkSpec
 
 CONN_ID_PATTERN = r"^[\w.-]+$"
 
-Sinks = Iterable[SinkSpec | Mapping[str, Any] | str]
+Sinks = Sequence[SinkSpec | Mapping[str, Any] | str]
 """Sinks, or their names."""
 
 
@@ -29,9 +29,9 @@ def sink_field(sinks: Sinks = (), **more: Any) -> Param:
     return Param(**{"type": "string", "pattern": NAME_PATTERN, **described, **suggested, **more})
 
 
-def sink_problems(sinks: Sinks) -> Iterator[Problem]:
+def sink_problems(sinks: object) -> Iterator[Problem]:
     """Judge the sinks that a form suggests."""
-    if isinstance(sinks, str | Mapping | SinkSpec):
+    if not isinstance(sinks, list | tuple):
         yield Problem("sinks", f"is {sinks!r}", "a list of sinks or of their names")
         return
     for sink in sinks:
@@ -40,41 +40,34 @@ def sink_problems(sinks: Sinks) -> Iterator[Problem]:
             yield Problem("sinks", f"holds {sink!r}", "a sink, or its name")
 
 
-def connection_field(connections: Iterable[str] | None, **more: Any) -> Param:
+def connection_field(connections: Sequence[str] | None, **more: Any) -> Param:
     """Return the field that names a connection.
 
     :param connections: those that may be chosen; ``None`` means any.
     """
-    chosen = None if connections is None else list(connections)
-    allowed = {"pattern": CONN_ID_PATTERN} if chosen is None else {"enum": chosen}
+    allowed = {"pattern": CONN_ID_PATTERN} if connections is None else {"enum": list(connections)}
     return Param(**{"type": "string", "title": "Connection", **allowed, **more})
 
 
-def connection_problems(connections: Iterable[str] | None) -> Iterator[Problem]:
+def connection_problems(connections: object) -> Iterator[Problem]:
     """Judge the connections that a form offers."""
-    if connections is None:
-        return
     hint = 'ids of connections: ["kafka_prod"]'
-    if isinstance(connections, str) or not list(connections):
+    if connections is not None and not _are_texts(connections):
         yield Problem("connections", f"is {connections!r}", hint)
-        return
-    for conn_id in connections:
-        if not isinstance(conn_id, str) or not re.fullmatch(CONN_ID_PATTERN, conn_id):
-            yield Problem("connections", f"holds {conn_id!r}", hint)
+    elif isinstance(connections, list | tuple):
+        wrong = [conn_id for conn_id in connections if not re.fullmatch(CONN_ID_PATTERN, conn_id)]
+        yield from (Problem("connections", f"holds {conn_id!r}", hint) for conn_id in wrong)
 
 
-def server_rule(servers: Iterable[str]) -> dict[str, Any]:
+def server_rule(servers: Sequence[str]) -> dict[str, Any]:
     """Return what an option that names servers must be like: one of these, or several with commas between."""
     one = "|".join(re.escape(server) for server in servers)
     return {"type": "string", "pattern": rf"^({one})(\s*,\s*({one}))*$"}
 
 
-def server_problems(servers: Iterable[str] | None) -> Iterator[Problem]:
+def server_problems(servers: object) -> Iterator[Problem]:
     """Judge the servers that new options may lead to."""
-    if servers is None:
-        return
-    given = [] if isinstance(servers, str) else list(servers)
-    if not given or not all(isinstance(one, str) and one for one in given):
+    if servers is not None and not _are_texts(servers):
         yield Problem("servers", f"is {servers!r}", 'addresses: ["new:9093"]')
 
 
@@ -83,12 +76,20 @@ def preset(values: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {"default": values[name]} if name in values else {}
 
 
-def preset_problems(values: Mapping[str, Any], names: Iterable[str]) -> Iterator[Problem]:
+def preset_problems(values: object, names: Sequence[str]) -> Iterator[Problem]:
     """Judge the names of the fields that are filled in beforehand."""
-    known = list(names)
+    if not isinstance(values, Mapping):
+        yield Problem("values", f"is {values!r}", f"values of fields by name: {', '.join(names)}")
+        return
     for name in values:
-        if name not in known:
-            yield Problem(f"values.{name}", "is no field of this form", nearest(name, known))
+        if name not in names:
+            yield Problem(f"values.{name}", "is no field of this form", nearest(str(name), names))
+
+
+def _are_texts(value: object) -> bool:
+    """Tell a list of texts from one text, which would count as many of one letter each."""
+    texts = isinstance(value, list | tuple) and all(isinstance(one, str) and one for one in value)
+    return texts and bool(value)
 
 
 def _name(sink: object) -> str | None:

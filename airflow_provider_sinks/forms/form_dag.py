@@ -12,32 +12,36 @@ from airflow.sdk import DAG, Param
 
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.dag_settings import check_dag_arguments
-from airflow_provider_sinks.forms.people import ACCESS_CONTROL, People
+from airflow_provider_sinks.forms.people import ACCESS_CONTROL
 
 _START_DATE = datetime(2025, 1, 1, tzinfo=UTC)  # fixed: the same bytes each time
 _SET_HERE = {"schedule": "a form runs when somebody triggers it", "params": "they are the fields of the form"}
 
 
+def demand_fitting(
+    factory: Callable[..., DAG], given: Mapping[str, Any], problems: Iterable[Problem]
+) -> None:
+    """Judge what the author of a form says, before anything is made of it.
+
+    :param factory: who was asked.
+    :param given: more arguments of the DAG, and ``owner``.
+    :param problems: what is wrong with the factory's own arguments.
+    :raises ConfigurationError: with all problems at once.
+    """
+    found = [*problems, *_dag_problems(factory, given)]
+    if found:
+        raise ConfigurationError(f"{factory.__name__}() cannot take some of its arguments", found)
+
+
 def form_dag(
-    factory: Callable[..., DAG],
-    dag_id: str,
-    fields: Mapping[str, Param],
-    people: People,
-    *,
-    given: Mapping[str, Any],
-    problems: Iterable[Problem] = (),
+    factory: Callable[..., DAG], dag_id: str, fields: Mapping[str, Param], given: Mapping[str, Any]
 ) -> DAG:
     """Return the DAG of a form, still without tasks.
 
-    :param factory: who makes it; its first paragraph is shown beside the form.
+    :param factory: who makes it; its first paragraphs are shown beside the form.
     :param fields: of the form, by name.
     :param given: more arguments of the DAG, which win over ours, and ``owner``.
-    :param problems: what else is wrong with what the author says.
-    :raises ConfigurationError: with all problems at once.
     """
-    found = [*people.problems(), *problems, *_dag_problems(factory, given)]
-    if found:
-        raise ConfigurationError(f"{factory.__name__}() cannot take some of its arguments", found)
     with warnings.catch_warnings():
         # Airflow 3 warns of each access_control that these permissions move; FAB has no others yet.
         warnings.filterwarnings("ignore", "The airflow.security.permissions module is deprecated")

@@ -16,7 +16,7 @@ from airflow_provider_sinks.forms.fields import (
     preset_problems,
     sink_field,
 )
-from airflow_provider_sinks.forms.form_dag import form_dag
+from airflow_provider_sinks.forms.form_dag import demand_fitting, form_dag
 from airflow_provider_sinks.forms.people import People
 from airflow_provider_sinks.operators.submit_sink_job import SubmitSinkJobOperator
 
@@ -39,6 +39,9 @@ _SINK: dict[str, Any] = {
         }
     },
 }
+
+
+FIELDS = ("sink", "connection", "source", "schema", "where", "target", "key", "accept")
 
 
 def run_sink_once_dag(
@@ -67,9 +70,9 @@ def run_sink_once_dag(
     """
     people = People(users)
     check_spark_arguments("run_sink_once_dag()", {} if spark is None else spark)
-    fields = _fields(connections, values or {})
-    wrong = [*connection_problems(connections), *preset_problems(values or {}, fields)]
-    with form_dag(run_sink_once_dag, dag_id, fields, people, given=dag, problems=wrong) as made:
+    own = [*connection_problems(connections), *preset_problems(values or {}, FIELDS)]
+    demand_fitting(run_sink_once_dag, dag, [*people.problems(), *own])
+    with form_dag(run_sink_once_dag, dag_id, _fields(connections, values or {}), dag) as made:
         SubmitSinkJobOperator(
             task_id="submit",
             sink=_SINK,

@@ -9,7 +9,7 @@ from airflow.sdk import DAG, BaseOperator, Param, task
 
 from airflow_provider_sinks.core.airflow_account import CONN_ID
 from airflow_provider_sinks.forms.fields import Sinks, sink_field, sink_problems
-from airflow_provider_sinks.forms.form_dag import form_dag
+from airflow_provider_sinks.forms.form_dag import demand_fitting, form_dag
 from airflow_provider_sinks.forms.people import People
 from airflow_provider_sinks.operators.sink_life import (
     PauseSinkOperator,
@@ -53,11 +53,10 @@ def pause_or_resume_dag(
     :raises ConfigurationError: an argument is not known, or does not fit.
     """
     people = People(users)
+    demand_fitting(pause_or_resume_dag, dag, [*people.problems(), *sink_problems(sinks)])
     fields = {"sink": sink_field(sinks), "action": _action_field()}
     asked: dict[str, Any] = {"sink": _SINK, "airflow_api_conn_id": airflow_api_conn_id, **people.guarded}
-    with form_dag(
-        pause_or_resume_dag, dag_id, fields, people, given=dag, problems=sink_problems(sinks)
-    ) as made:
+    with form_dag(pause_or_resume_dag, dag_id, fields, dag) as made:
         choose() >> [
             PauseSinkOperator(task_id="pause", **asked),
             ResumeSinkOperator(task_id="resume", **asked),
@@ -86,10 +85,11 @@ def rewind_dag(
     :raises ConfigurationError: an argument is not known, or does not fit.
     """
     people = People(users, approvers or {})
+    demand_fitting(rewind_dag, dag, [*people.problems(), *sink_problems(sinks)])
     fields = {"sink": sink_field(sinks), **_place_fields(), "dry_run": _dry_run_field()}
     asked: dict[str, Any] = {"sink": _SINK, "airflow_api_conn_id": airflow_api_conn_id, **people.guarded}
     asked |= {name: f"{{{{ params.{name} or '' }}}}" for name in ("offsets", "time", "epoch")}
-    with form_dag(rewind_dag, dag_id, fields, people, given=dag, problems=sink_problems(sinks)) as made:
+    with form_dag(rewind_dag, dag_id, fields, dag) as made:
         _approved(
             people,
             RewindSinkOperator(task_id="plan", dry_run=True, **asked),
@@ -118,12 +118,13 @@ def reset_dag(
     :raises ConfigurationError: an argument is not known, or does not fit.
     """
     people = People(users, approvers or {})
+    demand_fitting(reset_dag, dag, [*people.problems(), *sink_problems(sinks)])
     topics = {"data": "The data topic", "dead_letter": "The dead-letter topic"}
     outputs = {name: Param("keep", title=title, **_OUTPUT) for name, title in topics.items()}
     fields = {"sink": sink_field(sinks), **outputs, "dry_run": _dry_run_field()}
     asked: dict[str, Any] = {"sink": _SINK, "airflow_api_conn_id": airflow_api_conn_id, **people.guarded}
     asked |= {name: f"{{{{ params.{name} }}}}" for name in topics}
-    with form_dag(reset_dag, dag_id, fields, people, given=dag, problems=sink_problems(sinks)) as made:
+    with form_dag(reset_dag, dag_id, fields, dag) as made:
         _approved(
             people,
             ResetSinkOperator(task_id="plan", dry_run=True, **asked),

@@ -144,6 +144,27 @@ def test_only_the_named_connections_may_be_chosen(factory: str, field: str) -> N
         choice.resolve("c")
 
 
+@pytest.mark.parametrize(
+    ("value", "is_taken"),
+    [
+        ({"secret": "sinks_secret_kafka"}, True),
+        ({"secret": "other_secret"}, False),
+        ({"secret": "sinks_secret_"}, False),
+        ("in clear", False),
+    ],
+)
+def test_a_secret_is_named_by_a_variable_that_is_there_for_it(value: object, *, is_taken: bool) -> None:
+    from airflow.sdk.exceptions import ParamValidationError
+
+    field = make("alter_connection_dag").params.get_param("set")
+
+    if is_taken:
+        assert field.resolve({"sasl.password": value})
+    else:
+        with pytest.raises(ParamValidationError):
+            field.resolve({"sasl.password": value})
+
+
 SERVERS = ["new:9093", "other:9093", "pg.example"]
 
 
@@ -181,6 +202,13 @@ def test_new_options_lead_to_named_servers_only(option: str, value: object, *, i
     [
         ("alter_connection_dag", {"servers": "new:9093"}, "servers: is 'new:9093'"),
         ("alter_connection_dag", {"servers": []}, "servers: is []"),
+        ("alter_connection_dag", {"servers": [9093]}, "servers: is [9093]"),
+        ("alter_connection_dag", {"secret_prefix": 17}, "secret_prefix: is not the beginning"),
+        ("alter_connection_dag", {"allowed_files": ["ca.pem"]}, "allowed_files: is not a list of absolute"),
+        ("alter_connection_dag", {"keep_secrets": True}, "keep_secrets: is not known"),
+        ("rewind_dag", {"sinks": 17}, "sinks: is 17"),
+        ("run_sink_once_dag", {"connections": 17}, "connections: is 17"),
+        ("run_sink_once_dag", {"values": ["a"]}, "values: is ['a']"),
         ("alter_connection_dag", {"conections": ["a"]}, '(did you mean "connections"?)'),
         ("alter_connection_dag", {"connections": "kafka_prod"}, "connections: is 'kafka_prod'"),
         ("alter_connection_dag", {"connections": []}, "connections: is []"),
@@ -205,6 +233,16 @@ def test_a_wrong_argument_is_an_error_when_the_file_is_read(
         make(factory, **arguments)
 
     assert said in str(refused.value)
+
+
+def test_each_field_of_a_sink_that_runs_once_can_be_filled_in_beforehand() -> None:
+    from airflow_provider_sinks.forms.run_sink_once import FIELDS
+
+    made = make("run_sink_once_dag", values={name: f"a_{name}" for name in FIELDS})
+
+    assert {name: param.value for name, param in made.params.items()} == {
+        name: f"a_{name}" for name in FIELDS
+    }
 
 
 def test_all_wrong_arguments_are_told_at_once() -> None:

@@ -1,0 +1,196 @@
+"""The shipped forms in the hands of a viewer, a user and an op, in a real Airflow."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_provider_sinks.local.airflow import AirflowStack, DagRun
+from airflow_provider_sinks.local.broker import KafkaBroker
+from airflow_provider_sinks.local.listeners import Mechanism, Sasl
+from tests.listening_broker import Listener, listening_broker
+from tests.live.people import ROLES, Person
+
+DAGS = Path(__file__).parents[3] / "dags"
+SHIPPED: dict[str, dict[str, Any]] = {
+    "alter_connection": {"conn_id": "kafka_prod", "set": {"client.id": "other"}},
+    "pause_or_resume_sink": {"sink": "orders"},
+    "rewind_sink": {"sink": "orders", "epoch": 1},
+    "reset_sink": {"sink": "orders"},
+    "run_sink_once": {},
+}
+FILES = ("alter_connection.py", "sink_forms.py", "run_sink_once.py")
+MAY_TRIGGER = {"viewer": 403, "user": 200, "op": 200}
+FOR_OPS = "alter_by_ops"
+_FOR_OPS = f"""
+from airflow_provider_sinks.forms import alter_connection_dag
+
+form = alter_connection_dag({FOR_OPS!r}, users=["op"], approvers={{"op": "Op"}})
+"""
+OLD, NEW = "old", "new"
+PASSWORDS = {user: f"{user}{uuid.uuid4().hex}" for user in (OLD, NEW)}
+STORED, GIVEN = "other_secret", "sinks_secret_kafka"
+"""Variables: one that no alteration may read, and one that is there for it."""
+FOREIGN = f"foreign{uuid.uuid4().hex}"
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+    """A broker that knows two users."""
+    folder = tmp_path_factory.mktemp("kafka")
+    with KafkaBroker.start(folder, sasl=Sasl(Mechanism.SCRAM_SHA_512, PASSWORDS)) as running:
+        yield running
+
+
+@pytest.fixture
+def listener() -> Iterator[Listener]:
+    with listening_broker() as listening:
+        yield listening
+
+
+@pytest.fixture(scope="module")
+def forms(airflow: AirflowStack, broker: KafkaBroker) -> Iterator[AirflowStack]:
+    """An Airflow with the shipped forms, one for ops only, a connection and two Variables."""
+    for name in FILES:
+        shutil.copy(DAGS / name, airflow.dags_folder / name)
+    (airflow.dags_folder / f"{FOR_OPS}.py").write_text(_FOR_OPS)
+    airflow.add_connection("kafka_prod", "kafka", extra=login(broker, OLD))
+    airflow.add_variable(STORED, FOREIGN)
+    airflow.add_variable(GIVEN, PASSWORDS[NEW])
+    for dag_id in (*SHIPPED, FOR_OPS):
+        airflow.unpause(dag_id)
+    yield airflow
+    for name in (*FILES, f"{FOR_OPS}.py"):
+        (airflow.dags_folder / name).unlink()
+    airflow.call("DELETE", "connections/kafka_prod")
+
+
+@dataclass(frozen=True)
+class Attack:
+    """Options that lead the stored password, or a foreign Variable, to a server of the attacker.
+
+    :param at_form: whether the form itself refuses them.
+    """
+
+    more: Mapping[str, Any]
+    at_form: bool = False
+
+    def options(self, listener: Listener) -> dict[str, Any]:
+        return {"bootstrap.servers": listener.address, "sasl.mechanism": "PLAIN", **self.more}
+
+
+ATTACKS = {
+    "the stored password": Attack({}),
+    "a foreign Variable": Attack({"sasl.username": {"secret": STORED}}),
+    "both anew, one foreign": Attack(
+        {"sasl.username": {"secret": STORED}, "sasl.password": {"secret": STORED}}, at_form=True
+    ),
+    "in clear protocol": Attack({"security.protocol": "PLAINTEXT"}),
+}
+
+
+def login(broker: KafkaBroker, user: str) -> dict[str, str]:
+    return {name: str(value) for name, value in broker.client_config(user).items()}
+
+
+def options(forms: AirflowStack) -> dict[str, Any]:
+    """Return the options of the connection; its secrets are masked."""
+    return dict(json.loads(forms.call("GET", "connections/kafka_prod")["extra"]))
+
+
+def ended(forms: AirflowStack, run: DagRun) -> str:
+    """Return how a run ended, once it has."""
+    return forms.wait_for_run(run)
+
+
+@pytest.mark.parametrize("form", SHIPPED)
+@pytest.mark.parametrize("role", ROLES)
+def test_who_may_trigger_a_shipped_form(forms: AirflowStack, role: str, form: str) -> None:
+    answer = Person(forms, role).fill_in(form, SHIPPED[form])
+
+    assert answer.status_code == MAY_TRIGGER[role], answer.text
+
+
+@pytest.mark.parametrize(("role", "seen"), [("viewer", 403), ("user", 403), ("op", 200)])
+def test_who_may_read_connections_and_variables(forms: AirflowStack, role: str, seen: int) -> None:
+    person = Person(forms, role)
+
+    for path in ("connections", "connections/kafka_prod", "variables", f"variables/{STORED}"):
+        assert person.ask("GET", path).status_code == seen
+
+
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
+@pytest.mark.parametrize(("role", "dry_run"), [("user", True), ("op", False)], ids=["dry-run", "for-good"])
+def test_no_form_leads_a_stored_secret_to_another_server(
+    forms: AirflowStack, listener: Listener, role: str, attack: Attack, *, dry_run: bool
+) -> None:
+    before = options(forms)
+    fields = {"conn_id": "kafka_prod", "set": attack.options(listener), "dry_run": dry_run}
+
+    answer = Person(forms, role).fill_in("alter_connection", fields)
+
+    assert answer.status_code == (400 if attack.at_form else 200), answer.text
+    if not attack.at_form:
+        assert ended(forms, DagRun("alter_connection", answer.json()["dag_run_id"])) == "failed"
+    assert options(forms) == before
+    assert listener.logins == []
+    assert not any(listener.has_heard(secret) for secret in (*PASSWORDS.values(), FOREIGN))
+
+
+def test_a_run_of_who_is_not_named_does_nothing_though_its_tasks_are_marked(
+    forms: AirflowStack, listener: Listener
+) -> None:
+    before, user = options(forms), Person(forms, "user")
+    run = user.trigger(FOR_OPS, conn_id="kafka_prod", set={"client.id": "eve"}, dry_run=False)
+    assert ended(forms, run) == "failed"
+    assert 'user "user" may not use this form' in forms.task_log(run, "plan")
+
+    for task in ("plan", "approve"):
+        marked = {"new_state": "success", "include_downstream": False}
+        user.ask("PATCH", f"{run.path}/taskInstances/{task}", marked).raise_for_status()
+    cleared = {"dry_run": False, "dag_run_id": run.run_id, "task_ids": ["decide", "apply"]}
+    again = {"only_failed": False, "reset_dag_runs": True}
+    user.ask("POST", f"dags/{FOR_OPS}/clearTaskInstances", {**cleared, **again}).raise_for_status()
+
+    forms.wait_for_task(run, "apply", "failed")
+    assert 'user "user" may not use this form' in forms.task_log(run, "apply")
+    assert options(forms) == before
+    assert listener.visits == 0
+
+
+def test_only_who_is_named_approves(forms: AirflowStack) -> None:
+    run = Person(forms, "op").trigger(FOR_OPS, conn_id="kafka_prod", reset=["client.id"], dry_run=False)
+    forms.wait_for_task(run, "approve", "awaiting_input")
+    answer = {"chosen_options": ["Reject"], "params_input": {}}
+    question = f"{run.path}/taskInstances/approve/-1/hitlDetails"
+
+    assert Person(forms, "user").ask("PATCH", question, answer).status_code == 403
+    assert Person(forms, "op").ask("PATCH", question, answer).status_code == 200
+
+
+def test_a_secret_in_clear_is_refused_at_the_form_and_stands_nowhere(forms: AirflowStack) -> None:
+    clear = f"clear{uuid.uuid4().hex}"
+
+    refused = Person(forms, "user").fill_in(
+        "alter_connection", {"conn_id": "kafka_prod", "set": {"sasl.password": clear}}
+    )
+
+    assert refused.status_code == 400
+    logged = Person(forms, "viewer").everything("eventLogs", "event_logs")
+    assert not [entry for entry in logged if clear in repr(entry)]
+
+
+def test_an_op_alters_with_every_secret_given_anew(forms: AirflowStack, broker: KafkaBroker) -> None:
+    anew = {**login(broker, NEW), "sasl.password": {"secret": GIVEN}}
+
+    run = Person(forms, "op").trigger("alter_connection", conn_id="kafka_prod", set=anew, dry_run=False)
+
+    assert ended(forms, run) == "success", forms.task_log(run, "plan")
+    assert options(forms)["sasl.username"] == NEW
