@@ -103,16 +103,19 @@ class PostgresClient:
     def _read_arrow(self, query: str, table: str, max_bytes: int) -> pa.Table:
         from adbc_driver_postgresql import dbapi
 
-        with dbapi.connect(self._conninfo) as connection, connection.cursor() as cursor:
-            cursor.execute(query)
-            reader = cursor.fetch_record_batch()
-            batches, size_bytes = [], 0
-            for batch in reader:
-                size_bytes += batch.nbytes
-                if size_bytes > max_bytes:
-                    raise _too_large(table, max_bytes)
-                batches.append(batch)
-            return pa.Table.from_batches(batches, reader.schema)
+        try:
+            with dbapi.connect(self._conninfo) as connection, connection.cursor() as cursor:
+                cursor.execute(query)
+                reader = cursor.fetch_record_batch()
+                batches, size_bytes = [], 0
+                for batch in reader:
+                    size_bytes += batch.nbytes
+                    if size_bytes > max_bytes:
+                        raise _too_large(table, max_bytes)
+                    batches.append(batch)
+                return pa.Table.from_batches(batches, reader.schema)
+        except dbapi.OperationalError as error:
+            raise connect_error(self._options, psycopg.OperationalError(str(error))) from None
 
     @property
     def _conninfo(self) -> str:
@@ -125,7 +128,10 @@ class PostgresClient:
         except psycopg.OperationalError as error:
             raise connect_error(self._options, error) from None
         with connection:
-            yield connection
+            try:
+                yield connection
+            except psycopg.OperationalError as error:
+                raise connect_error(self._options, error) from None
 
     def _missing_table(self, connection: psycopg.Connection[Any], table: str) -> ConfigurationError:
         query = """

@@ -91,11 +91,13 @@ def _row(home: SinkHome) -> dict[str, Any]:
 def _standing(home: SinkHome, entry: Entry) -> dict[str, Any]:
     names = ("launch", "generation", "epoch", "rows", "rows_total", "dead_total", "rows_per_second", "lag")
     error = entry.error or home.newest_error
+    waiting = home.status.get("waits_for")
     return {
         "sink": home.name,
         "state": entry.state.value,
         "since": entry.since or None,
         **{name: home.status.get(name) for name in names},
+        **({"waits_for": waiting} if waiting else {}),
         "heard_of": home.status.get("at"),
         "tasks": [str(task) for task in home.tasks],
         "drivers": [driver.runs for driver in home.drivers],

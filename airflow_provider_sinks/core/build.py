@@ -69,6 +69,7 @@ class SinkKeywords(TypedDict, total=False):
     checkpoint: str
     transaction_timeout: Every
     transactional_id_prefix: str
+    patience: Every
 
 
 def kafka(connection: str, topic: str, **options: Unpack[KafkaKeywords]) -> dict[str, Any]:

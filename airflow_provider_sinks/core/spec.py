@@ -40,6 +40,8 @@ from airflow_provider_sinks.core.problems import UnfitError, problems_of
 from airflow_provider_sinks.core.row_wise import row_wise_sql
 from airflow_provider_sinks.core.sql import SqlError
 
+_MEANS_NO_ROWS = frozenset({"patience"})
+"""Options that change no row, nor where it goes."""
 LOOKUP_REFRESH = timedelta(seconds=60)
 
 
@@ -65,6 +67,12 @@ def _transaction_timeout(value: timedelta) -> timedelta:
     return value
 
 
+def _patience(value: timedelta) -> timedelta:
+    if not timedelta(seconds=1) <= value <= timedelta(hours=1):
+        raise UnfitError(f"{value.total_seconds():g}s is out of range", "from 1s to 1h")
+    return value
+
+
 class SinkSpec(Part):
     """A sink: where rows come from, what happens to them, where they go."""
 
@@ -87,6 +95,7 @@ class SinkSpec(Part):
     checkpoint: Checkpoint | None = None
     transaction_timeout: Annotated[Duration, AfterValidator(_transaction_timeout)] = timedelta(seconds=60)
     transactional_id_prefix: SinkName = "sinks"
+    patience: Annotated[Duration, AfterValidator(_patience)] = timedelta(minutes=5)
 
     @classmethod
     def parse(cls, data: Mapping[str, Any]) -> SinkSpec:
@@ -114,13 +123,16 @@ class SinkSpec(Part):
 
     def to_json(self) -> str:
         """Write it canonically: sorted, every default spelt out, durations in their largest unit."""
-        data = self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return self._written()
+
+    def _written(self, without: frozenset[str] = frozenset()) -> str:
+        data = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=set(without))
         return json.dumps(data, sort_keys=True, separators=(",", ":"))
 
     @property
     def digest(self) -> str:
         """Sixteen hexadecimal digits that change when the meaning may have changed."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
+        return hashlib.sha256(self._written(without=_MEANS_NO_ROWS).encode()).hexdigest()[:16]
 
     @property
     def sql(self) -> str:

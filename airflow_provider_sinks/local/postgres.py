@@ -97,6 +97,14 @@ class Postgres:
         if self._private:
             shutil.rmtree(self._private)
 
+    def pause(self) -> None:
+        """Freeze the server: connections stay open, nothing answers."""
+        self._service.freeze()
+
+    def resume(self) -> None:
+        """Let a frozen server go on."""
+        self._service.thaw()
+
     def __enter__(self) -> Self:
         return self
 

@@ -31,6 +31,7 @@ from airflow_provider_sinks.hooks.launches import launches_of, new_directory
 from airflow_provider_sinks.hooks.old_drivers import DriverMark, end_abandoned
 from airflow_provider_sinks.hooks.spark import DriverProcess
 from airflow_provider_sinks.operators.launch import LaunchOrder, LaunchOutcome, Listeners
+from airflow_provider_sinks.operators.outcome import error_of
 from airflow_provider_sinks.operators.status_watch import StatusWatch
 
 _KILL_POLITE_SECONDS = 2.0
@@ -125,6 +126,7 @@ class ClientLaunch:
             self._end_driver(_KILL_POLITE_SECONDS, _KILL_SIGTERM_SECONDS)
             self._over.set()
             files.forget_connections()
+            self._complete_status(files)
             self._fence(files)
             status = watch.finish()
         return status
@@ -175,6 +177,16 @@ class ClientLaunch:
         if self._orphaned or (self._changed and not self._stopped):
             return True
         return self._listeners.memory.newest_launch() > self._order.number
+
+    def _complete_status(self, files: LaunchFiles) -> None:
+        """Say how a driver ended that could not say it: its JVM ran out of memory, or was killed."""
+        status = _last_words(files)
+        driver = self._driver
+        if driver is None or not driver.exit_code or self._stopped or self._changed:
+            return
+        if status is not None and not status.state.is_final:
+            error = error_of(driver.exit_code, status.sink, status, driver.last_lines)
+            files.write_status(status.ended(error).to_json())
 
     def _fence(self, files: LaunchFiles) -> None:
         """End the transactions that a driver left open which did not end in order."""

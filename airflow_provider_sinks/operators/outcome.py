@@ -13,6 +13,7 @@ from airflow_provider_sinks.core.errors import (
     SinkError,
     UnavailableError,
 )
+from airflow_provider_sinks.core.out_of_memory import EXIT_CODE, SIGNS, out_of_memory
 from airflow_provider_sinks.core.status import SinkStatus
 
 _ERRORS: dict[int, type[SinkError]] = {
@@ -37,6 +38,8 @@ def error_of(code: int, sink: str, status: SinkStatus | None, last_lines: str) -
     if status is not None and status.error is not None:
         found = status.error
         return _with(kind, found.primary, found.detail, found.hint).of(*found.connections)
+    if code == EXIT_CODE or SIGNS.search(last_lines):
+        return out_of_memory(sink, next((line for line in last_lines.splitlines() if SIGNS.search(line)), ""))
     primary = f'the job of sink "{sink}" {_ended(code)} and did not say why'
     return _with(
         kind, primary, last_lines, "The driver's log is in the launch directory, which the task log names."

@@ -178,7 +178,11 @@ class StatusWatch(threading.Thread):
 
 
 def _same_line(before: SinkStatus | None, status: SinkStatus) -> bool:
-    return before is not None and (before.state, before.epoch) == (status.state, status.epoch)
+    return before is not None and _line_of(before) == _line_of(status)
+
+
+def _line_of(status: SinkStatus) -> tuple[object, ...]:
+    return status.state, status.epoch, bool(status.waits_for)
 
 
 def _elapsed(since: float) -> float:

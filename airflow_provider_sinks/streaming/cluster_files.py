@@ -19,7 +19,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkContext
 
 from airflow_provider_sinks.core.launch import STATUS_NAME, STOP_NAME, LaunchFiles
-from airflow_provider_sinks.streaming.reporter import say
+from airflow_provider_sinks.streaming.driver_log import say
 
 _PAUSE_SECONDS = 1.0
 """Between two writes of one state, and between two looks for ``stop``: each is a request to a store."""

@@ -27,7 +27,8 @@ class EpochPlan:
     :param expected: the writer ids expected to have rows, in the order of the tasks; a hint, no more.
     :param has_dead_letters: whether rows that did not parse have somewhere to go.
     :param step_rows: a long range is committed after so many rows,
-    :param step_seconds: or after so many seconds.
+    :param step_seconds: or after so many seconds,
+    :param step_bytes: or after so many bytes.
     :param demand_source: raises unless the source topic is still the recorded one.
     :param factory: makes the target's writers.
     """
@@ -42,5 +43,6 @@ class EpochPlan:
     has_dead_letters: bool
     step_rows: int
     step_seconds: float
+    step_bytes: int
     demand_source: Callable[[TopicIdentity], None]
     factory: WriterFactory = field(repr=False)

@@ -30,6 +30,7 @@ from airflow_provider_sinks.core.errors import (
     JobFailedError,
     Problem,
     RefusedError,
+    UnavailableError,
 )
 from airflow_provider_sinks.core.progress import (
     DRIVER,
@@ -41,13 +42,17 @@ from airflow_provider_sinks.core.progress import (
     partition_writer,
 )
 from airflow_provider_sinks.streaming import small_epochs
+from airflow_provider_sinks.streaming.driver_log import say
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
+from airflow_provider_sinks.streaming.failures import explain
+from airflow_provider_sinks.streaming.patience import Patience
 from airflow_provider_sinks.streaming.rows import REPORT_SCHEMA, Outcome, TaskReport
 from airflow_provider_sinks.streaming.source import CheckpointLog, Offsets
 from airflow_provider_sinks.streaming.writer import write_epoch
 
 STEP_ROWS = 1_000_000
 STEP_SECONDS = 30.0
+STEP_BYTES = 256 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -107,6 +112,7 @@ class Epochs:
     :param check_before: returns the identities of the topics; raises when one is not what progress speaks of.
     :param check_after: the same, and looks in any case.
     :param demand_source: what a task asks before its commit; see :mod:`.source_identity`.
+    :param patience: for brokers that do not answer.
     :param announce: commits a record of the driver.
     :param finished: told of each whole epoch.
     """
@@ -127,6 +133,7 @@ class Epochs:
         check_before: Callable[[], Identities],
         check_after: Callable[[], Identities],
         demand_source: Callable[[TopicIdentity], None],
+        patience: Patience,
         announce: Callable[[ProgressRecord], None],
         finished: Callable[[EpochResult], None],
     ) -> None:
@@ -143,8 +150,10 @@ class Epochs:
         self._check_before = check_before
         self._check_after = check_after
         self._demand_source = demand_source
+        self._patience = patience
         self._announce = announce
         self._finished = finished
+        self._has_large_rows = False
         self._stopping = False
         self.running = threading.Lock()
         self.failure: BaseException | None = None
@@ -178,17 +187,40 @@ class Epochs:
         rows = self._to_rows(batch, dict(record.from_), dict(record.to))
         if self._single:
             rows = rows.repartition(1) if self._stateful else rows.coalesce(1)
-        reports = self._act(rows, record)
+        reports = self._act_patiently(rows, record)
         self._check_after()
         self._raise_if_stopped(reports)
         return self._settle(record, reports, time.monotonic() - started)
 
+    def _act_patiently(self, rows: DataFrame, record: ProgressRecord) -> list[TaskReport]:
+        """Run the action, and again while brokers are silent: it is what Spark does with a failed task.
+
+        Its writers are asked anew each time, so what one of them has committed is skipped.
+        """
+        failed_at: float | None = None
+        while True:
+            try:
+                return self._act(rows, record)
+            except Exception as error:
+                found = explain(error, error, self._sink)
+                failed_at = failed_at or time.monotonic()
+                waited = time.monotonic() - failed_at
+                if not isinstance(found, UnavailableError) or waited > self._patience.bound_seconds:
+                    raise
+                say(f"epoch {record.epoch} is repeated: {found.primary}")
+                self._check_after()
+
     def _act(self, rows: DataFrame, record: ProgressRecord) -> list[TaskReport]:
         plan = self._plan(record)
-        if small_epochs.is_small(record.from_, record.to, self._driver_rows_max):
-            return small_epochs.write_here(plan, rows)
+        is_small = small_epochs.is_small(record.from_, record.to, self._driver_rows_max)
+        if is_small and not self._has_large_rows:
+            written = small_epochs.write_here(plan, rows)
+            if written is not None:
+                return written
         collected = rows.mapInArrow(write_epoch(plan), REPORT_SCHEMA).collect()
-        return [TaskReport.from_json(row.report) for row in collected]
+        reports = [TaskReport.from_json(row.report) for row in collected]
+        self._has_large_rows = small_epochs.is_of_large_rows(reports)
+        return reports
 
     def _next_record(self, batch_id: int) -> ProgressRecord:
         """Return the record of this epoch, still without rows and time.
@@ -256,6 +288,7 @@ class Epochs:
             has_dead_letters=self._has_dead_letters,
             step_rows=STEP_ROWS,
             step_seconds=STEP_SECONDS,
+            step_bytes=STEP_BYTES,
             demand_source=self._demand_source,
             factory=self._factory,
         )

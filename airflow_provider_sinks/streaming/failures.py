@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from pyspark.errors import AnalysisException
 
-from airflow_provider_sinks.core import errors
+from airflow_provider_sinks.core import errors, out_of_memory
 from airflow_provider_sinks.core.errors import (
     ConfigurationError,
     JobFailedError,
@@ -24,6 +25,8 @@ _ROOT = re.compile(r"(?:Caused by|^): (?:[\w.$]+\.)?(\w+(?:Exception|Error)): ([
 _DATA_LOSS = re.compile(
     r"KAFKA_DATA_LOSS|Cannot fetch (?:offset|records)|offset was changed|out of range|may have been lost"
 )
+_IN_DOUBT = "InDoubtError"
+"""A task that cannot tell whether its commit happened has asked a broker that was silent."""
 _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded|File too large")
 _NO_FOLDER = re.compile(
     r"ParentNotDirectoryException|AccessControlException|Mkdirs failed|mkdir of .* failed|Read-only file"
@@ -34,7 +37,8 @@ _NO_KAFKA = re.compile(
     r"org[./]apache[./](?:kafka|spark[./]\S*kafka010|commons[./]pool2)"
 )
 _NO_BROKER = re.compile(
-    r"Timeout(?:Exception)?\b.*(?:metadata|node|deadline)|Timed out waiting for a node assignment"
+    r"Timeout(?:Exception)?\b.*(?:metadata|node|deadline|Cannot fetch record)|"
+    r"Timed out waiting for a node assignment|Timeout of \d+ms expired"
 )
 
 
@@ -89,7 +93,8 @@ def _ours(text: str) -> SinkError | None:
     match = _OURS.search(text)
     if match is None:
         return None
-    kind = getattr(errors, match["kind"], JobFailedError)
+    name = "UnavailableError" if match["kind"] == _IN_DOUBT else match["kind"]
+    kind = getattr(errors, name, JobFailedError)
     arguments = (match["primary"], match["detail"] or "", match["hint"] or "")
     if kind is ConfigurationError:
         return ConfigurationError(arguments[0], (), arguments[2])
@@ -98,35 +103,54 @@ def _ours(text: str) -> SinkError | None:
 
 def _known(text: str, sink: str) -> SinkError | None:
     cause = _root(text)
-    if _NO_SPACE.search(text):
-        return JobFailedError(
-            f'sink "{sink}" has no room left to write its checkpoint or its temporary files',
-            cause,
-            "Free space where the checkpoint and spark.local.dir are; nothing is lost, a retry resumes.",
-        )
-    if _NO_FOLDER.search(text):
-        return ConfigurationError(
-            f'sink "{sink}" cannot make the folder for its checkpoint',
-            [Problem("checkpoint", cause)],
-            "Name a folder or URI that the driver may write, as `checkpoint` of the sink.",
-        )
-    if _NO_KAFKA.search(text):
-        return ConfigurationError(
-            f'Spark of sink "{sink}" cannot read Kafka',
-            (),
-            'Give packages="org.apache.spark:spark-sql-kafka-0-10_2.13:<version of Spark>", or jars=.',
-        )
-    if _DATA_LOSS.search(text):
-        return JobFailedError(
-            f'source records of sink "{sink}" are gone before they were read',
-            cause,
-            "Retention or a deletion took them. Start again: the sink decides from its progress.",
-        )
-    if _NO_BROKER.search(text):
-        return UnavailableError(
-            f'the source brokers of sink "{sink}" do not answer', cause, "Check the brokers."
-        )
-    return None
+    return next((reason(sink, cause) for pattern, reason in _REASONS if pattern.search(text)), None)
+
+
+def _no_space(sink: str, cause: str) -> SinkError:
+    return JobFailedError(
+        f'sink "{sink}" has no room left to write its checkpoint or its temporary files',
+        cause,
+        "Free space where the checkpoint and spark.local.dir are; nothing is lost, a retry resumes.",
+    )
+
+
+def _no_folder(sink: str, cause: str) -> SinkError:
+    return ConfigurationError(
+        f'sink "{sink}" cannot make the folder for its checkpoint',
+        [Problem("checkpoint", cause)],
+        "Name a folder or URI that the driver may write, as `checkpoint` of the sink.",
+    )
+
+
+def _no_kafka(sink: str, _cause: str) -> SinkError:
+    return ConfigurationError(
+        f'Spark of sink "{sink}" cannot read Kafka',
+        (),
+        'Give packages="org.apache.spark:spark-sql-kafka-0-10_2.13:<version of Spark>", or jars=.',
+    )
+
+
+def _data_loss(sink: str, cause: str) -> SinkError:
+    return JobFailedError(
+        f'source records of sink "{sink}" are gone before they were read',
+        cause,
+        "Retention or a deletion took them. Start again: the sink decides from its progress.",
+    )
+
+
+def _no_broker(sink: str, cause: str) -> SinkError:
+    return UnavailableError(f'the source brokers of sink "{sink}" do not answer', cause, "Check the brokers.")
+
+
+_REASONS: tuple[tuple[re.Pattern[str], Callable[[str, str], SinkError]], ...] = (
+    (out_of_memory.SIGNS, out_of_memory.out_of_memory),
+    (_NO_SPACE, _no_space),
+    (_NO_FOLDER, _no_folder),
+    (_NO_KAFKA, _no_kafka),
+    (_DATA_LOSS, _data_loss),
+    (_NO_BROKER, _no_broker),
+)
+"""By what Spark says, in the order in which it counts."""
 
 
 def _misfit(error: BaseException | None, sink: str) -> SinkError | None:

@@ -16,18 +16,16 @@ from airflow_provider_sinks.core.errors import (
     JobFailedError,
     RefusedError,
     SinkError,
-    UnavailableError,
 )
 from airflow_provider_sinks.core.observation import Role, TopicFacts
 from airflow_provider_sinks.core.progress import Identities, TopicIdentity
+from airflow_provider_sinks.streaming.patience import Patience
 from airflow_provider_sinks.streaming.source_identity import demand_same
 
 FRESH_SECONDS = 2.0
 """Before an epoch, a look that is younger than this is not repeated."""
 WATCH_SECONDS = 3.0
 """How often the thread looks."""
-_SIGHT_SECONDS = 30.0
-"""How long a topic may stay unseen before the job gives up."""
 
 
 class Guard:
@@ -36,6 +34,8 @@ class Guard:
     :param expected: the identities that were announced.
     :param look: returns the facts of every topic of the sink, by role.
     :param demand_in_force: raises :class:`FencedError` when a newer start has announced itself.
+    :param patience: for brokers that do not answer.
+    :param brokers: who is asked, for messages.
     """
 
     def __init__(
@@ -43,11 +43,15 @@ class Guard:
         expected: Identities,
         look: Callable[[], Mapping[Role, TopicFacts]],
         demand_in_force: Callable[[], None],
+        patience: Patience,
+        brokers: str,
     ) -> None:
         self.identities = expected
         self.failure: SinkError | None = None
         self._look = look
         self._demand_in_force = demand_in_force
+        self._patience = patience
+        self._brokers = brokers
         self._looked_at = 0.0
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -68,22 +72,15 @@ class Guard:
         return self.check()
 
     def check(self) -> Identities:
-        """Look now; return the identities as they are.
+        """Look now, patiently; return the identities as they are.
 
         :raises RefusedError: when a topic is missing or is another one than announced.
         :raises UnavailableError: when a topic could not be seen for too long.
         """
-        deadline = time.monotonic() + _SIGHT_SECONDS
-        while True:
-            started = time.monotonic()
-            try:
-                return self._compare(started)
-            except UnavailableError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(1)
+        return self._patience.ask(self._brokers, self._compare)
 
-    def _compare(self, started: float) -> Identities:
+    def _compare(self) -> Identities:
+        started = time.monotonic()
         with self._lock:
             facts = self._look()
             for role, was in _by_role(self.identities):
@@ -101,7 +98,7 @@ class Guard:
     def _watch(self) -> None:
         while not self._closing.wait(WATCH_SECONDS):
             try:
-                self._compare(time.monotonic())
+                self._patience.attempt(self._brokers, self._compare)
                 self._demand_in_force()
             except (RefusedError, FencedError, JobFailedError) as error:
                 self.failure = error

@@ -13,7 +13,13 @@ from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from airflow_provider_sinks.core.errors import ExitCode, JobFailedError, RefusedError, SinkError
+from airflow_provider_sinks.core.errors import (
+    ExitCode,
+    JobFailedError,
+    RefusedError,
+    SinkError,
+    UnavailableError,
+)
 from airflow_provider_sinks.core.history import History
 from airflow_provider_sinks.core.launch import Launch, LaunchFiles
 from airflow_provider_sinks.core.options import ResolvedConnections
@@ -23,12 +29,14 @@ from airflow_provider_sinks.core.witness import Witness
 from airflow_provider_sinks.streaming import transform
 from airflow_provider_sinks.streaming.analysis import demand_analysable, misfit
 from airflow_provider_sinks.streaming.cluster_files import ClusterFiles
+from airflow_provider_sinks.streaming.driver_log import say
 from airflow_provider_sinks.streaming.epochs import EpochResult, Epochs
 from airflow_provider_sinks.streaming.executors import Warmup
 from airflow_provider_sinks.streaming.failures import ended_by_metrics, explain, log_is_shared, unexpected
 from airflow_provider_sinks.streaming.guard import Guard
 from airflow_provider_sinks.streaming.lookups import Lookups
-from airflow_provider_sinks.streaming.reporter import Reporter, say
+from airflow_provider_sinks.streaming.patience import Patience
+from airflow_provider_sinks.streaming.reporter import Reporter
 from airflow_provider_sinks.streaming.session import open_session, silenced
 from airflow_provider_sinks.streaming.small_epochs import ROWS_MAX, SETTING
 from airflow_provider_sinks.streaming.source import CheckpointLog, Offsets, read_range, stream_source
@@ -38,6 +46,7 @@ from airflow_provider_sinks.streaming.start import Start, Started
 _WATCH_SECONDS = 0.25
 _LAST_EPOCH_SECONDS = 10.0
 _FORGET_SECONDS = 30.0
+_QUERY_AGAIN_SECONDS = 1.0
 
 
 def run(files: LaunchFiles) -> ExitCode:
@@ -87,7 +96,9 @@ class _Job:
         self._connections = connections
         self._reporter = reporter
         self._launch = launch
-        self._lookups = Lookups(spec, connections)
+        self._patience = Patience(spec.patience)
+        self._lookups = Lookups(spec, connections, self._patience)
+        self._query_failed_at: float | None = None
         self._source_options = connections.kafka(spec.source.kafka.connection)
 
     def run(self) -> None:
@@ -128,12 +139,12 @@ class _Job:
             writers=tuple(sorted(started.account.writers)),
             waits_for="",
         )
-        guard = Guard(started.identities, start.look, start.demand_in_force)
+        brokers = f"Kafka at {started.factory.options.bootstrap_servers}"
+        guard = Guard(started.identities, start.look, start.demand_in_force, self._patience, brokers)
         epochs = self._epochs(spark, start, started, guard)
         guard.start()
         try:
             while not self._watch(self._start_query(spark, started, epochs), epochs, guard):
-                say("Spark ended the query after it repeated an epoch (SPARK-57438); starting it again")
                 _wait_until_forgotten(spark, self._spec.name)
         except RefusedError as refused:
             spark.sparkContext.cancelAllJobs()
@@ -175,6 +186,7 @@ class _Job:
 
         def finished(result: EpochResult) -> None:
             account = started.account
+            self._query_failed_at = None
             self._reporter.epoch(result, account.sums(), account.writers, start.source_end_offsets)
 
         return Epochs(
@@ -191,6 +203,7 @@ class _Job:
             check_before=guard.check_before,
             check_after=guard.check,
             demand_source=SourceLook(self._source_options.with_files_read()),
+            patience=self._patience,
             announce=start.announce,
             finished=finished,
         )
@@ -235,12 +248,14 @@ class _Job:
         while True:
             if guard.failure is not None:
                 raise guard.failure
-            self._reporter.alive()
+            if (gave_up := self._patience.exhausted) is not None:
+                raise gave_up
+            self._reporter.alive(self._patience.waits_for)
             try:
                 if query.awaitTermination(_WATCH_SECONDS):  # type: ignore[arg-type]  # parts of seconds too
                     return True
             except StreamingQueryException as error:
-                if epochs.failure is None and ended_by_metrics(error):
+                if guard.failure is None and epochs.failure is None and self._goes_on_after(error):
                     return False
                 raise guard.failure or explain(epochs.failure, error, self._spec.name) from error
             why = self._files.end_wanted()
@@ -248,6 +263,21 @@ class _Job:
                 say(f"{why}: ending between two epochs")
                 self._end_between_epochs(query, epochs)
                 return True
+
+    def _goes_on_after(self, error: StreamingQueryException) -> bool:
+        """Return whether a query that ended outside of an epoch is to be started again."""
+        if ended_by_metrics(error):
+            say("Spark ended the query after it repeated an epoch (SPARK-57438); starting it again")
+            return True
+        found = explain(None, error, self._spec.name)
+        if not isinstance(found, UnavailableError):
+            return False
+        self._query_failed_at = self._query_failed_at or time.monotonic()
+        if time.monotonic() - self._query_failed_at > self._patience.bound_seconds:
+            return False
+        say(f"{found.primary}; starting the query again")
+        time.sleep(_QUERY_AGAIN_SECONDS)
+        return True
 
     def _end_between_epochs(self, query: StreamingQuery, epochs: Epochs) -> None:
         """Stop the query while no epoch runs.

@@ -13,21 +13,26 @@ from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.options import ResolvedConnections
 from airflow_provider_sinks.core.plan import MATCHED_COLUMN
 from airflow_provider_sinks.core.spec import SinkSpec
+from airflow_provider_sinks.streaming.patience import Patience
 
 
 class Lookups:
     """The lookups of one sink, as temporary views of their names.
 
-    A refresh that fails fails the epoch: a row joined with a table that is older than the user allowed would
-    be wrong without anybody seeing it. The retry reads the table again.
+    A running driver waits for a database that is silent. Any other refresh that fails fails the epoch: a row
+    joined with a table that is older than the user allowed would be wrong without anybody seeing it. The
+    retry reads the table again.
 
     :param spec: names the lookups, and how old their rows may be.
     :param connections: the resolved connections of the launch.
+    :param patience: for a database that does not answer, once it has.
     """
 
-    def __init__(self, spec: SinkSpec, connections: ResolvedConnections) -> None:
+    def __init__(self, spec: SinkSpec, connections: ResolvedConnections, patience: Patience) -> None:
         self._spec = spec
         self._connections = connections
+        self._patience = patience
+        self._known: set[str] = set()
         self._read_at: dict[str, float] = {}
         self._columns: dict[str, tuple[str, ...]] = {}
         self._lost: dict[str, tuple[str, ...]] = {}
@@ -43,7 +48,7 @@ class Lookups:
             self._session, self._read_at = session, {}
         for name in self._spec.lookups:
             if self._is_due(name):
-                self._read(spark, name)
+                self._read_patiently(spark, name)
                 self._read_at[name] = time.monotonic()
 
     def declare(self, spark: SparkSession) -> None:
@@ -72,6 +77,16 @@ class Lookups:
             return True
         refresh = self._spec.refresh_of(name)
         return refresh is not None and time.monotonic() - self._read_at[name] >= refresh.total_seconds()
+
+    def _read_patiently(self, spark: SparkSession, name: str) -> None:
+        """Read a table; a database that has never answered is an error at once."""
+        if name not in self._known:
+            self._read(spark, name)
+            self._known.add(name)
+            return
+        table = self._spec.lookups[name].postgres
+        database = f'table {table.table} of connection "{table.connection}"'
+        self._patience.ask(database, lambda: self._read(spark, name))
 
     def _read(self, spark: SparkSession, name: str) -> None:
         table = self._spec.lookups[name].postgres

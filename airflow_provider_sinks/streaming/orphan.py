@@ -19,7 +19,7 @@ from airflow_provider_sinks.core.errors import JobFailedError
 from airflow_provider_sinks.core.hold import is_abandoned, is_held
 from airflow_provider_sinks.core.launch import LaunchFiles
 from airflow_provider_sinks.core.status import SinkStatus
-from airflow_provider_sinks.streaming.reporter import say
+from airflow_provider_sinks.streaming.driver_log import say
 
 PATIENCE_SECONDS = 60.0
 """How long an epoch, a start or an end may take once the task is gone."""

@@ -83,7 +83,9 @@ class PartitionTask(Task):
 
     def _step_is_due(self) -> bool:
         waited = time.monotonic() - self._step_started
-        return self.written.rows >= self.plan.step_rows or waited >= self.plan.step_seconds
+        plan, written = self.plan, self.written
+        is_long = written.rows >= plan.step_rows or written.size_bytes >= plan.step_bytes
+        return is_long or waited >= plan.step_seconds
 
     def _expected_writer(self) -> str | None:
         index = _task_index()

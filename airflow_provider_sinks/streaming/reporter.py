@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import sys
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from airflow_provider_sinks.core.errors import SinkError
+from airflow_provider_sinks.core.errors import SinkError, UnavailableError
 from airflow_provider_sinks.core.launch import LaunchFiles
 from airflow_provider_sinks.core.progress import WriterId
 from airflow_provider_sinks.core.status import SinkState, SinkStatus
+from airflow_provider_sinks.streaming.driver_log import say
 from airflow_provider_sinks.streaming.epochs import EpochResult
 
 _LAG_SECONDS = 2.0
@@ -45,10 +46,15 @@ class Reporter:
         self.change(self.status.state, waits_for=what)
         say(self.status.one_line())
 
-    def alive(self) -> None:
-        """Say every few seconds that the driver lives, also while no epoch has anything to do."""
-        if time.monotonic() - self._written_at > _ALIVE_SECONDS:
-            self.change(self.status.state)
+    def alive(self, waits_for: str = "") -> None:
+        """Say every few seconds that the driver lives, also while no epoch has anything to do.
+
+        :param waits_for: what holds it up, which is said at once.
+        """
+        if bool(waits_for) != bool(self.status.waits_for):
+            self.waits(waits_for)
+        elif time.monotonic() - self._written_at > _ALIVE_SECONDS:
+            self.change(self.status.state, waits_for=waits_for)
 
     def epoch(
         self,
@@ -64,7 +70,8 @@ class Reporter:
         :param end_offsets: asks the broker for the end of each source partition; called every few seconds.
         """
         if time.monotonic() - self._lag_at > _LAG_SECONDS:
-            self._lag = end_offsets()
+            with contextlib.suppress(UnavailableError):  # the epoch is whole, whatever comes after it
+                self._lag = end_offsets()
             self._lag_at = time.monotonic()
         lag = {p: max(0, end - result.positions.get(p, 0)) for p, end in self._lag.items()}
         self.change(
@@ -77,6 +84,7 @@ class Reporter:
             positions=dict(result.positions),
             lag=lag,
             writers=tuple(sorted(writers)),
+            waits_for="",
         )
         say(self.status.one_line())
 
@@ -92,8 +100,3 @@ class Reporter:
     def _write(self) -> None:
         self._files.write_status(self.status.to_json())
         self._written_at = time.monotonic()
-
-
-def say(text: str) -> None:
-    """Print a line to the driver's log at once."""
-    print(text, file=sys.stderr, flush=True)  # noqa: T201  the driver's log is what it prints

@@ -31,6 +31,8 @@ _DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.streaming.stopTimeout": "20s",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
+    # Spark's 64 MB are too much for two tasks beside each other in a driver of 1 GB: each batch exists twice.
+    "spark.sql.execution.arrow.maxBytesPerBatch": "16m",
     # Over TCP each task waits 40 ms for its input: Nagle's algorithm against a delayed acknowledgement.
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.ui.showConsoleProgress": "false",

@@ -5,6 +5,10 @@ its worker processes, so a writer that was kept from the last epoch is often in 
 opened anew. The driver has one process: its writers are always at hand, and the rows come to it by a job
 that runs in the JVM alone.
 
+Few rows can still be many bytes, and only the rows tell. So a row of more than :data:`ROW_BYTES_MAX` is not
+brought here: it comes as a mark, and an epoch with such a mark is left to the executors, which read their
+rows one batch after another. The driver never holds more than rows times that size, whatever the source has.
+
 Nothing about exactness changes. The driver runs the same tasks with the same writers' ids, tokens and
 records; when epochs grow, the executors' writers fence the driver's, and the other way round. That the input
 is complete needs no other proof here: a Spark job hands over its result as a whole or fails.
@@ -13,13 +17,15 @@ is complete needs no other proof here: a Spark job hands over its result as a wh
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as sql
 
 from airflow_provider_sinks.core.errors import SinkError
 from airflow_provider_sinks.core.progress import partition_writer
@@ -32,6 +38,10 @@ ROWS_MAX = 2_000
 """An epoch of at most so many source records is small; records have a size limit of their own in Kafka."""
 SETTING = "spark.sinks.driverEpochRows"
 """The Spark setting that changes :data:`ROWS_MAX`; 0 leaves every epoch to the executors."""
+ROW_BYTES_MAX = 16 * 1024
+"""What a row may have at most, key and value together, to be written by the driver."""
+_LARGE = "__sinks_large"
+_BYTES = (rows.KEY, rows.VALUE, rows.RAW_KEY, rows.RAW_VALUE)
 _ATTEMPTS = 4
 """As often as Spark runs a task."""
 
@@ -42,15 +52,34 @@ def is_small(begin: Mapping[int, int], end: Mapping[int, int], rows_max: int) ->
     return sum(sizes) <= rows_max and sum(map(bool, sizes)) <= held_writers.HELD_MAX
 
 
-def write_here(plan: EpochPlan, frame: DataFrame) -> list[TaskReport]:
-    """Write an epoch from this process; does what :func:`.writer.write_epoch` does in tasks."""
-    table = frame.toArrow().combine_chunks()
-    batches = table.to_batches()
+def write_here(plan: EpochPlan, frame: DataFrame) -> list[TaskReport] | None:
+    """Write an epoch from this process; does what :func:`.writer.write_epoch` does in tasks.
+
+    :returns: ``None`` when rows are too large to be brought here; nothing is written then.
+    """
+    table = _with_large_rows_marked(frame).toArrow().combine_chunks()
+    if pc.any(table.column(_LARGE)).as_py():
+        return None
+    batches = table.drop_columns([_LARGE]).to_batches()
     if plan.single_writer is not None:
         return [_run(plan, batches)]
     tasks = [(replace(plan, expected=(writer,)), part) for writer, part in _by_writer(batches)]
     with ThreadPoolExecutor(max(1, len(tasks))) as pool:
         return list(pool.map(lambda task: _run(*task), tasks))
+
+
+def _with_large_rows_marked(frame: DataFrame) -> DataFrame:
+    """Return the rows without the contents of those that are too large."""
+    held = [name for name in _BYTES if name in frame.columns]
+    size = sum((sql.coalesce(sql.length(name), sql.lit(0)) for name in held), sql.lit(0))
+    sized = frame.withColumn(_LARGE, size > ROW_BYTES_MAX)
+    small = [sql.when(~sql.col(_LARGE), sql.col(name)).alias(name) for name in held]
+    return sized.select(*(name for name in frame.columns if name not in held), *small, _LARGE)
+
+
+def is_of_large_rows(reports: Iterable[TaskReport]) -> bool:
+    """Whether the rows of an epoch were so large that the driver need not ask for the next ones."""
+    return any(report.size_bytes > ROW_BYTES_MAX * (report.rows + report.dead) for report in reports)
 
 
 def _run(plan: EpochPlan, batches: list[pa.RecordBatch]) -> TaskReport:

@@ -31,6 +31,22 @@ def test_a_silent_end_is_told_by_its_exit_code(code: int, words: str) -> None:
     assert error.retryable
 
 
+@pytest.mark.parametrize(
+    ("code", "last_lines"),
+    [
+        pytest.param(52, "", id="Spark's own exit code"),
+        pytest.param(1, "a line\njava.lang.OutOfMemoryError: Java heap space", id="Java's words"),
+    ],
+)
+def test_the_end_of_a_jvm_by_memory_is_told_as_that(code: int, last_lines: str) -> None:
+    error = error_of(code, "orders", None, last_lines)
+
+    assert error.primary == 'the driver or an executor of sink "orders" ran out of memory'
+    assert error.detail == last_lines.partition("\n")[2]
+    assert "spark.driver.memory" in error.hint
+    assert error.retryable
+
+
 def test_the_connections_that_an_error_comes_from_come_with_it() -> None:
     ended = SinkStatus("orders", 1).ended(errors.AuthenticationError("refused").of("kafka_prod"))
 

@@ -147,6 +147,19 @@ def test_a_driver_that_says_nothing_is_quoted(run_task: RunTask, submit: Submit,
     assert "ClassNotFoundException: kafka" in str(result.error)
 
 
+def test_a_driver_that_dies_without_a_word_does_not_stay_running(
+    run_task: RunTask, submit: Submit, spark: FakeSpark
+) -> None:
+    spark.play(exit=52, statuses=[status(state="running", rows_total=7)])
+
+    result = run_task(submit())
+
+    assert 'the driver or an executor of sink "orders" ran out of memory' in str(result.error)
+    last = json.loads((spark.directory / "status.json").read_text())
+    assert (last["state"], last["rows_total"]) == ("failed", 7)
+    assert "spark.driver.memory" in last["error"]["hint"]
+
+
 def test_the_task_log_has_a_line_for_each_state_and_none_of_sparks(
     run_task: RunTask, submit: Submit, spark: FakeSpark, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -146,7 +146,7 @@ def plan(topic: TopicFactory, kafka_options: KafkaOptions) -> Iterator[EpochPlan
         kafka_options,
     )
     yield EpochPlan(
-        data, record, None, data, {0: 0}, {}, ("p0",), False, 10**6, 30.0, lambda _: None, factory
+        data, record, None, data, {0: 0}, {}, ("p0",), False, 10**6, 30.0, 10**9, lambda _: None, factory
     )
     held_writers.forget_all()
 

@@ -28,6 +28,7 @@ _JAVA = (
 @pytest.mark.parametrize(
     ("text", "code", "primary"),
     [
+        ("java.lang.OutOfMemoryError: Java heap space", ExitCode.FAILED, "ran out of memory"),
         (_JAVA.format("IOException: No space left on device"), ExitCode.FAILED, "has no room left"),
         (_JAVA.format("IOException: Disk quota exceeded"), ExitCode.FAILED, "has no room left"),
         (_JAVA.format("IOException: File too large"), ExitCode.FAILED, "has no room left"),

@@ -260,6 +260,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("writers", "one", "'one' is none of per_partition, single"),
     ("output_mode", "complete", "'complete' is none of append, update"),
     ("transaction_timeout", "1h", "3600s is out of range (from 1s to 15m"),
+    ("patience", "2h", "7200s is out of range (from 1s to 1h"),
     ("transactional_id_prefix", "a.b", "'a.b' is not a name"),
 ]
 

@@ -134,6 +134,7 @@ def plan(
         has_dead_letters=False,
         step_rows=1_000_000,
         step_seconds=30.0,
+        step_bytes=10**9,
         demand_source=demand_source,
         factory=target,
     )
@@ -333,6 +334,15 @@ def test_a_long_range_is_committed_in_steps_between_source_records() -> None:
 
     assert (report.rows, written(target)) == (6, [0, 1, 2, 2, 3, 4])
     assert target.records["p0"].to == {0: 10}
+
+
+def test_a_range_of_many_bytes_is_committed_in_steps_too() -> None:
+    target, looks = Target(), []
+    stepping = replace(plan(target, demand_source=lambda _: looks.append(written(target))), step_bytes=3)
+
+    run_task(stepping, iter([batch([0, 1]), batch([2]), batch([3])]))
+
+    assert looks == [[], [0, 1, 2]]
 
 
 def test_a_step_says_the_offset_after_its_last_row() -> None:

@@ -1,0 +1,155 @@
+"""A broker or a database that is silent under a running sink: the driver waits, says so, and goes on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from psycopg import sql
+
+from airflow_provider_sinks.core.errors import ExitCode
+from airflow_provider_sinks.local.broker import KafkaBroker
+from airflow_provider_sinks.local.postgres import Postgres
+from tests.faults.driver import Driver
+from tests.faults.outcome import FULL_COUNT, ROUNDS
+from tests.live.shared_driver import SharedDriver
+from tests.live.stage import KeyValue, Sink, Stage
+
+_SILENT_SECONDS = 75.0 if ROUNDS >= FULL_COUNT else 45.0
+"""Longer than a driver without patience waits (30 s); at the full count longer than a transaction may."""
+_DATABASE_SECONDS = 35.0
+_USERS = "users"
+
+
+@pytest.fixture(scope="module")
+def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+    """A broker that tests may freeze."""
+    with KafkaBroker.start(tmp_path_factory.mktemp("silent kafka")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def own_postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
+    """A database that tests may freeze."""
+    with Postgres.start(tmp_path_factory.mktemp("silent postgres")) as running:
+        with running.connect() as connection:
+            connection.execute(sql.SQL("CREATE TABLE {} (name text)").format(sql.Identifier(_USERS)))
+        yield running
+
+
+@pytest.fixture
+def stage(
+    own_broker: KafkaBroker, own_postgres: Postgres, shared_driver: SharedDriver, tmp_path: Path
+) -> Iterator[Stage]:
+    """The place for sinks on these two."""
+    stage = Stage(own_broker, own_postgres, shared_driver, tmp_path)
+    yield stage
+    own_broker.resume()
+    own_postgres.resume()
+    stage.close()
+
+
+def _rows(begin: int, end: int) -> list[KeyValue]:
+    return [("k", str(number)) for number in range(begin, end)]
+
+
+def _sink(stage: Stage, suffix: str, source: str, **spec: object) -> Sink:
+    return stage.sink(suffix, source, **{"from_": {"format": "text"}, "trigger": {"every": "100ms"}, **spec})
+
+
+def _joined(patience: str) -> dict[str, object]:
+    table = {"connection": "pg", "table": f"public.{_USERS}", "refresh": "1s"}
+    query = f"SELECT s.value, u.name FROM source s LEFT JOIN {_USERS} u ON s.value = u.name"  # noqa: S608
+    return {
+        "lookups": {_USERS: {"postgres": table}},
+        "query": query,
+        "to": {"value": "value", "key": "name"},
+        "patience": patience,
+    }
+
+
+def _waits_for(launch: Driver, what: str) -> bool:
+    return launch.status is not None and launch.status.waits_for.startswith(what)
+
+
+def test_a_broker_that_is_silent_for_longer_than_the_patience_ends_the_driver_for_a_retry(
+    stage: Stage,
+) -> None:
+    source = stage.source("gone", {0: _rows(0, 10)})
+    sink = _sink(stage, "gone", source, patience="12s")
+    launch = sink.start()  # a driver of its own: it must end while the broker is still silent
+    launch.wait_until(lambda: launch.has_passed({0: 10}))
+
+    stage.broker.pause()
+    launch.wait_until(lambda: _waits_for(launch, "Kafka at"))
+    code = launch.wait()
+    stage.broker.resume()
+
+    status = launch.status
+    assert status is not None
+    assert code == ExitCode.UNAVAILABLE, str(status.error)
+    assert status.error is not None
+    assert f"has waited for Kafka at {stage.broker.bootstrap} for 1" in status.error.detail
+    assert status.waits_for == ""
+
+
+def test_a_database_that_is_silent_for_longer_than_the_patience_ends_the_driver_for_a_retry(
+    stage: Stage,
+) -> None:
+    source = stage.source("pg-gone", {0: _rows(0, 10)})
+    sink = _sink(stage, "pg-gone", source, **_joined(patience="12s"))
+    launch = sink.launch()
+    launch.wait_until(lambda: launch.has_passed({0: 10}))
+
+    stage.postgres.pause()
+    time.sleep(1.1)  # older than its refresh
+    stage.produce(source, [(0, "k", "more")])
+    launch.wait_until(lambda: _waits_for(launch, f"table public.{_USERS}"))
+    code = launch.wait()
+
+    assert code == ExitCode.UNAVAILABLE
+    assert launch.status is not None
+    assert "has waited for table" in str(launch.status.error)
+
+
+def test_a_broker_that_is_silent_for_a_while_costs_nothing_but_that_while(stage: Stage) -> None:
+    source = stage.source("while", {0: _rows(0, 50), 1: _rows(0, 50)})
+    sink = _sink(stage, "while", source, from_={"format": "text", "max_offsets_per_epoch": 20})
+    launch = sink.launch()
+    launch.wait_until(lambda: launch.has_passed({0: 50, 1: 50}))
+    stage.produce(source, [(partition, *row) for partition in (0, 1) for row in _rows(50, 300)])
+    launch.wait_until(lambda: launch.has_passed({0: 80, 1: 80}))
+
+    stage.broker.pause()
+    silent_since = time.monotonic()
+    launch.wait_until(lambda: _waits_for(launch, "Kafka at"))
+    time.sleep(_SILENT_SECONDS - (time.monotonic() - silent_since))
+    stage.broker.resume()
+    launch.wait_until(lambda: launch.has_passed({0: 300, 1: 300}))
+
+    assert launch.status is not None
+    assert launch.status.waits_for == ""
+    assert launch.stop() == ExitCode.OK
+    values = sorted(int(record.value or b"") for record in stage.read(sink.out))
+    assert values == sorted([*range(300), *range(300)])
+
+
+def test_a_database_that_is_silent_for_a_while_costs_nothing_but_that_while(stage: Stage) -> None:
+    source = stage.source("pg-while", {0: _rows(0, 10)})
+    sink = _sink(stage, "pg-while", source, **_joined(patience="5m"))
+    launch = sink.launch()
+    launch.wait_until(lambda: launch.has_passed({0: 10}))
+
+    stage.postgres.pause()
+    silent_since = time.monotonic()
+    time.sleep(1.1)  # older than its refresh
+    stage.produce(source, [(0, "k", "10")])
+    launch.wait_until(lambda: _waits_for(launch, f"table public.{_USERS}"))
+    time.sleep(_DATABASE_SECONDS - (time.monotonic() - silent_since))
+    stage.postgres.resume()
+    launch.wait_until(lambda: launch.has_passed({0: 11}))
+
+    assert launch.stop() == ExitCode.OK
+    assert [int(record.value or b"") for record in stage.read(sink.out)] == list(range(11))

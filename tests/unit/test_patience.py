@@ -1,0 +1,72 @@
+"""A running driver waits for a service that is silent, says so, and gives up in the end."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+
+import pytest
+
+from airflow_provider_sinks.core.errors import RefusedError, UnavailableError
+from airflow_provider_sinks.streaming import patience as subject
+from airflow_provider_sinks.streaming.patience import Patience
+
+SILENT = UnavailableError("no answer", "Connection reset.", "Check the brokers.")
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subject, "_AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(subject, "_WORTH_SAYING_SECONDS", 0.05)
+
+
+def test_a_question_is_asked_until_it_is_answered() -> None:
+    patience, asked = Patience(timedelta(minutes=1)), []
+
+    def question() -> str:
+        asked.append(patience.waits_for)
+        if len(asked) < 20:
+            raise SILENT
+        return "here"
+
+    assert patience.ask("Kafka", question) == "here"
+    assert asked[0] == ""
+    assert asked[-1] == "Kafka, silent for 0 s"
+    assert patience.waits_for == ""
+
+
+def test_a_silence_longer_than_the_bound_ends_it_and_says_how_long_it_was() -> None:
+    patience = Patience(timedelta(seconds=0.1))
+
+    def question() -> None:
+        raise SILENT
+
+    with pytest.raises(UnavailableError) as raised:
+        patience.ask("Kafka", question)
+
+    assert raised.value.primary == "no answer"
+    assert raised.value.detail == "Connection reset. The sink has waited for Kafka for 0 s (`patience`)."
+    assert raised.value.hint == "Check the brokers."
+
+
+def test_a_question_that_never_comes_back_is_seen_from_outside() -> None:
+    patience = Patience(timedelta(seconds=0.05))
+
+    def question() -> None:
+        assert patience.exhausted is None
+        time.sleep(0.1)
+        assert patience.exhausted is not None
+
+    patience.attempt("Kafka", question)
+
+
+def test_any_other_error_is_no_silence() -> None:
+    patience = Patience(timedelta(minutes=1))
+
+    def question() -> None:
+        raise RefusedError("another topic")
+
+    with pytest.raises(RefusedError):
+        patience.ask("Kafka", question)
+    assert patience.exhausted is None
+    assert patience.waits_for == ""
