@@ -94,7 +94,7 @@ class SinkStatus:
     :param writers: every writer that can have a transaction open, from the announcement on.
     :param at: when the driver was last heard of, in UTC.
     :param spark_app_id: Spark's id of the application.
-    :param waits_for: what holds it up while it lasts, such as somebody's open transaction, or a silent broker.
+    :param waits_for: what holds it up while it lasts, such as somebody's open transaction.
     """
 
     sink: str
