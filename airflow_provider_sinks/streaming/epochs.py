@@ -53,6 +53,7 @@ from airflow_provider_sinks.streaming.writer import write_epoch
 STEP_ROWS = 1_000_000
 STEP_SECONDS = 30.0
 STEP_BYTES = 256 * 1024 * 1024
+_REPEAT_SECONDS = 4.0
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,8 @@ class Epochs:
     def _act_patiently(self, rows: DataFrame, record: ProgressRecord) -> list[TaskReport]:
         """Run the action, and again while brokers are silent: it is what Spark does with a failed task.
 
-        Its writers are asked anew each time, so what one of them has committed is skipped.
+        Its writers are opened anew each time, so what one of them has committed is skipped. The pause lets the
+        guard look in between: a newer start ends this one instead of being fenced by it.
         """
         failed_at: float | None = None
         while True:
@@ -208,6 +210,7 @@ class Epochs:
                 if not isinstance(found, UnavailableError) or waited > self._patience.bound_seconds:
                     raise
                 say(f"epoch {record.epoch} is repeated: {found.primary}")
+                time.sleep(_REPEAT_SECONDS)
                 self._check_after()
 
     def _act(self, rows: DataFrame, record: ProgressRecord) -> list[TaskReport]:
