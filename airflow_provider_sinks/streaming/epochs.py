@@ -196,8 +196,8 @@ class Epochs:
     def _act_patiently(self, rows: DataFrame, record: ProgressRecord) -> list[TaskReport]:
         """Run the action, and again while brokers are silent: it is what Spark does with a failed task.
 
-        Its writers are opened anew each time, so what one of them has committed is skipped. The pause lets the
-        guard look in between: a newer start ends this one instead of being fenced by it.
+        Its writers are opened anew each time, so what one of them has committed is skipped. The pause lets
+        the guard look in between: a newer start ends this one instead of being fenced by it.
         """
         failed_at: float | None = None
         while True:
