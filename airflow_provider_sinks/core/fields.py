@@ -118,8 +118,11 @@ def _table_name(value: Any) -> Any:
     return value
 
 
-def _checkpoint(value: Any) -> Any:
-    """Refuse what is no folder: credentials, ``..``, a place relative to nothing, a scheme nobody knows."""
+def check_folder(value: Any) -> Any:
+    """Return the folder, or URI of one, as it is.
+
+    :raises UnfitError: it holds a login or ``..``, is relative to nothing, or its scheme is not known.
+    """
     if not isinstance(value, str):
         return value
     scheme, colon, rest = value.partition(":")
@@ -170,7 +173,7 @@ def _whole(value: Any) -> int:
     return value
 
 
-Checkpoint = Annotated[StrictStr, BeforeValidator(_checkpoint), BeforeValidator(_not_blank)]
+Checkpoint = Annotated[StrictStr, BeforeValidator(check_folder), BeforeValidator(_not_blank)]
 TopicName = Annotated[
     StrictStr, BeforeValidator(_topic_name), WithJsonSchema({"type": "string", "pattern": TOPIC_PATTERN})
 ]

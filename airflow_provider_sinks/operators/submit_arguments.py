@@ -13,6 +13,8 @@ from airflow.providers.common.compat.sdk import conf
 
 from airflow_provider_sinks.arguments import accept_problems, is_template, sink_problems
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
+from airflow_provider_sinks.core.fields import check_folder
+from airflow_provider_sinks.core.problems import UnfitError
 from airflow_provider_sinks.core.spark_conf import setting_problems
 from airflow_provider_sinks.hooks.spark import SparkTarget, is_airflows_own
 
@@ -31,7 +33,6 @@ _OWNED_CONF = {
     "spark.submit.pyFiles": "it would take the place of the sink's own code; use py_files",
 }
 _TEXTS = (
-    "status_uri",
     "jars",
     "packages",
     "exclude_packages",
@@ -130,6 +131,16 @@ def retry_problems(name: str, value: Any) -> Iterator[Problem]:
         yield Problem(name, f"is {value!r}", f"a whole number from 0 to {_RETRIES_MAX:,}")
 
 
+def _folder(name: str, value: Any) -> Iterator[Problem]:
+    if not isinstance(value, str | None):
+        yield Problem(name, f"is a {type(value).__name__}", "one text")
+        return
+    try:
+        check_folder(value)
+    except UnfitError as unfit:
+        yield Problem(name, str(unfit), unfit.hint)
+
+
 def _deploy_mode(name: str, value: Any) -> Iterator[Problem]:
     if value not in _DEPLOY_MODES:
         yield Problem(name, f"is {value!r}", '"client" or "cluster"')
@@ -168,6 +179,7 @@ _JUDGES = {
     "follow_connections": _flag,
     "poll_interval": _poll_interval,
     "retries": retry_problems,
+    "status_uri": _folder,
     "deploy_mode": _deploy_mode,
     "conf": _conf,
     "env_vars": _env_vars,

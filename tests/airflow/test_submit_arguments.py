@@ -33,6 +33,8 @@ WRONG = [
     pytest.param({"poll_interval": "10"}, "poll_interval: is '10'", id="poll-text"),
     pytest.param({"poll_interval": True}, "poll_interval: is True", id="poll-flag"),
     pytest.param({"poll_interval": 1e9}, "poll_interval: is 1000000000.0", id="poll-years"),
+    pytest.param({"status_uri": "s3a://a:b@c/d"}, "status_uri: holds a login", id="status-uri-with-login"),
+    pytest.param({"status_uri": 5}, "status_uri: is a int", id="status-uri-number"),
     pytest.param({"retries": -3}, "retries: is -3 (a whole number from 0", id="retries-negative"),
     pytest.param({"deploy_mode": "custer"}, "deploy_mode: is 'custer'", id="deploy-mode-misspelt"),
     pytest.param(
