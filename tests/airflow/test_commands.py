@@ -88,6 +88,14 @@ def test_status_says_how_a_sink_stands_and_so_does_the_exit_code(
     assert (answer.data["state"], answer.code) == (state, code)
 
 
+def test_status_says_what_a_start_waits_for(desk: Desk) -> None:
+    desk.tell(_status(desk, 1, SinkState.STARTING, waits_for="somebody's open transaction"))
+
+    found = desk.run("status", desk.sink, "-o", "json").data
+
+    assert found["waits_for"] == "somebody's open transaction"
+
+
 def test_status_tells_the_history_and_counts_what_is_repeated(desk: Desk) -> None:
     desk.tell(
         _status(desk, 1, SinkState.RUNNING),

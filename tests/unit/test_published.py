@@ -122,3 +122,12 @@ def test_a_newer_error_takes_its_place() -> None:
     shown = published(SinkStatus("orders", 4, S.FAILED, error=away), before=REFUSED)["error"]
 
     assert (shown["launch"], shown["primary"], shown["hint"]) == (4, "Kafka could not be reached", "")
+
+
+def test_what_a_start_waits_for_is_there_while_it_lasts() -> None:
+    waiting = SinkStatus("orders", 1, waits_for="somebody's open transaction " * 40)
+
+    assert published(waiting)["waits_for"].startswith("somebody's open transaction")
+    assert len(json.dumps(published(waiting))) <= PUBLISHED_BYTES_MAX
+    assert waiting.one_line().startswith("starting, waits: somebody's")
+    assert "waits_for" not in published(waiting.ended())
