@@ -148,10 +148,7 @@ def test_a_writer_that_was_frozen_looks_before_it_commits(
 
 def test_the_same_cluster_by_another_connection_is_the_same_sink(world: SinkWorld) -> None:
     woken = zombie(world)
-    world.options = {
-        "source": {"kafka": {"connection": "dst", "topic": world.source}},
-        "target": {"kafka": {"connection": "src", "topic": world.data}},
-    }
+    world.options = {"source": f"dst/{world.source}", "target": f"src/{world.data}"}
 
     assert world.start().kind is VerdictKind.RESUME
 
