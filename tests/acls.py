@@ -18,6 +18,7 @@ from airflow_provider_sinks.core.checks.topics import sink_topics
 from airflow_provider_sinks.core.observation import Existence
 from airflow_provider_sinks.core.spec import SinkSpec
 from airflow_provider_sinks.local.broker import KafkaBroker
+from tests import administrator
 
 _KINDS = {Kind.TOPIC: ResourceType.TOPIC, Kind.TRANSACTIONAL_ID: ResourceType.TRANSACTIONAL_ID}
 _OPERATIONS = {
@@ -49,6 +50,4 @@ def grant(broker: KafkaBroker, user: str, rights: Iterable[Right]) -> None:
         )
         for right in rights
     ]  # fmt: skip
-    admin = AdminClient(broker.client_config())
-    for future in admin.create_acls(acls).values():
-        future.result(30)
+    administrator.grant(AdminClient(broker.client_config()), acls)

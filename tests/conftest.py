@@ -12,12 +12,13 @@ from pathlib import Path
 from types import FrameType
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
 
 from airflow_provider_sinks.core.options import KafkaOptions
 from airflow_provider_sinks.local import spark
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres
+from tests import administrator
 from tests.support import TopicFactory
 
 
@@ -79,7 +80,7 @@ def topic(broker: KafkaBroker, request: pytest.FixtureRequest) -> TopicFactory:
 
     def make(suffix: str = "", partitions: int = 1, **config: str) -> str:
         name = "_".join(filter(None, ["pytest", test, suffix, uuid.uuid4().hex[:12]]))
-        admin.create_topics([NewTopic(name, partitions, config=config)])[name].result(timeout=30)
+        administrator.create_topic(admin, name, partitions, **config)
         return name
 
     return make

@@ -148,17 +148,17 @@ def test_a_look_that_hangs_does_not_hold_up_the_deadline(monkeypatch: pytest.Mon
     monkeypatch.setattr("airflow_provider_sinks.triggers.check_topics.LAST_LOOK_SECONDS", 0.1)
     begun = time.monotonic()
 
-    says = why(Eyes(START, seconds=1.5).of(trigger(0.3)))
+    says = why(Eyes(START, seconds=3).of(trigger(0.3)))
 
     assert says == "the time is over, and the last look has not ended"
-    assert time.monotonic() - begun < 1
+    assert time.monotonic() - begun < 2.5
 
 
 def test_cancelled_it_ends_at_once_and_drops_the_looks_that_have_not_begun() -> None:
-    eyes = Eyes(START, seconds=0.5)
+    eyes = Eyes(START, seconds=2)
 
     asyncio.run(_begin_and_cancel([eyes.of(trigger(60)) for _ in range(12)]))
-    time.sleep(1)
+    time.sleep(3)  # those that had begun are over by then, and would have made room for others
 
     assert 0 < eyes.looks <= 8
 
@@ -171,7 +171,7 @@ async def _begin_and_cancel(ringing: list[CheckTopicsTrigger]) -> None:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
     assert all(task.cancelled() for task in tasks)
-    assert time.monotonic() - begun < 0.4
+    assert time.monotonic() - begun < 1.5
 
 
 def test_it_backs_off_up_to_the_longest_interval(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from confluent_kafka.admin import NewTopic
 from psycopg import sql
 
 from airflow_provider_sinks.core.options import KafkaOptions, PostgresOptions, ResolvedConnections
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres
+from tests import administrator
 from tests.faults import feed, topics
 from tests.faults.driver import Process, SinkUnderTest
 from tests.faults.feed import Feed
@@ -69,13 +69,11 @@ class World:
 
     def create_topic(self, name: str, partitions: int) -> None:
         """Make a topic."""
-        topics.admin_client(tuple(self.client.items())).create_topics([NewTopic(name, partitions)])[
-            name
-        ].result(30)
+        administrator.create_topic(topics.admin_client(tuple(self.client.items())), name, partitions)
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic."""
-        topics.admin_client(tuple(self.client.items())).delete_topics([name])[name].result(30)
+        administrator.delete_topic(topics.admin_client(tuple(self.client.items())), name)
 
     def feed(self, name: str, partitions: int) -> Feed:
         """Make a source topic and what fills it."""

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
 
 from airflow_provider_sinks.core.status import SinkState
 from airflow_provider_sinks.local.airflow import AirflowStack, DagRun
+from tests import administrator
 from tests.live.sinks_in_airflow import PARTITIONS, AirflowSink
 
 API = "airflow_api_of_alterations"
@@ -85,7 +86,7 @@ class SharedSink(AirflowSink):
         """Make the source topic with some rows, and the DAG file."""
         source = f"{self.name}_in"
         admin = AdminClient({**self.client})
-        admin.create_topics([NewTopic(source, PARTITIONS)])[source].result(30)
+        administrator.create_topic(admin, source, PARTITIONS)
         self.feed(rows)
         self.write_dag(self.name)
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
 
 from airflow_provider_sinks.clients.observer import SinkObserver
 from airflow_provider_sinks.clients.transactions import fence, producer_config, transactional_id, warm_up
@@ -34,6 +34,7 @@ from airflow_provider_sinks.core.transactional_ids import IdsToFence, ids_to_fen
 from airflow_provider_sinks.core.wanted import wanted
 from airflow_provider_sinks.core.witness import Witness
 from airflow_provider_sinks.local.broker import KafkaBroker
+from tests import administrator
 
 SOURCE_PARTITIONS = 2
 
@@ -99,18 +100,13 @@ class SinkWorld:
         admin = self.admin
         if self.source_broker and topic == self.source:
             admin = AdminClient(self.source_broker.client_config())
-        admin.create_topics([NewTopic(topic, partitions, config=config)])[topic].result(timeout=30)
-        while topic not in admin.list_topics(timeout=10).topics:
-            pass  # the broker hears of it a little after the controller has answered
+        administrator.create_topic(admin, topic, partitions, **config)
 
     def delete(self, topic: str) -> None:
-        admin = self.admin
-        admin.delete_topics([topic])[topic].result(timeout=30)
-        while topic in admin.list_topics(timeout=10).topics:
-            pass
+        administrator.delete_topic(self.admin, topic)
 
     def topics(self) -> set[str]:
-        return {name for name in self.admin.list_topics(timeout=10).topics if self.name in name}
+        return {name for name in administrator.names(self.admin) if self.name in name}
 
     def topic_id(self, topic: str) -> str:
         return self.identify()[topic]

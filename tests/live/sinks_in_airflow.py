@@ -21,12 +21,13 @@ from typing import Any
 
 import psutil
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
 
 from airflow_provider_sinks.core.launch import LaunchFiles
 from airflow_provider_sinks.core.status import SinkState, SinkStatus
 from airflow_provider_sinks.local.airflow import AirflowStack, DagRun
 from airflow_provider_sinks.local.broker import KafkaBroker
+from tests import administrator
 from tests.faults import topics
 
 PARTITIONS = 2
@@ -90,7 +91,7 @@ class AirflowSink:
         """Make the source topic with some rows, the connection and the DAG file."""
         admin = AdminClient({**self.client})
         source = f"{self.name}_in"
-        admin.create_topics([NewTopic(source, PARTITIONS)])[source].result(30)
+        administrator.create_topic(admin, source, PARTITIONS)
         self.feed(rows)
         self.airflow.add_connection(self.conn_id, "kafka", extra=self.client)
         self.write_dag(self.name)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, NewTopic
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
 
 from airflow_provider_sinks.core.errors import ExitCode
 from airflow_provider_sinks.core.options import KafkaOptions, PostgresOptions, ResolvedConnections
@@ -18,6 +18,7 @@ from airflow_provider_sinks.core.status import SinkStatus
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.streaming import small_epochs
+from tests import administrator
 from tests.faults import topics
 from tests.faults.driver import APPLICATION, Driver, SinkUnderTest, submit
 from tests.faults.topics import Record
@@ -118,6 +119,11 @@ class Stage:
         """The configuration of a client that may do everything."""
         return {name: str(value) for name, value in self.broker.client_config().items()}
 
+    @property
+    def admin(self) -> AdminClient:
+        """A client that may do everything."""
+        return topics.admin_client(tuple(self.client.items()))
+
     def topic(self, suffix: str, partitions: int = 1, **config: str) -> str:
         """Make a topic."""
         name = f"pytest_sink-job_{suffix}_{uuid.uuid4().hex[:8]}"
@@ -126,32 +132,23 @@ class Stage:
 
     def create_topic(self, name: str, partitions: int = 1, **config: str) -> None:
         """Make a topic of this name."""
-        admin = topics.admin_client(tuple(self.client.items()))
-        admin.create_topics([NewTopic(name, partitions, config=config)])[name].result(30)
+        administrator.create_topic(self.admin, name, partitions, **config)
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic, and return when nobody sees it any more."""
-        admin = topics.admin_client(tuple(self.client.items()))
-        admin.delete_topics([name])[name].result(30)
+        administrator.delete_topic(self.admin, name)
 
     def grow_topic(self, name: str, partitions: int) -> None:
         """Add partitions to a topic until it has so many."""
-        admin = topics.admin_client(tuple(self.client.items()))
-        admin.create_partitions([NewPartitions(name, partitions)])[name].result(30)
+        administrator.grow_topic(self.admin, name, partitions)
 
     def remove_records(self, topic: str, first: Mapping[int, int]) -> None:
         """Remove the records before these offsets (by partition), as retention does."""
-        admin = topics.admin_client(tuple(self.client.items()))
-        before = [TopicPartition(topic, partition, offset) for partition, offset in first.items()]
-        for removed in admin.delete_records(before).values():
-            removed.result(30)
+        administrator.remove_records(self.admin, topic, first)
 
     def configure_topic(self, name: str, option: str, value: str) -> None:
         """Change one option of a topic."""
-        change = ConfigEntry(option, value, incremental_operation=AlterConfigOpType.SET)
-        resource = ConfigResource(ConfigResource.Type.TOPIC, name, incremental_configs=[change])
-        admin = topics.admin_client(tuple(self.client.items()))
-        admin.incremental_alter_configs([resource])[resource].result(30)
+        administrator.configure_topic(self.admin, name, {option: value})
 
     def end_offsets(self, sink: Sink) -> dict[str, dict[int, int]]:
         """Return the ends of those topics of a sink that are there."""
@@ -159,8 +156,8 @@ class Stage:
         return {name: topics.end_offsets(self.client, name) for name in there}
 
     def topics(self) -> set[str]:
-        """Return the names of all topics."""
-        return set(topics.admin_client(tuple(self.client.items())).list_topics(timeout=10).topics)
+        """Return the names of all topics but the broker's own."""
+        return administrator.names(self.admin)
 
     def source(self, suffix: str, records: Mapping[int, Sequence[KeyValue]]) -> str:
         """Make a topic with these records in each of its partitions."""

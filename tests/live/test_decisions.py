@@ -13,14 +13,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import (
-    AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    NewPartitions,
-    ResourceType,
-)
+from confluent_kafka.admin import AdminClient
 
 from airflow_provider_sinks.clients.transactions import fence
 from airflow_provider_sinks.core.broker_memory import BrokerMemory
@@ -30,6 +23,7 @@ from airflow_provider_sinks.core.progress import DRIVER, SINGLE_WRITER, Progress
 from airflow_provider_sinks.core.topics import Verdict, VerdictKind
 from airflow_provider_sinks.core.ways import Reason
 from airflow_provider_sinks.local.broker import KafkaBroker
+from tests import administrator
 from tests.live.sink_world import SOURCE_PARTITIONS, SinkWorld
 from tests.support import until
 
@@ -119,10 +113,9 @@ def test_the_topics_of_a_new_sink_are_made_as_the_spec_says(world: WorldFactory)
 
     seen = sink.observe()
     assert (seen.data.partitions, seen.dead_letter and seen.dead_letter.partitions) == (3, 1)
-    resources = [ConfigResource(ResourceType.TOPIC, name) for name in (sink.data, sink.progress)]
-    data, progress = (future.result() for future in sink.admin.describe_configs(resources).values())
-    assert data["retention.ms"].value == "3600000"
-    assert int(progress["segment.bytes"].value) == 16 * 1024 * 1024
+    data, progress = (administrator.options(sink.admin, name) for name in (sink.data, sink.progress))
+    assert data["retention.ms"] == "3600000"
+    assert int(progress["segment.bytes"]) == 16 * 1024 * 1024
 
 
 def test_a_progress_topic_that_nobody_remembers_is_made_again(written: SinkWorld) -> None:
@@ -272,7 +265,7 @@ def test_a_newer_witness_of_another_airflow_does_not_count(written: SinkWorld) -
 
 
 def test_more_partitions_of_the_data_topic_are_a_warning(written: SinkWorld) -> None:
-    written.admin.create_partitions([NewPartitions(written.data, 3)])[written.data].result(timeout=30)
+    administrator.grow_topic(written.admin, written.data, 3)
 
     verdict = written.start()
 
@@ -292,7 +285,7 @@ def test_a_torn_epoch_resumes_each_partition_at_its_own_place(world: WorldFactor
 
 
 def test_a_source_partition_that_was_added_starts_at_its_first_offset(written: SinkWorld) -> None:
-    written.admin.create_partitions([NewPartitions(written.source, 3)])[written.source].result(timeout=30)
+    administrator.grow_topic(written.admin, written.source, 3)
 
     assert written.decide().positions == {0: 20, 1: 20, 2: EARLIEST}
 
@@ -381,19 +374,8 @@ def test_lost_progress_and_lost_output_leave_only_a_new_beginning(written: SinkW
 
 
 def alter(sink: SinkWorld, topic: str, **config: str) -> None:
-    entries = [
-        ConfigEntry(name.replace("_", "."), value, incremental_operation=AlterConfigOpType.SET)
-        for name, value in config.items()
-    ]
-    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
-    sink.admin.incremental_alter_configs([resource])[resource].result(timeout=30)
-    until(lambda: config.items() <= shown(sink, resource).items(), f"the broker shows {config}")
-
-
-def shown(sink: SinkWorld, resource: ConfigResource) -> dict[str, str]:
-    """Return the configuration that the broker shows, with names as Python spells them."""
-    entries = sink.admin.describe_configs([resource])[resource].result(timeout=30).values()
-    return {entry.name.replace(".", "_"): entry.value for entry in entries}
+    options = {name.replace("_", "."): value for name, value in config.items()}
+    administrator.configure_topic(sink.admin, topic, options)
 
 
 def deletes_records(admin: AdminClient, topic: str, offset: int = -1) -> bool:
@@ -902,12 +884,13 @@ def test_a_replaced_dead_letter_topic_is_refused_by_its_dead_letters(with_dead_l
 
 def test_looking_and_being_refused_leave_no_trace(written: SinkWorld) -> None:
     written.delete(written.data)
-    before = (written.topics(), written.read(written.progress))
+    topics, records = written.topics(), written.read(written.progress)
 
     for _ in range(3):
         written.decide()
 
-    assert (written.topics(), written.read(written.progress)) == before
+    assert written.topics() == topics
+    assert written.read(written.progress) == records
 
 
 def test_a_connection_that_leads_to_another_cluster_is_told_as_that(

@@ -17,7 +17,6 @@ from confluent_kafka.admin import (
     AclOperation,
     AclPermissionType,
     AdminClient,
-    NewTopic,
     ResourcePatternType,
     ResourceType,
 )
@@ -42,6 +41,7 @@ from airflow_provider_sinks.core.topics import VerdictKind
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.listeners import Mechanism, Sasl
 from airflow_provider_sinks.local.processes import free_port
+from tests import administrator
 from tests.facts import record
 from tests.live.sink_world import SinkWorld
 from tests.support import TopicFactory
@@ -88,8 +88,7 @@ def allow(
     admin = AdminClient(broker.client_config())
     for operation in operations:
         grant = AclBinding(kind, name, pattern, f"User:{USER}", "*", operation, AclPermissionType.ALLOW)
-        for future in admin.create_acls([grant]).values():
-            future.result(timeout=30)
+        administrator.grant(admin, [grant])
 
 
 T = TypeVar("T")
@@ -127,9 +126,9 @@ def test_a_topic_that_was_made_again_has_another_id(kafka_options: KafkaOptions,
     with KafkaClient(kafka_options) as client:
         before = client.describe_topics([name])[name]
         admin = AdminClient({**kafka_options.librdkafka()})
-        admin.delete_topics([name])[name].result(timeout=30)
+        administrator.delete_topic(admin, name)
         gone = client.describe_topics([name])[name]
-        admin.create_topics([NewTopic(name, 1)])[name].result(timeout=30)
+        administrator.create_topic(admin, name)
         after = client.describe_topics([name])[name]
 
     assert gone.existence is Existence.MISSING
@@ -187,7 +186,7 @@ def test_a_producer_does_not_bring_a_deleted_topic_back(guarded: KafkaBroker) ->
 def test_a_hidden_topic_is_unknown_whether_it_exists_or_not(guarded: KafkaBroker) -> None:
     there, not_there = own(), own()
     admin = AdminClient(guarded.client_config())
-    admin.create_topics([NewTopic(there, 1)])[there].result(timeout=30)
+    administrator.create_topic(admin, there)
 
     with KafkaClient(options(guarded, USER)) as client:
         seen = client.observe_topics([there, not_there])
@@ -454,10 +453,10 @@ def test_a_topic_that_was_made_again_is_read_anew(log: Log) -> None:
     log.commit("all", record(epoch=7))
     log.log.read("orders", 10)
     admin = AdminClient({**log.options.librdkafka()})
-    admin.delete_topics([log.topic])[log.topic].result(timeout=30)
+    administrator.delete_topic(admin, log.topic)
     with pytest.raises(UnavailableError, match="could not be read"):
         log.log.read("orders", 10)
-    admin.create_topics([NewTopic(log.topic, 1)])[log.topic].result(timeout=30)
+    administrator.create_topic(admin, log.topic)
     log.commit("all", record(epoch=1))
 
     assert log.log.read("orders", 10).epoch == 1

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
 
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.listeners import Mechanism, Sasl
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.processes import LocalServiceError, Service, session_members
+from tests import administrator
 from tests.support import TopicFactory
 
 
@@ -46,7 +47,7 @@ def test_a_broker_shows_a_user_only_what_acls_allow(mechanism: Mechanism, tmp_pa
     sasl = Sasl(mechanism, {"alice": 'a "quoted" pass\\word' if mechanism is Mechanism.PLAIN else "secret"})
     with KafkaBroker.start(tmp_path / "kafka", sasl=sasl, authorizer=True) as broker:
         admin = AdminClient(broker.client_config())
-        admin.create_topics([NewTopic("hidden", 1)])["hidden"].result()
+        administrator.create_topic(admin, "hidden")
         seen = AdminClient(broker.client_config("alice")).list_topics(timeout=10).topics
 
     assert dict(seen) == {}

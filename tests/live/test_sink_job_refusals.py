@@ -117,14 +117,15 @@ def test_start_is_refused_touches_nothing_and_goes_on_once_mended(case: Disrupti
     sink.run()
     mend = case.break_it(stage, sink)
     names = {"name": sink.parsed.name, "progress": sink.progress, "out": sink.out, "source": source}
-    before = (stage.topics(), stage.end_offsets(sink))
+    topics, ends = stage.topics(), stage.end_offsets(sink)
 
     status = sink.fail(ExitCode.REFUSED)
 
     assert status.error is not None
     assert status.error.primary.startswith(case.primary.format(**names))
     assert case.hint.format(**names) in status.error.hint
-    assert (stage.topics(), stage.end_offsets(sink)) == before
+    assert stage.topics() == topics
+    assert stage.end_offsets(sink) == ends
     if mend is not None:
         mend()
         stage.produce(source, [(0, "k", "v2")])

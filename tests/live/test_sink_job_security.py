@@ -24,6 +24,7 @@ from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.listeners import Mechanism, Sasl
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.processes import session_members
+from tests import administrator
 from tests.acls import grant, least
 from tests.faults import topics
 from tests.faults.driver import Driver
@@ -145,8 +146,7 @@ def _allow(stage: Stage, kind: ResourceType, name: str, *operations: AclOperatio
     allow, literal = AclPermissionType.ALLOW, ResourcePatternType.LITERAL
     acls = [AclBinding(kind, name, literal, _LIMITED, "*", operation, allow) for operation in operations]
     admin = AdminClient(stage.broker.client_config())
-    for future in admin.create_acls(acls).values():
-        future.result(30)
+    administrator.grant(admin, acls)
 
 
 def _processes(driver: Driver) -> dict[str, bytes]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from airflow_provider_sinks.core.errors import ExitCode
@@ -51,8 +49,6 @@ def _ended(stage: Stage, sink: Sink, source: str) -> SinkStatus:
     launch = sink.launch()
     launch.wait_until(lambda: launch.has_passed(dict.fromkeys(range(_PARTITIONS), _RECORDED)))
     stage.delete_topic(source)
-    while source in stage.topics():
-        time.sleep(0.01)
     stage.create_topic(source, _PARTITIONS)
     stage.produce(
         source,

@@ -6,6 +6,7 @@ import json
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -29,6 +30,7 @@ from airflow_provider_sinks.core.witness import Witness
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.listeners import Mechanism, Sasl, Tls
 from airflow_provider_sinks.local.postgres import Postgres
+from tests import administrator
 from tests.acls import grant, least
 from tests.certificates import Authority
 from tests.support import until
@@ -76,7 +78,12 @@ def create(broker: KafkaBroker, *topics: NewTopic) -> None:
     client = admin(broker)
     for future in client.create_topics(list(topics)).values():
         future.result(30)
-    until(lambda: {t.topic for t in topics} <= set(client.list_topics(timeout=10).topics), "topics")
+    for topic in topics:
+        until(partial(_answers, client, topic), f"{topic.topic} to answer")
+
+
+def _answers(client: AdminClient, topic: NewTopic) -> bool:
+    return administrator.answering(client, topic.topic) == topic.num_partitions
 
 
 def create_all(broker: KafkaBroker, spec: SinkSpec) -> None:
@@ -147,12 +154,14 @@ def test_nothing_comes_into_being_and_nobody_is_fenced(guarded: KafkaBroker, spe
     producer.begin_transaction()
     producer.produce(f"{spec.name}-other", b"in the middle of it")
     producer.flush(30)
-    before = traces(guarded)
+    before = settled(guarded)
 
     report = validate(connection(guarded), spec)
 
     assert named(report)["authentication"].outcome is Outcome.PASS
-    assert traces(guarded) == before
+    after = traces(guarded)
+    assert {name: (before[name], after[name]) for name in before if before[name] != after[name]} == {}
+    assert list(after) == list(before)
     producer.commit_transaction(30)
 
 
@@ -164,12 +173,12 @@ def test_on_a_broker_without_any_transaction_yet_none_begins(tmp_path_factory: A
         report = validate({"k": fields}, spec)
 
         assert report.error() is None, report.table()
-        assert traces(fresh) == ({spec.source.kafka.topic}, {}, set())
+        assert traces(fresh) == {"groups": [], "topics": [spec.source.kafka.topic]}
         assert "sinks" in named(report)[f'Write on transactional ids "sinks.{spec.name}.*"'].detail
 
 
-def traces(broker: KafkaBroker) -> tuple[set[str], dict[str, int], set[str]]:
-    """Return all topics, the ends of the logs of transactions and groups, and all groups."""
+def traces(broker: KafkaBroker) -> dict[str, Any]:
+    """Return all topics, all groups, and the end of each log of transactions and groups."""
     client = admin(broker)
     topics = client.list_topics(timeout=10).topics
     kept = [t for t in ("__transaction_state", "__consumer_offsets") if t in topics]
@@ -177,7 +186,19 @@ def traces(broker: KafkaBroker) -> tuple[set[str], dict[str, int], set[str]]:
     ends = client.list_offsets(places) if places else {}
     found = {f"{place.topic}/{place.partition}": future.result(30).offset for place, future in ends.items()}
     groups = client.list_consumer_groups().result(30).valid
-    return set(topics), found, {group.group_id for group in groups}
+    return {"groups": sorted(group.group_id for group in groups), "topics": sorted(topics), **found}
+
+
+def settled(broker: KafkaBroker) -> dict[str, Any]:
+    """Return the traces once the broker has written all that earlier tests left to it."""
+    looks = [traces(broker)]
+
+    def same_as_before() -> bool:
+        looks.append(traces(broker))
+        return looks[-1] == looks[-2]
+
+    until(same_as_before, "the broker's own logs to stand still")
+    return looks[-1]
 
 
 def test_a_user_logs_in_with_login_and_password_of_the_connection(guarded: KafkaBroker) -> None:

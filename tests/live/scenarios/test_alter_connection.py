@@ -26,6 +26,7 @@ from airflow_provider_sinks.local import spark
 from airflow_provider_sinks.local.airflow import AirflowStack, DagRun
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.listeners import Mechanism, Sasl, Tls
+from tests import administrator
 from tests.certificates import Authority
 from tests.faults.driver import QUICK_START
 from tests.live.alter_story import AlterDag, SharedSink
@@ -138,8 +139,7 @@ def grant_limited(sinks: tuple[SharedSink, ...]) -> None:
     ]
     acls = [AclBinding(*what, "User:limited", "*", *ALL) for what in (*any_name, *ids)]
     admin = AdminClient({**sinks[0].client})
-    for future in admin.create_acls(acls).values():
-        future.result(30)
+    administrator.grant(admin, acls)
 
 
 LIMITED = (

@@ -16,6 +16,7 @@ from airflow_provider_sinks.core.status import SinkState
 from airflow_provider_sinks.local import spark
 from airflow_provider_sinks.local.airflow import AirflowStack, DagRun
 from airflow_provider_sinks.local.broker import KafkaBroker
+from tests import administrator
 from tests.faults import topics
 from tests.live.client_sink import client_sink
 from tests.live.sinks_in_airflow import RETRIES, TASK, AirflowSink
@@ -110,7 +111,7 @@ def ended(sink: AirflowSink, **conf: str) -> str:
 def lose_progress(sink: AirflowSink) -> None:
     topic = f"_sinks-progress-{sink.name}"
     admin = AdminClient({**sink.client})
-    admin.delete_topics([topic])[topic].result(30)
+    administrator.delete_topic(admin, topic)
 
 
 def answer(sink: AirflowSink, run: DagRun) -> str:
