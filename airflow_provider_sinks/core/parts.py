@@ -107,6 +107,10 @@ class KafkaSource(Part):
     schema_: Text | None = Field(
         default=None, alias="schema", description="Spark DDL: viewtime long, userid string"
     )
+    required: Columns | None = Field(
+        default=None,
+        description="columns that no value may lack or have null, as NOT NULL in the schema",
+    )
     start: Start = "earliest"
     watermark: Watermark | None = None
     max_offsets_per_epoch: Annotated[

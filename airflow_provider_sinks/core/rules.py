@@ -48,6 +48,15 @@ def _schema(spec: SinkSpec) -> Iterator[Problem]:
                     yield Problem(where, f"column {name!r}: names with {INTERNAL} are the sink's own")
 
 
+def _required(spec: SinkSpec) -> Iterator[Problem]:
+    kafka, where = spec.source.kafka, "source.kafka.required"
+    if kafka.required and kafka.format is not Format.JSON:
+        yield Problem(where, f"does not go with format {kafka.format}", "only JSON has fields; leave it out")
+    elif spec.source_columns is not None:
+        for index, name in enumerate(kafka.required or ()):
+            yield from _known(f"{where}[{index}]", name, spec.source_columns, "the schema")
+
+
 def _one_way_to_select(spec: SinkSpec) -> Iterator[Problem]:
     if spec.query is not None:
         for name in ("select", "where"):
@@ -207,6 +216,7 @@ _QUERY = ("query", "select", "where", "lookups", "source")
 
 RULES: tuple[tuple[frozenset[str], Callable[[SinkSpec], Iterator[Problem]]], ...] = (
     (_needs("source"), _schema),
+    (_needs("source"), _required),
     (_needs("source"), _watermark_column),
     (_needs("lookups"), _lookup_names),
     (_needs("query", "select", "where"), _one_way_to_select),

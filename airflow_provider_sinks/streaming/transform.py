@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from typing import assert_never, cast
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
+from pyspark.sql.types import StructType
 
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.parts import Format, KafkaSource, KafkaTarget
 from airflow_provider_sinks.core.plan import INTERNAL, SOURCE
-from airflow_provider_sinks.streaming import rows
+from airflow_provider_sinks.streaming import json_fields, json_values, rows
 
 TOPIC = "__sinks_topic"
 SOURCE_VIEW = SOURCE
-_CORRUPT = "__sinks_corrupt"
+_MOMENT = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
+_TO_JSON = {
+    "ignoreNullFields": "false",
+    "timestampFormat": f"{_MOMENT}[XXX]",
+    "timestampNTZFormat": _MOMENT,
+}
+"""Microseconds are what Spark's timestamps have; by itself it writes milliseconds, and drops the rest."""
 
 
 def parse(records: DataFrame, source: KafkaSource) -> DataFrame:
@@ -20,28 +29,35 @@ def parse(records: DataFrame, source: KafkaSource) -> DataFrame:
 
     - ``json``: the columns of the schema, or nulls and an error for a value that does not parse; a record
       without a value (a tombstone) has nulls and no error.
-    - ``text`` and ``bytes``: one column, ``value``.
+    - ``text``: one column, ``value``, or null and an error where it is not UTF-8.
+    - ``bytes``: one column, ``value``.
 
     :param records: what Spark's Kafka source yields.
     """
-    if source.format is Format.JSON:
-        return _parse_json(records, str(source.schema_))
-    kind = "string" if source.format is Format.TEXT else "binary"
-    return records.select(sql.col("value").cast(kind), *_source_columns(sql.lit(None)))
+    match source.format:
+        case Format.JSON:
+            return _parse_json(records, source)
+        case Format.TEXT:
+            return _parse_text(records)
+        case Format.BYTES:
+            return records.select("value", *_source_columns(sql.lit(None)))
+        case other:
+            assert_never(other)
 
 
-def _parse_json(records: DataFrame, schema: str) -> DataFrame:
+def _parse_json(records: DataFrame, source: KafkaSource) -> DataFrame:
+    declared = cast("StructType", StructType.fromDDL(str(source.schema_)))
+    schema = json_fields.required(declared, source.required or ())
+    judged, columns = json_values.read_json(records, schema)
+    return judged.select(*columns, *_source_columns(sql.col(json_values.ERROR)))
+
+
+def _parse_text(records: DataFrame) -> DataFrame:
     text = sql.col("value").cast("string")
-    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
-    parsed = sql.from_json(text, f"{schema}, {_CORRUPT} string", options)
-    spoilt = sql.col("value").isNotNull() & (
-        sql.col("parsed").isNull() | sql.col(f"parsed.{_CORRUPT}").isNotNull()
-    )
-    error = sql.when(spoilt, sql.lit(f"The value is not a JSON object of the schema: {schema}"))
-    with_struct = records.withColumn("parsed", parsed)
-    names = with_struct.select("parsed.*").drop(_CORRUPT).columns
-    columns = [sql.when(~spoilt, sql.col("parsed").getField(name)).alias(name) for name in names]
-    return with_struct.select(*columns, *_source_columns(error))
+    error = sql.when(json_values.not_utf8(text), sql.lit("The value is not UTF-8; `format: bytes` takes it."))
+    judged = records.withColumn(json_values.ERROR, error)
+    value = sql.when(sql.col(json_values.ERROR).isNull(), text).alias("value")
+    return judged.select(value, *_source_columns(sql.col(json_values.ERROR)))
 
 
 def _source_columns(error: Column) -> list[Column]:
@@ -154,7 +170,7 @@ def _value(output: DataFrame, names: list[str], target: KafkaTarget) -> Column:
     column = _value_column(names, target)
     kind = dict(output.dtypes)[column]
     if target.format is Format.JSON and kind not in ("string", "binary"):
-        return sql.to_json(sql.col(_quoted(column)), {"ignoreNullFields": "false"}).cast("binary")
+        return sql.to_json(sql.col(_quoted(column)), _TO_JSON).cast("binary")
     return _bytes(output, column)
 
 
@@ -172,7 +188,7 @@ def _value_column(names: list[str], target: KafkaTarget) -> str:
 
 
 def _json(columns: list[Column]) -> Column:
-    return sql.to_json(sql.struct(*columns), {"ignoreNullFields": "false"}).cast("binary")
+    return sql.to_json(sql.struct(*columns), _TO_JSON).cast("binary")
 
 
 def _bytes(output: DataFrame, name: str) -> Column:

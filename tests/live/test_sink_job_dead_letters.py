@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 import pytest
 
@@ -19,6 +20,15 @@ _BAD: list[KeyValue] = [
     ("wrong type", '{"id": "one"}'),
     (b"\xff\x00", b"\xff\xfe"),
     (None, ""),
+    ("two objects", '{"id": 1}{"id": 2}'),
+]
+_WHY = [
+    "The value is not JSON.",
+    "The value is not a JSON object.",
+    "The value does not fit the schema: field id is not int.",
+    "The value is not UTF-8.",
+    "The value is empty.",
+    "The value is more than one JSON object: something stands behind the first one.",
 ]
 
 
@@ -33,19 +43,19 @@ def test_dead_letters_say_where_they_come_from_and_keep_key_and_value(stage: Sta
     status = sink.run()
 
     letters = {(r.key, r.value, r.headers) for r in stage.read(f"{source}-dead")}
-    places = [(0, 3 + number, record) for number, record in enumerate(_BAD)] + [(1, 0, _BAD[0])]
-    error = f"The value is not a JSON object of the schema: {_SCHEMA}".encode()
+    bad = list(zip(_BAD, _WHY, strict=True))
+    places = [(0, 3 + number, *record) for number, record in enumerate(bad)] + [(1, 0, *bad[0])]
     assert letters == {
         (_bytes(key), _bytes(value), (
-            ("error", error),
+            ("error", why.encode()),
             ("source.topic", source.encode()),
             ("source.partition", str(partition).encode()),
             ("source.offset", str(offset).encode()),
         ))
-        for partition, offset, (key, value) in places
+        for partition, offset, (key, value), why in places
     }  # fmt: skip
     assert sorted(record.key or b"" for record in stage.read(sink.out)) == [b"1", b"1", b"2", b"2"]
-    assert (status.rows, status.dead_total) == (4, 6)
+    assert (status.rows, status.dead_total) == (4, 7)
 
 
 @pytest.mark.parametrize("stage", WHO_WRITES, indirect=True)
@@ -67,7 +77,7 @@ def test_dead_letters_rows_and_progress_are_one_transaction(stage: Stage) -> Non
     assert producers[dead] <= progress
     assert endings == {sink.out: 1, dead: 1}
     newest = dict(stage.progress(sink))["p0"]
-    assert (newest.rows, newest.rows_total, newest.dead_total) == (3, 3, 5)
+    assert (newest.rows, newest.rows_total, newest.dead_total) == (3, 3, 6)
 
 
 def test_only_dead_letters_move_the_progress_too(stage: Stage) -> None:
@@ -78,8 +88,8 @@ def test_only_dead_letters_move_the_progress_too(stage: Stage) -> None:
 
     status = sink.run()
 
-    assert (status.rows_total, status.dead_total, status.positions) == (0, 6, {0: 6})
-    assert len(stage.read(f"{source}-dead")) == 6
+    assert (status.rows_total, status.dead_total, status.positions) == (0, 7, {0: 7})
+    assert len(stage.read(f"{source}-dead")) == 7
     assert stage.read(sink.out) == []
 
 
@@ -98,6 +108,23 @@ def test_single_writer_sets_dead_letters_aside_too(stage: Stage) -> None:
     assert headers == [b"0", b"1"]
     assert (status.rows, status.dead_total) == (6, 2)
     assert {writer for writer, _ in stage.progress(sink)} == {"driver", "all"}
+
+
+def test_a_query_with_state_sets_dead_letters_aside_and_does_not_count_them(stage: Stage) -> None:
+    source = stage.source("state", {0: [*_GOOD, *_BAD, ("k", '{"id": 9}'), *_GOOD]})
+    query = "SELECT name, count(*) AS n FROM source GROUP BY name"
+    schema = {"schema": f"{_SCHEMA} NOT NULL"}
+    sink = stage.sink(
+        "state", source, from_=schema, to={"key": "name"}, query=query, dead_letter=f"{source}-dead"
+    )
+
+    sink.run()
+
+    counts = {row["name"]: row["n"] for row in (json.loads(r.value or b"") for r in stage.read(sink.out))}
+    errors = [dict(r.headers)["error"] for r in stage.read(f"{source}-dead")]
+    missing = "The value does not fit the schema: field name is missing or null, and it is required."
+    assert counts == {"n0": 2, "n1": 2, "n2": 2}
+    assert Counter(errors) == Counter(why.encode() for why in (*_WHY, missing))
 
 
 @pytest.mark.parametrize("stage", WHO_WRITES, indirect=True)

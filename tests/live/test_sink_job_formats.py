@@ -40,7 +40,7 @@ CASES = {
                     {
                         "id": 1,
                         "name": 'Zoë "q" \\ \n',
-                        "at": "2026-01-02T03:04:05.678Z",
+                        "at": "2026-01-02T03:04:05.678901Z",
                         "tags": ["a", None],
                         "place": {"city": "Köln", "zip": None},
                         "ok": True,
@@ -62,7 +62,7 @@ CASES = {
                     "id": 1,
                     "name": 'Zoë "q" \\ \n',
                     "loud": 'ZOË "Q" \\ \n',
-                    "at": "2026-01-02T03:04:05.678Z",
+                    "at": "2026-01-02T03:04:05.678901Z",
                     "tags": ["a", None],
                     "place": {"city": "Köln", "zip": None},
                     "ok": True,

@@ -187,6 +187,7 @@ WRONG: list[tuple[str, Any, str]] = [
     (f"{K}.schema", None, "source.kafka.schema: is missing: format json needs one"),
     (f"{K}.schema", "a strng", "'strng' is not a type of Spark (did you mean"),
     (f"{K}.schema", "__sinks_offset long", "names with __sinks_ are the sink's own"),
+    (f"{K}.required", ["usrid"], "required[0]: 'usrid' is no column of the schema (did you mean"),
     (f"{K}.start", "newest", "'newest' is no start"),
     (f"{K}.start", {"0": -1}, "-1 is neither a partition nor an offset"),
     (f"{K}.start", {"0": True}, "True is neither a partition nor an offset"),
