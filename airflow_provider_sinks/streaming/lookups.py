@@ -5,14 +5,18 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
 from airflow_provider_sinks.clients.postgres import PostgresClient
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
+from airflow_provider_sinks.core.lookup_keys import lookup_keys
 from airflow_provider_sinks.core.options import ResolvedConnections
 from airflow_provider_sinks.core.plan import MATCHED_COLUMN
 from airflow_provider_sinks.core.spec import SinkSpec
+from airflow_provider_sinks.streaming.driver_log import say
 from airflow_provider_sinks.streaming.patience import Patience
 
 
@@ -22,6 +26,9 @@ class Lookups:
     A running driver waits for a database that is silent. Any other refresh that fails fails the epoch: a row
     joined with a table that is older than the user allowed would be wrong without anybody seeing it. The
     retry reads the table again.
+
+    The columns and their types stay those of the first read: what a sink writes does not change its form
+    while it runs. A new column is not read, and one that changes its type stops the sink.
 
     :param spec: names the lookups, and how old their rows may be.
     :param connections: the resolved connections of the launch.
@@ -34,9 +41,10 @@ class Lookups:
         self._patience = patience
         self._known: set[str] = set()
         self._read_at: dict[str, float] = {}
-        self._columns: dict[str, tuple[str, ...]] = {}
         self._lost: dict[str, tuple[str, ...]] = {}
         self._session = ""
+        self._types: dict[str, dict[str, str]] = {}
+        self._told: set[str] = set()
 
     def refresh(self, spark: SparkSession) -> None:
         """Read what was never read or is older than its refresh interval. Called before each epoch.
@@ -92,9 +100,52 @@ class Lookups:
         table = self._spec.lookups[name].postgres
         client = PostgresClient(self._connections.postgres(table.connection))
         rows = client.read(table.table, table.columns, table.max_bytes)
-        first = self._columns.setdefault(name, tuple(rows.column_names))
-        self._lost[name] = tuple(column for column in first if column not in rows.column_names)
+        now = {field.name: str(field.type) for field in rows.schema}
+        first = self._types.setdefault(name, now)
+        _demand_same_types(table.table, first, now)
+        self._lost[name] = tuple(column for column in first if column not in now)
+        if self._spec.plan.columns is None:  # Spark would take a star, and rows would change their form
+            self.demand_columns()
+        rows = rows.select([column for column in first if column in now])
+        self._tell_duplicates(name, table.table, rows)
         _view(spark, name, rows)
+
+    def _tell_duplicates(self, name: str, table: str, rows: pa.Table) -> None:
+        """Say once in the log how many keys stand in several rows."""
+        if name in self._told:
+            return
+        for keys in lookup_keys(self._spec.sql, name, rows.column_names):
+            count = duplicate_keys(rows, keys)
+            if count:
+                self._told.add(name)
+                say(
+                    f'lookup "{name}": {count:,} keys ({", ".join(keys)}) stand in more than one row of '
+                    f'table "{table}"; a source row that matches gives one output row for each of them'
+                )
+
+
+def duplicate_keys(rows: pa.Table, keys: tuple[str, ...]) -> int:
+    """Return how many keys without a null stand in more than one row; null never matches."""
+    held = rows.select(list(keys)).drop_null()
+    try:
+        counts = held.group_by(list(keys)).aggregate([([], "count_all")])
+    except pa.ArrowNotImplementedError:  # Arrow groups by no arrays
+        return 0
+    return int(pc.sum(pc.greater(counts["count_all"], 1)).as_py() or 0)
+
+
+def _demand_same_types(table: str, first: dict[str, str], now: dict[str, str]) -> None:
+    changed = [
+        Problem(f"columns: {name}", f'in table "{table}" it was {kind} and is {now[name]}')
+        for name, kind in first.items()
+        if now.get(name, kind) != kind
+    ]
+    if changed:
+        raise ConfigurationError(
+            f'lookup table "{table}" changed while the sink ran',
+            changed,
+            "Start the sink again: it then takes the table as it is. What was committed stays.",
+        )
 
 
 def _view(spark: SparkSession, name: str, rows: Any) -> None:

@@ -102,23 +102,19 @@ def test_lookup_that_is_too_large_names_the_ways_on(stage: Stage, users: str) ->
     assert "`max_bytes`" in status.error.hint
 
 
-def test_column_that_is_dropped_under_a_running_sink_is_said_by_its_table(stage: Stage, users: str) -> None:
-    source = stage.source("dropped", {0: _ROWS[:1]})
-    sink = stage.sink(
-        "dropped",
-        source,
-        from_={"schema": _SCHEMA},
-        lookups=_lookup(users, refresh="1s"),
-        query=_JOIN.format("LEFT"),
-        trigger={"every": "100ms"},
-    )
+@pytest.mark.parametrize(
+    "query", [_JOIN.format("LEFT"), "SELECT s.id, u.* FROM source s LEFT JOIN users u USING (userid)"]
+)
+def test_column_that_is_dropped_under_a_running_sink_is_said_by_its_table(
+    stage: Stage, users: str, query: str
+) -> None:
+    sink = _following(stage, users, query=query)
     launch = sink.launch()
     launch.wait_until(lambda: launch.has_passed({0: 1}))
-    with stage.postgres.connect() as connection:
-        connection.execute(sql.SQL("ALTER TABLE {} DROP COLUMN region").format(sql.Identifier(users)))
 
+    _alter(stage, users, "DROP COLUMN region")
     time.sleep(1.1)
-    stage.produce(source, [(0, "k", '{"id": 10, "userid": "ann"}')])
+    stage.produce(sink.source, [(0, "k", '{"id": 10, "userid": "ann"}')])
 
     assert launch.wait() == ExitCode.CONFIGURATION
     status = launch.status
@@ -126,6 +122,67 @@ def test_column_that_is_dropped_under_a_running_sink_is_said_by_its_table(stage:
     assert status.error is not None
     assert status.error.primary == f'lookup table "public.{users}" of sink "{sink.parsed.name}" has changed'
     assert f"lookups.users: table \"public.{users}\" has lost column 'region'" in status.error.detail
+
+
+def test_lookup_column_that_changes_its_type_under_a_running_sink_stops_it(stage: Stage, users: str) -> None:
+    sink = _following(stage, users)
+    launch = sink.launch()
+    launch.wait_until(lambda: launch.has_passed({0: 1}))
+
+    _alter(stage, users, "ALTER COLUMN region TYPE int USING 7")
+    time.sleep(1.1)
+    stage.produce(sink.source, [(0, "k", '{"id": 2, "userid": "ann"}')])
+
+    assert launch.wait() == ExitCode.CONFIGURATION
+    error = launch.status.error if launch.status else None
+    assert error is not None
+    assert error.primary == f'lookup table "public.{users}" changed while the sink ran'
+    assert f'columns: region: in table "public.{users}" it was string and is int32' in error.detail
+    assert _regions(stage, sink.out) == {1: "north"}
+
+
+def test_new_lookup_column_is_read_from_the_next_start_on(stage: Stage, users: str) -> None:
+    sink = _following(stage, users, query="SELECT s.id, u.* FROM source s LEFT JOIN users u USING (userid)")
+    launch = sink.launch()
+    launch.wait_until(lambda: launch.has_passed({0: 1}))
+    _alter(stage, users, "ADD COLUMN city text DEFAULT 'Oslo'")
+    time.sleep(1.1)
+    stage.produce(sink.source, [(0, "k", '{"id": 2, "userid": "ann"}')])
+    launch.wait_until(lambda: launch.has_passed({0: 2}))
+    assert launch.stop() == ExitCode.OK
+    stage.produce(sink.source, [(0, "k", '{"id": 3, "userid": "ann"}')])
+    again = sink.launch()
+    again.wait_until(lambda: again.has_passed({0: 3}))
+
+    assert again.stop() == ExitCode.OK
+    rows = {row["id"]: row for row in (json.loads(r.value or b"") for r in stage.read(sink.out))}
+    assert ["city" in rows[number] for number in (1, 2, 3)] == [False, False, True]
+
+
+def test_duplicate_keys_multiply_rows_and_null_keys_match_nothing(stage: Stage, users: str) -> None:
+    _alter(stage, users, "ADD COLUMN n int")
+    with stage.postgres.connect() as connection:
+        view = sql.Identifier(f"{users}_view")
+        more = sql.SQL("INSERT INTO {} (userid, region) VALUES ('ann', 'south'), (NULL, 'x'), (NULL, 'y')")
+        connection.execute(more.format(sql.Identifier(users)))
+        make = sql.SQL("CREATE VIEW {} AS SELECT userid, region FROM {}")
+        connection.execute(make.format(view, sql.Identifier(users)))
+    source = stage.source("twice", {0: [*_ROWS[:3], _ROWS[4]]})
+    sink = stage.sink(
+        "twice",
+        source,
+        from_={"schema": _SCHEMA},
+        lookups=_lookup(f"{users}_view"),
+        query=_JOIN.format("LEFT"),
+    )
+
+    sink.run()
+
+    written = [json.loads(record.value or b"{}") for record in stage.read(sink.out)]
+    found = sorted((row["id"], row["region"] or "") for row in written)
+    assert found == [(1, "north"), (1, "south"), (2, ""), (3, ""), (5, "")]
+    told = f'lookup "users": 1 keys (userid) stand in more than one row of table "public.{users}_view"'
+    assert told in sink.launches[-1].log
 
 
 def test_wrong_postgres_password_is_final(stage: Stage, users: str) -> None:
@@ -163,6 +220,21 @@ def _connect(sink: Sink, stage: Stage, *, password: str | None = None, port: int
         extra={},
     )
     sink.connections = ResolvedConnections({**sink.connections.options, "pg": options})
+
+
+def _following(stage: Stage, users: str, **spec: object) -> Sink:
+    """Return an endless sink that reads its lookup again each second."""
+    source = stage.source("follows", {0: _ROWS[:1]})
+    lookups = _lookup(users, refresh="1s")
+    query = {"query": _JOIN.format("LEFT"), **spec}
+    return stage.sink(
+        "follows", source, from_={"schema": _SCHEMA}, lookups=lookups, trigger={"every": "100ms"}, **query
+    )
+
+
+def _alter(stage: Stage, table: str, change: str) -> None:
+    with stage.postgres.connect() as connection:
+        connection.execute(f"ALTER TABLE {table} {change}".encode())
 
 
 def _joined(stage: Stage, lookups: dict[str, object]) -> Sink:
