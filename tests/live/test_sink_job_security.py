@@ -106,7 +106,7 @@ def test_wrong_password_is_final_and_not_repeated_to_the_reader(guarded: Stage) 
     assert status.error is not None
     assert status.error.kind == "AuthenticationError"
     assert status.error.primary == f"Kafka at {guarded.broker.bootstrap} refused the credentials"
-    assert 'sasl.password in the extra of connection "kafka"' in status.error.hint
+    assert 'user and password of connection "kafka"' in status.error.hint
     assert _CANARY not in status.to_json()
 
 
