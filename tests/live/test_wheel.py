@@ -193,6 +193,17 @@ def test_each_documented_connection_is_made_with_the_type_that_it_names(
     assert set(named.values()) >= {"http", "kafka", "postgres", "spark"}
 
 
+def test_no_type_becomes_generic_on_the_command_line(clean_python: str, home: Path) -> None:
+    types = ["http", "kafka", "postgres", "spark"]
+    adds = [f"airflow connections add by_hand_{kind} --conn-type {kind} --conn-host h" for kind in types]
+    given = "\n".join([*adds, "airflow connections export all.json"])
+
+    run(clean_python, "-c", AS_TYPED, folder=home, given=given)
+
+    made = json.loads((home / "all.json").read_text())
+    assert [made[f"by_hand_{kind}"]["conn_type"] for kind in types] == types
+
+
 def test_the_commands_of_sinks_reach_an_airflow(clean_python: str, home: Path, airflow_url: str) -> None:
     fields = account(airflow_url)
     there = f"--conn-host {fields['host']} --conn-port {fields['port']} "
