@@ -42,23 +42,27 @@ class Row:
 
 _EVERY = tuple(T)
 _THERE = (T.PRESENT, T.GREW, T.REPLACED)
-_SILENT, _AHEAD = (W.SILENT,), (W.AHEAD,)
+_SILENT, _AHEAD, _BROKER = (W.SILENT,), (W.AHEAD,), (W.BROKER,)
+_NOT_AHEAD = (*_SILENT, *_BROKER)
 _RECORDED = (P.UNWRITTEN, P.WRITTEN)
 
 ROWS = (
-    Row("not readable", "any", (P.UNKNOWN,), _EVERY, (*_SILENT, *_AHEAD)),
-    Row("readable", "not visible", (P.NONE, *_RECORDED), (T.UNKNOWN,), _SILENT),
+    Row("not readable", "any", (P.UNKNOWN,), _EVERY, tuple(W)),
+    Row("missing, or without a record of the sink", "not visible", (P.NONE,), (T.UNKNOWN,), _SILENT),
     Row("missing, or without a record of the sink", "missing", (P.NONE,), (T.MISSING,), _SILENT),
     Row("missing, or without a record of the sink", "there", (P.NONE,), _THERE, _SILENT),
     Row("lost, and Airflow remembers rows", "any", (P.NONE, P.EMPTIED), _EVERY, _AHEAD),
-    Row("its records are gone", "any", (P.EMPTIED,), _EVERY, _SILENT),
-    Row("no rows written yet", "missing", (P.UNWRITTEN,), (T.MISSING,), _SILENT),
-    Row("no rows written yet", "another one", (P.UNWRITTEN,), (T.REPLACED,), _SILENT),
-    Row("rows written", "missing", (P.WRITTEN,), (T.MISSING,), _SILENT),
-    Row("rows written", "another one", (P.WRITTEN,), (T.REPLACED,), _SILENT),
-    Row("older than Airflow remembers", "any", _RECORDED, _EVERY, _AHEAD),
-    Row("there", "the same", _RECORDED, (T.PRESENT,), _SILENT),
-    Row("there", "the same, with more partitions", _RECORDED, (T.GREW,), _SILENT),
+    Row("lost, and the broker remembers commits", "any", (P.NONE,), _EVERY, _BROKER),
+    Row("its records are gone", "any", (P.EMPTIED,), _EVERY, _NOT_AHEAD),
+    Row("some of its records are gone", "any", (P.IN_PART,), _EVERY, _NOT_AHEAD),
+    Row("no rows written yet", "missing", (P.UNWRITTEN,), (T.MISSING,), _NOT_AHEAD),
+    Row("no rows written yet", "another one", (P.UNWRITTEN,), (T.REPLACED,), _NOT_AHEAD),
+    Row("rows written", "missing", (P.WRITTEN,), (T.MISSING,), _NOT_AHEAD),
+    Row("rows written", "another one", (P.WRITTEN,), (T.REPLACED,), _NOT_AHEAD),
+    Row("older than Airflow remembers", "any", (P.IN_PART, *_RECORDED), _EVERY, _AHEAD),
+    Row("there", "not visible", _RECORDED, (T.UNKNOWN,), _NOT_AHEAD),
+    Row("there", "the same", _RECORDED, (T.PRESENT,), _NOT_AHEAD),
+    Row("there", "the same, with more partitions", _RECORDED, (T.GREW,), _NOT_AHEAD),
 )
 """Every cell of the decision table, in the words and the order of a reader."""
 
