@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from airflow_provider_sinks.core.dag_gone import File, Listed, is_gone
@@ -12,6 +13,8 @@ from airflow_provider_sinks.hooks.airflow_account import airflow_api
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+
+    from airflow_provider_sinks.clients.airflow_api import AirflowApi
 
 
 def dag_is_gone(context: Context) -> bool:
@@ -25,13 +28,27 @@ def listed(dag_id: str) -> Listed:
     try:
         with airflow_api() as api:
             found = api.find(f"dags/{quote(dag_id, safe='')}")
+            return listed_as(api, found) if found else Listed.UNKNOWN  # also for a user who may not see it
     except SinkError:
         return Listed.UNKNOWN
-    if found is None:  # also for a user who may not see it
-        return Listed.UNKNOWN
-    if not found["is_stale"]:
+
+
+def listed_as(api: AirflowApi, dag: Mapping[str, Any]) -> Listed:
+    """Return what Airflow says of a DAG that it knows.
+
+    One whose file was removed in the middle of a reading stays marked as broken for ever: what counts is
+    whether Airflow still tells of an error in that file, which it does as long as the file is there.
+
+    :param dag: as the API returns it.
+    :raises SinkError: Airflow could not be asked.
+    """
+    if not dag["is_stale"]:
         return Listed.LISTED
-    return Listed.BROKEN if found["has_import_errors"] else Listed.GONE
+    if not dag["has_import_errors"]:
+        return Listed.GONE
+    place = {"filename": dag["relative_fileloc"], "bundle_name": dag["bundle_name"]}
+    errors = api.call("GET", "importErrors", limit=1, **place)["total_entries"]
+    return Listed.BROKEN if errors else Listed.GONE
 
 
 def file_of(context: Context) -> File:

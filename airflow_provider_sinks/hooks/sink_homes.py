@@ -20,7 +20,9 @@ from typing import Any
 from urllib.parse import quote
 
 from airflow_provider_sinks.clients.airflow_api import AirflowApi, ApiAnswerError
+from airflow_provider_sinks.core.dag_gone import Listed
 from airflow_provider_sinks.core.errors import (
+    AuthenticationError,
     ConfigurationError,
     Problem,
     SinkError,
@@ -41,6 +43,7 @@ from airflow_provider_sinks.core.steps import (
     TaskPlace,
     UnpauseDag,
 )
+from airflow_provider_sinks.hooks.dag_looks import listed_as
 from airflow_provider_sinks.hooks.memory import HISTORY_KEY, KEY, OWNER_VARIABLE, STATUS_KEY, Memory
 from airflow_provider_sinks.hooks.running_drivers import RunningDrivers
 
@@ -204,7 +207,7 @@ class SinkHomes:
     ) -> SinkHome:
         stored = self._stored(asset)
         found = [(dag_id, dag_of(dag_id)) for dag_id in asset.dag_ids]
-        dags = [(dag_id, dag) for dag_id, dag in found if dag is not None and not _is_gone(dag)]
+        dags = [(dag_id, dag) for dag_id, dag in found if dag is not None and not self._is_gone(dag)]
         mine = [task for task in self._running if _sink_of(task) == asset.sink]
         running = {task.place: task for task in map(_task, mine)}
         running |= {task.place: task for named in tasks if (task := _task_of(named, asset)) is not None}
@@ -218,6 +221,13 @@ class SinkHomes:
             status=stored.get(STATUS_KEY) or _last_known(self._witnesses.get(asset.sink, {})),
             history=_history(stored),
         )
+
+    def _is_gone(self, dag: Mapping[str, Any]) -> bool:
+        """Return whether no file names a DAG any more; one whose file cannot be read is not gone."""
+        try:
+            return listed_as(self._api, dag) is Listed.GONE
+        except AuthenticationError:  # this user may not see errors of files
+            return False
 
     def _dag(self, sink: str, dag_id: str, dag: Mapping[str, Any]) -> SinkDag:
         others = sorted(
@@ -315,11 +325,6 @@ def _asset(found: Mapping[str, Any]) -> _Asset:
 def _spec(asset: _Asset) -> Mapping[str, Any]:
     spec = _parsed(asset.extra.get("spec") or "{}")
     return spec if isinstance(spec, dict) else {}
-
-
-def _is_gone(dag: Mapping[str, Any]) -> bool:
-    """Return whether no file names a DAG any more; one whose file cannot be read is not gone."""
-    return bool(dag.get("is_stale")) and not dag.get("has_import_errors")
 
 
 def _last_known(witness: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,6 +72,7 @@ def test_airflow_says_whether_a_dag_is_there_broken_or_gone(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from airflow.models.dag import DagModel
+    from airflow.models.errors import ParseImportError
     from airflow.utils.session import create_session
 
     from airflow_provider_sinks.hooks.dag_looks import listed
@@ -79,10 +81,16 @@ def test_airflow_says_whether_a_dag_is_there_broken_or_gone(
     lose_dag(desk)
     gone = listed(desk.sink)
     with create_session() as session:
-        session.query(DagModel).filter_by(dag_id=desk.sink).one().has_import_errors = True
+        dag = session.query(DagModel).filter_by(dag_id=desk.sink).one()
+        dag.has_import_errors = True
+        place = {"filename": dag.relative_fileloc, "bundle_name": dag.bundle_name}
+    removed_while_it_was_read = listed(desk.sink)
+    with create_session() as session:
+        session.add(ParseImportError(**place, stacktrace="SyntaxError", timestamp=datetime.now(UTC)))
     broken = listed(desk.sink)
     monkeypatch.delenv("AIRFLOW_CONN_AIRFLOW_API_DEFAULT")
 
+    assert removed_while_it_was_read is Listed.GONE
     assert (there, gone, broken) == (Listed.LISTED, Listed.GONE, Listed.BROKEN)
     assert (never, listed(desk.sink)) == (Listed.UNKNOWN, Listed.UNKNOWN)
 

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -147,12 +148,15 @@ def test_what_is_only_remembered_is_listed_and_can_be_dropped(desk: Desk) -> Non
 
 def test_a_dag_whose_file_cannot_be_read_is_not_gone(desk: Desk) -> None:
     from airflow.models.dag import DagModel
+    from airflow.models.errors import ParseImportError
     from airflow.utils.session import create_session
 
     run_it(desk)
     with create_session() as session:
         broken = session.query(DagModel).filter_by(dag_id=desk.sink).one()
         broken.is_stale = broken.has_import_errors = True
+        place = {"filename": broken.relative_fileloc, "bundle_name": broken.bundle_name}
+        session.add(ParseImportError(**place, stacktrace="SyntaxError", timestamp=datetime.now(UTC)))
 
     row = listed(desk)
 
