@@ -51,7 +51,7 @@ def read_json(records: DataFrame, schema: StructType) -> tuple[DataFrame, list[C
     :param schema: what is not nullable in it must be there.
     """
     text = sql.col("value").cast("string")
-    trimmed = sql.when(text.endswith("}"), text).otherwise(sql.rtrim(text, sql.lit(_BLANKS)))
+    trimmed = sql.when(text.endswith("}"), text).otherwise(sql.btrim(text, sql.lit(_BLANKS)))
     bytes_ = sql.col(_TRIMMED).cast("binary")
     opened = sql.substring(bytes_, sql.lit(1), sql.octet_length(bytes_) - 1).cast("string")
     judged = (
@@ -126,7 +126,7 @@ _MORE = "The value is more than one JSON object: something stands behind the fir
 
 
 def _why_spoilt(schema: StructType) -> Column:
-    start, again = sql.ltrim(sql.col("value").cast("string"), sql.lit(_BLANKS)), sql.col(_AGAIN)
+    start, again = sql.btrim(sql.col("value").cast("string"), sql.lit(_BLANKS)), sql.col(_AGAIN)
     misfits = _misfits(again, schema)
     named = sql.when(misfits == "", sql.lit("a field has another type")).otherwise(misfits)
     return (
