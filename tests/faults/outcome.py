@@ -154,4 +154,4 @@ def window_of(row: Row) -> str:
     """Return key and start of a row's window, as the sink writes it."""
     at = datetime.fromisoformat(row.at)
     start = at.replace(second=at.second - at.second % WINDOW_SECONDS, microsecond=0)
-    return f"{row.key} {start.strftime('%Y-%m-%dT%H:%M:%S.000Z')}"
+    return f"{row.key} {start.strftime('%Y-%m-%dT%H:%M:%S.000000Z')}"
