@@ -31,7 +31,7 @@ GOOD = [record(row, offset) for offset, row in enumerate(ROWS)]
 
 
 def window(count: int, offset: int) -> Record:
-    value = {"key": "k0-0", "start": "2026-01-01T00:00:00.000Z", "n": count}
+    value = {"key": "k0-0", "start": "2026-01-01T00:00:00.000000Z", "n": count}
     return Record(0, offset, b"k0-0", json.dumps(value).encode())
 
 

@@ -37,7 +37,7 @@ def test_windowed_counts_are_written_as_they_change(stage: Stage) -> None:
     changes = [("a", "00:00", 2), ("b", "00:00", 1), ("a", "00:10", 1), ("a", "00:00", 3), ("b", "00:10", 1)]
     assert _counts(stage, sink) == Counter([*changes, ("a", "01:00", 1)])
     keys = {record.key for record in stage.read(sink.out)}
-    assert b'{"word":"a","start":"2026-01-01T00:00:00.000Z"}' in keys
+    assert b'{"word":"a","start":"2026-01-01T00:00:00.000000Z"}' in keys
 
 
 def test_windowed_counts_are_written_once_they_are_done(stage: Stage) -> None:
