@@ -55,10 +55,10 @@ def told(campaign: Campaign, request: pytest.FixtureRequest) -> Any:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give each test here time for the whole of its story."""
+    """Give each test here time for all stories: the first that waits may wait for the last of them."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.timeout(600 + _SECONDS_PER_ROUND * ROUNDS))
+            item.add_marker(pytest.mark.timeout(900 + _SECONDS_PER_ROUND * ROUNDS))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
