@@ -104,9 +104,8 @@ def answering(admin: AdminClient, topic: str) -> int:
     try:
         begins(admin, topic, shown)
     except KafkaException as error:  # no leader yet, or one that has not heard of it
-        error.__traceback__ = (
-            None  # it holds the question, which holds the error: a circle with the client in it
-        )
+        # It holds the question, which holds the error: a circle with the client in it.
+        error.__traceback__ = None
         return 0
     return len(shown)
 

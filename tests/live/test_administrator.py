@@ -26,8 +26,9 @@ class LateAdmin:
     def __getattr__(self, name: str) -> Any:
         return self._look if name == self._method else getattr(self._admin, name)
 
-    def remember(self, *arguments: Any) -> None:
+    def remember(self, *arguments: Any) -> Any:
         self._before = getattr(self._admin, self._method)(*arguments)
+        return self._before
 
     def _look(self, *arguments: Any, **named: Any) -> Any:
         if self.late < LATE_LOOKS:
@@ -66,7 +67,8 @@ def test_a_topic_is_made_when_each_partition_answers(late: Any, topic: TopicFact
 def test_an_option_is_changed_when_the_broker_shows_it(broker: KafkaBroker, topic: TopicFactory) -> None:
     name = topic("policy")
     late: Any = LateAdmin(broker, "describe_configs")
-    late.remember([administrator.named(name)])
+    for asked in late.remember([administrator.named(name)]).values():
+        asked.result(30)  # an answer that is still under way could be of after the change
 
     administrator.configure_topic(late, name, {"cleanup.policy": "compact"})
 
