@@ -8,6 +8,7 @@ its key and its value.
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,6 +34,8 @@ _RECORD = {
 """The columns of Spark's Kafka source."""
 _PLACE = re.compile(r"\s*SQLSTATE: \w+[.;]?|;? ?line \d+ pos \d+")
 _ERROR_CLASS = re.compile(r"^\[[\w.]+\] ")
+_VIEWS = threading.Lock()
+"""Views have names of the whole session: of several sinks in one driver, one at a time is analysed."""
 
 
 def demand_analysable(spark: SparkSession, spec: SinkSpec, lookups: Lookups) -> None:
@@ -40,6 +43,11 @@ def demand_analysable(spark: SparkSession, spec: SinkSpec, lookups: Lookups) -> 
 
     :raises ConfigurationError: Spark does not take it; the problem names the option.
     """
+    with _VIEWS:
+        _demand_analysable(spark, spec, lookups)
+
+
+def _demand_analysable(spark: SparkSession, spec: SinkSpec, lookups: Lookups) -> None:
     lookups.declare(spark)
     stream = not spec.plan.row_wise
     records = _records(spark, stream=stream)
