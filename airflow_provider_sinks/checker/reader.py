@@ -80,7 +80,8 @@ def _clock() -> float:
 def _run(file: Path, errors: list[BaseException]) -> ModuleType:
     """Run a file statement by statement, on over those that one of our own errors ends.
 
-    What such a statement would have named is missing from then on, so that other errors are only its echo.
+    What such a statement would have named is missing from then on: an error where such a name is used is only
+    an echo. Any other error ends the file.
 
     :param errors: takes our own errors.
     """
@@ -91,18 +92,26 @@ def _run(file: Path, errors: list[BaseException]) -> ModuleType:
     assert spec is not None  # noqa: S101  a loader was given
     module = importlib.util.module_from_spec(spec)
     sys.modules[_MODULE] = module
-    for statement in _statements(loader.get_data(str(file)), file):
+    missing: set[str] = set()
+    for node, statement in _statements(loader.get_data(str(file)), file):
         try:
             exec(statement, vars(module))  # noqa: S102  it is what reading a DAG file means
         except ConfigurationError as error:
             errors.append(error)
+            missing |= _names(node, ast.Store)
         except Exception:
-            if not errors:
+            if missing.isdisjoint(_names(node, ast.Load)):
                 raise
+            missing |= _names(node, ast.Store)
     return module
 
 
-def _statements(source: bytes, file: Path) -> Iterator[CodeType]:
+def _names(node: ast.stmt, use: type[ast.expr_context]) -> set[str]:
+    """Return the names that a statement uses so."""
+    return {name.id for name in ast.walk(node) if isinstance(name, ast.Name) and isinstance(name.ctx, use)}
+
+
+def _statements(source: bytes, file: Path) -> Iterator[tuple[ast.stmt, CodeType]]:
     """Compile each statement of a file as it would be compiled among the others.
 
     :raises SyntaxError: before the first of them runs.
@@ -118,7 +127,7 @@ def _statements(source: bytes, file: Path) -> Iterator[CodeType]:
     flags = sum({getattr(__future__, name).compiler_flag for name in futures})
     for number, node in enumerate(tree.body):
         if number == 0 or not _is_text(node):  # any other text that stands alone would become the docstring
-            yield compile(ast.Module([node], []), str(file), "exec", flags, dont_inherit=True)
+            yield node, compile(ast.Module([node], []), str(file), "exec", flags, dont_inherit=True)
 
 
 def _is_text(node: ast.stmt) -> bool:

@@ -136,6 +136,15 @@ def test_one_mistake_does_not_hide_the_next(tmp_path: Path) -> None:
     ]
 
 
+def test_behind_a_broken_sink_only_its_echo_is_silent(tmp_path: Path) -> None:
+    broken = f"{GOOD}a = Sink(name='a', source='k/a', tagret='k/b')\ndag = sink_dag(a)\n"
+    (tmp_path / "dag.py").write_text(f"{broken}print(dag.dag_id)\n1 / 0\n")
+
+    rules = [finding.rule for finding in check_folder(tmp_path).findings]
+
+    assert rules == ["unknown-option", "import-error"]
+
+
 def test_a_failing_folder_fails_a_test_with_all_findings(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text("sinks:\n  - {name: a, source: k/a, tagret: k/b}\n")
 
