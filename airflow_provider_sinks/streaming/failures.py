@@ -42,15 +42,6 @@ _NO_BROKER = re.compile(
 )
 
 
-def log_is_shared(error: SinkError) -> bool:
-    """Whether Spark met another query on the same checkpoint.
-
-    So it does when a newer start took over and planned the next epoch first: then this one is fenced, and
-    must not come back.
-    """
-    return "CONCURRENT_STREAM_LOG_UPDATE" in error.detail
-
-
 def ended_by_metrics(query_error: BaseException) -> bool:
     """Whether Spark ended a query only because it could not count its lag (SPARK-57438, in Spark 4.1.1).
 

@@ -15,6 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from airflow_provider_sinks.core.errors import (
     ExitCode,
+    FencedError,
     JobFailedError,
     RefusedError,
     SinkError,
@@ -32,7 +33,7 @@ from airflow_provider_sinks.streaming.cluster_files import ClusterFiles
 from airflow_provider_sinks.streaming.driver_log import say
 from airflow_provider_sinks.streaming.epochs import EpochResult, Epochs
 from airflow_provider_sinks.streaming.executors import Warmup
-from airflow_provider_sinks.streaming.failures import ended_by_metrics, explain, log_is_shared, unexpected
+from airflow_provider_sinks.streaming.failures import ended_by_metrics, explain, unexpected
 from airflow_provider_sinks.streaming.guard import Guard
 from airflow_provider_sinks.streaming.lookups import Lookups
 from airflow_provider_sinks.streaming.patience import Patience
@@ -78,6 +79,20 @@ def _wait_until_forgotten(spark: SparkSession, name: str) -> None:
     deadline = time.monotonic() + _FORGET_SECONDS
     while any(query.name == name for query in spark.streams.active) and time.monotonic() < deadline:
         time.sleep(_WATCH_SECONDS)
+
+
+def _demand_no_successor(start: Start) -> None:
+    """Raise :class:`FencedError` if a newer start is in force: a driver that it overtook must not come back.
+
+    Two drivers disturb each other in many words before the guard looks: Spark meets a foreign log in the
+    checkpoint, or a file that is gone. Told as a failure, it would be retried, and fence the newer one.
+    """
+    try:
+        start.demand_in_force()
+    except FencedError:
+        raise
+    except Exception as error:  # noqa: BLE001  the reason that is known counts
+        say(f"whether a newer start took over could not be seen: {error}")
 
 
 class _Job:
@@ -151,9 +166,9 @@ class _Job:
             start.abort_open_transactions(started.account.writers)
             epochs.give_up(_LAST_EPOCH_SECONDS)
             raise self._judged(refused, start) from refused
-        except JobFailedError as failed:
-            if log_is_shared(failed):
-                start.demand_in_force()
+        except Exception as error:
+            if isinstance(error, JobFailedError) or not isinstance(error, SinkError):
+                _demand_no_successor(start)
             raise
         finally:
             guard.close()

@@ -77,6 +77,11 @@ class Process:
             return True
         return kill_one(self.service.pid, part)
 
+    def signal(self, what: signal.Signals) -> None:
+        """Send a signal to every process of the session, Spark's daemon and workers included."""
+        for pid in session_members(self.service.pid):
+            os.kill(pid, what)
+
     def end(self) -> None:
         """Kill what still runs; nothing, if it was seen to end: its number may be another's by now."""
         if not self._ended:

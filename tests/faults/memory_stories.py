@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import time
@@ -15,7 +14,6 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from airflow_provider_sinks.core.errors import ExitCode
 from airflow_provider_sinks.core.spec import Writers
 from airflow_provider_sinks.core.status import SinkState
-from airflow_provider_sinks.local.processes import session_members
 from tests.faults import topics
 from tests.faults.driver import Driver
 from tests.faults.history import refusal_of
@@ -72,13 +70,13 @@ def zombie_story(world: World, _wanted: Collection[str]) -> Iterator[tuple[str, 
         for number in range(world.rounds):
             frozen = history.running(DRIVER)
             history.wait_for_open_transaction(frozen)
-            _signal(frozen, signal.SIGSTOP)
+            frozen.signal(signal.SIGSTOP)
             history.driver = None
             history.sink.spec = {**history.sink.spec, "transactional_id_prefix": f"prefix{number}"}
             successor = history.running(DRIVER)
             successor.wait_until(lambda now=successor: now.in_state(SinkState.RUNNING))  # type: ignore[misc]
             time.sleep(world.random(f"zombie {number}").uniform(0, _EPOCHS_BEHIND))
-            _signal(frozen, signal.SIGCONT)
+            frozen.signal(signal.SIGCONT)
             told.append(_end_of(frozen))
             history.rest()
         yield "another prefix", Remembered(history.judged(started), tuple(told))
@@ -93,12 +91,6 @@ def _end_of(woken: Driver) -> str:
 
 def _without_names(text: str) -> str:
     return re.sub(r'"(pytest_faults_|_sinks-progress-)?(\w+)-[^"]*"', r'"\2"', text)
-
-
-def _signal(driver: Driver, what: signal.Signals) -> None:
-    """Send a signal to every process of a driver, Spark's daemon and workers included."""
-    for pid in session_members(driver.service.pid):
-        os.kill(pid, what)
 
 
 def _remove_all_but_the_last(world: World, topic: str) -> None:

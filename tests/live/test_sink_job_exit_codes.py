@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import signal
 import time
 from pathlib import Path
 
@@ -61,7 +62,7 @@ def test_65_when_the_data_topic_goes_while_the_sink_runs_and_the_ways_on_work(st
     stage.delete_topic(sink.out)
     code = driver.wait()
 
-    assert code == ExitCode.REFUSED
+    assert code == ExitCode.REFUSED, driver.log[-4000:]
     assert time.monotonic() - deleted_at < _REFUSED_WITHIN_SECONDS
     error = _ended(driver).error
     assert error is not None
@@ -112,7 +113,7 @@ def test_66_for_the_older_of_two_drivers_while_the_newer_goes_on(stage: Stage) -
     stage.produce(source, [(p, "k", f"{p}-last") for p in range(2)])
     newer.wait_until(lambda: newer.has_passed({0: 71, 1: 71}))
 
-    assert code == ExitCode.FENCED
+    assert code == ExitCode.FENCED, older.log[-4000:]
     status = _ended(older)
     assert status.state is SinkState.FENCED
     assert status.error is not None
@@ -120,6 +121,24 @@ def test_66_for_the_older_of_two_drivers_while_the_newer_goes_on(stage: Stage) -
     assert newer.stop() == ExitCode.OK
     read, written = stage.read(source), stage.read(sink.out)
     assert sorted((r.key, r.value) for r in written) == sorted((r.key, r.value) for r in read)
+
+
+def test_66_whatever_the_older_fails_of_before_it_sees_the_newer(stage: Stage) -> None:
+    source = stage.source("overtaken", {0: _rows(3)})
+    sink = stage.sink("overtaken", source, **_EVERY, **_TEXT)
+    older = sink.start()
+    older.wait_until(lambda: older.has_passed({0: 3}))
+
+    older.signal(signal.SIGSTOP)
+    resource.prlimit(older.jvm, resource.RLIMIT_FSIZE, (0, 0))
+    newer = sink.launch()
+    newer.wait_until(lambda: newer.in_state(SinkState.RUNNING))
+    stage.produce(source, [(0, None, "more")])
+    older.signal(signal.SIGCONT)
+
+    assert older.wait() == ExitCode.FENCED, older.log[-4000:]
+    newer.wait_until(lambda: newer.has_passed({0: 4}))
+    assert newer.stop() == ExitCode.OK
 
 
 def test_69_when_no_broker_answers(stage: Stage) -> None:
@@ -148,7 +167,7 @@ def test_70_when_there_is_no_room_left_for_the_checkpoint(stage: Stage) -> None:
     stage.produce(source, [(0, None, "more")])
     code = driver.wait()
 
-    assert code == ExitCode.FAILED
+    assert code == ExitCode.FAILED, driver.log[-4000:]
     error = _ended(driver).error
     assert error is not None
     assert (

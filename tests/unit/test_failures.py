@@ -16,7 +16,6 @@ from airflow_provider_sinks.core.errors import (
 from airflow_provider_sinks.streaming.failures import (
     ended_by_metrics,
     explain,
-    log_is_shared,
     unexpected,
 )
 
@@ -106,12 +105,3 @@ def test_anything_else_is_named_with_its_type() -> None:
 def test_end_by_metrics_is_no_failure() -> None:
     assert ended_by_metrics(RuntimeError("at scala.Option.get() ... scala.collection.IterableOps.map"))
     assert not ended_by_metrics(RuntimeError("at scala.Option.get()"))
-
-
-def test_another_query_on_the_same_checkpoint_is_recognised_in_what_is_reported() -> None:
-    spark = RuntimeError(
-        "terminated with exception: [CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log."
-    )
-
-    assert log_is_shared(explain(None, spark, "orders"))
-    assert not log_is_shared(explain(None, RuntimeError("something else"), "orders"))
