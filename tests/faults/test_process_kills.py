@@ -8,9 +8,9 @@ from tests.faults.history import Refusal
 from tests.faults.outcome import FULL_COUNT, ROUNDS, Outcome
 
 WRITERS = ("per_partition", "single")
-KILLED = (("per_partition", "JVM"), ("single", "executor"), ("single", "Python worker"))
+KILLED = (("single", "JVM"), ("single", "executor"), ("single", "Python worker"))
 ALL = tuple((writers, part) for _, part in KILLED for writers in WRITERS)
-"""With the full count each part is killed under both kinds of writers; a round or two take turns."""
+"""With the full count each part is killed under both kinds of writers; a round or two take one."""
 REFUSED_WITHIN_SECONDS = 30.0
 
 

@@ -26,8 +26,7 @@ _STATE = {
     ("spec", "settings"),
     [
         pytest.param({}, {}, id="the driver writes"),
-        pytest.param({}, {SETTING: "0"}, id="executors write"),
-        pytest.param(_STATE, {SETTING: "0"}, id="a query with state"),
+        pytest.param(_STATE, {SETTING: "0"}, id="executors write, and Spark keeps state"),
     ],
 )
 def test_a_sink_that_falls_behind_and_ends_well_leaves_no_noise_in_its_log(

@@ -1,4 +1,7 @@
-"""Where executors are processes of their own: a small cluster inside one process tree, and a real one."""
+"""Where executors are processes on other machines: a real standalone cluster.
+
+A ``local-cluster`` inside one process tree is what the fault tests kill executors and workers of.
+"""
 
 from __future__ import annotations
 
@@ -39,15 +42,6 @@ def cluster(
     monkeypatch.delenv("PYTHONPATH", raising=False)
     with StandaloneCluster.start(tmp_path_factory.mktemp("standalone"), workers=2, cores=1) as running:
         yield running
-
-
-def test_local_cluster(sink: Sink, stage: Stage) -> None:
-    sink.master, sink.conf = "local-cluster[2,1,1024]", _SMALL
-
-    driver = sink.start()
-
-    assert driver.wait() == ExitCode.OK, driver.log[-3000:]
-    _all_there(sink, stage)
 
 
 def test_standalone_cluster_gets_the_library_as_the_operator_ships_it(
