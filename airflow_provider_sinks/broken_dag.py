@@ -1,9 +1,9 @@
 """The DAG of a sink whose YAML is broken: it keeps the sink's place in Airflow, and says what is wrong.
 
 It has the id, the tags, the asset and the names of the tasks of the DAG that it stands for. So the sink stays
-listed, with its history; a run that is under way goes on, since its task is still there; and the commands
-still find it. It has no schedule and nothing starts it, until the YAML is mended and the sink's own DAG is
-back, with its own schedule.
+listed, with its history; a run that is under way goes on, since its task is still there, with the spec it was
+started with (``operators/broken_submit.py``); and the commands still find it. It has no schedule and nothing
+starts it, until the YAML is mended and the sink's own DAG is back, with its own schedule.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from airflow.sdk import DAG, Asset, BaseOperator
 
 from airflow_provider_sinks.assets import connection_assets, connection_ids
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
-from airflow_provider_sinks.dag_settings import START_DATE, needs_you
+from airflow_provider_sinks.dag_settings import START_DATE, usual_retries
+from airflow_provider_sinks.operators.broken_submit import BrokenSubmitOperator
 from airflow_provider_sinks.retry_policy import airflow_errors
 
 if TYPE_CHECKING:
@@ -36,8 +37,6 @@ _NOT_TAKEN = frozenset(
 
 class BrokenSinkOperator(BaseOperator):
     """Fails at once with what is wrong with a sink.
-
-    A task that runs already does not notice: what it runs was read when it started.
 
     :param error: what is wrong, and where.
     """
@@ -110,7 +109,7 @@ def broken_dag(broken: Broken, options: Mapping[str, Any]) -> DAG:
     ) as dag:
         before = None
         for task_id in task_ids(broken, options):
-            task = _task(broken, task_id)
+            task = _task(broken, task_id, options)
             before = task if before is None else before >> task
     return dag
 
@@ -119,21 +118,28 @@ def task_ids(broken: Broken, options: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the tasks that the sink's own DAG has, as far as can be told."""
     if broken.sink is None:
         return ("read",)
-    trigger, own = broken.data.get("trigger"), broken.data.get("dag")
+    own = broken.data.get("dag")
     asked = [said.get("check_topics") for said in (own, options) if isinstance(said, Mapping)]
-    endless = options.get("every") is not None or (isinstance(trigger, Mapping) and "every" in trigger)
-    usual = bool(broken.data) and not endless
-    checks = next((said for said in asked if isinstance(said, bool)), usual)
+    checks = next((said for said in asked if isinstance(said, bool)), not _is_endless(broken, options))
     return ("validate", "check_topics", _RUNS_IT) if checks else ("validate", _RUNS_IT)
 
 
-def _task(broken: Broken, task_id: str) -> BrokenSinkOperator:
-    runs_it = task_id == _RUNS_IT
-    return BrokenSinkOperator(
+def _is_endless(broken: Broken, options: Mapping[str, Any]) -> bool:
+    """Return whether the sink has no end; one of which nothing can be read counts as such."""
+    trigger = broken.data.get("trigger")
+    every = isinstance(trigger, Mapping) and "every" in trigger
+    return not broken.data or every or options.get("every") is not None
+
+
+def _task(broken: Broken, task_id: str, options: Mapping[str, Any]) -> BaseOperator:
+    if task_id != _RUNS_IT:
+        return BrokenSinkOperator(task_id=task_id, error=broken.error)
+    spark = {name: options[name] for name in ("spark_conn_id",) if name in options}
+    return BrokenSubmitOperator(
         task_id=task_id,
         error=broken.error,
-        outlets=[_asset(broken)] if runs_it else [],
-        inlets=connection_assets(broken.data) if runs_it else [],
+        asset=_asset(broken),
+        **{"inlets": connection_assets(broken.data), **spark, **(options.get("spark") or {})},
     )
 
 
@@ -153,7 +159,8 @@ def _defaults(broken: Broken, options: Mapping[str, Any]) -> dict[str, Any]:
     said = own.get("owner") if isinstance(own, Mapping) else None
     owner = said if isinstance(said, str) else options.get("owner")
     given = options.get("default_args") or {}
-    return {"on_failure_callback": needs_you, **({"owner": owner} if owner else {}), **given}
+    usual = usual_retries(endless=_is_endless(broken, options))
+    return {**usual, **({"owner": owner} if owner else {}), **given}
 
 
 def _page(error: ConfigurationError) -> str:

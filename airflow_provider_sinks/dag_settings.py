@@ -50,7 +50,7 @@ def dag_arguments(spec: SinkSpec, owner: str | None, owner_link: str | None, giv
     }
     merged = {**ours, **given}
     own = {} if owner is None else {"owner": owner}
-    merged["default_args"] = {**_retries(endless), **own, **given.get("default_args", {})}
+    merged["default_args"] = {**usual_retries(endless=endless), **own, **given.get("default_args", {})}
     merged["params"] = {**_params(), **given.get("params", {})}
     if owner_link is not None:
         link = {str(merged["default_args"]["owner"]): owner_link}
@@ -128,13 +128,11 @@ def heals_itself(context: Context) -> None:
     log.warning("heals itself: %s will be tried again. %s", _task(context), _why(context))
 
 
-def _tags(spec: SinkSpec) -> list[str]:
-    """Return what a person filters the list of DAGs by: all sinks, and those of a connection."""
-    connections = (f"connection:{conn_id}" for conn_id in spec.connections)
-    return ["sinks", *(tag for tag in connections if len(tag) <= _LONGEST_TAG)]
+def usual_retries(*, endless: bool) -> dict[str, Any]:
+    """Return how the tasks of a sink are tried again, as a DAG's default arguments.
 
-
-def _retries(endless: bool) -> dict[str, Any]:
+    :param endless: whether the sink has no end, so that its tries are not counted.
+    """
     return {
         "retries": 10_000 if endless else 3,
         "retry_delay": timedelta(seconds=5),
@@ -144,6 +142,12 @@ def _retries(endless: bool) -> dict[str, Any]:
         "on_failure_callback": needs_you,
         "on_retry_callback": heals_itself,
     }
+
+
+def _tags(spec: SinkSpec) -> list[str]:
+    """Return what a person filters the list of DAGs by: all sinks, and those of a connection."""
+    connections = (f"connection:{conn_id}" for conn_id in spec.connections)
+    return ["sinks", *(tag for tag in connections if len(tag) <= _LONGEST_TAG)]
 
 
 def _params() -> dict[str, Param]:

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 
 GONE_FOR_SECONDS = 900.0
 LOOK_SECONDS = 60.0
+LOOK_OF_MANY_SECONDS = 300.0
+"""A triggerer serves few calls a second, and may hold a thousand sinks."""
 
 
 class Listed(enum.Enum):

@@ -29,6 +29,7 @@ class Kept:
     :param status_uri: the folder or URI with the launch's status.
     :param id: the application's id, or empty before it was known.
     :param connections: what tells the options apart that the driver got (``visible_digests``).
+    :param sink: its spec, for a later try that finds none in the DAG any more.
     """
 
     launch_id: str
@@ -37,6 +38,7 @@ class Kept:
     status_uri: str
     id: str = ""
     connections: Mapping[str, str] = field(default_factory=dict)
+    sink: Mapping[str, Any] = field(default_factory=dict)
 
     def differs_from(self, connections: Mapping[str, str]) -> bool:
         """Return whether the driver got other options than these; unknown ones do not differ."""
@@ -86,13 +88,18 @@ def plan(
     :param changed: whether the connections of the noted driver changed since, and are to be followed.
     """
     running = tuple(alive)
-    mine = next((app for app in running if kept and launch_tag(kept.launch_id) in app.tags), None)
+    mine = own(kept, running)
     if kept is None or mine is None:
         return Plan(None, running, "it is not the driver of this task" if running else "")
     why = _obstacle(kept, generation, durable=durable, stopping=stopping, changed=changed)
     if why:
         return Plan(None, running, why)
     return Plan(mine, tuple(app for app in running if app is not mine))
+
+
+def own(kept: Kept | None, alive: Iterable[Application]) -> Application | None:
+    """Return the driver of the launch that was noted down, if it is not over."""
+    return next((app for app in alive if kept and launch_tag(kept.launch_id) in app.tags), None)
 
 
 def _obstacle(kept: Kept, generation: int, *, durable: bool, stopping: bool, changed: bool) -> str:

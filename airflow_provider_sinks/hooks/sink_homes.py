@@ -51,7 +51,7 @@ _PREFIX = "sink:"
 _PAGE = 100
 _MASKED = "***"
 _NO_ASSET = 0
-_OPERATOR = "SubmitSinkJobOperator"
+_OPERATORS = ["SubmitSinkJobOperator", "BrokenSubmitOperator"]
 _WITNESS = re.compile(r"sinks\.(.+)\.witness")
 _OVER = frozenset({"success", "failed", "skipped", "upstream_failed", "removed"})
 
@@ -174,7 +174,7 @@ class SinkHomes:
     @cached_property
     def _running(self) -> list[dict[str, Any]]:
         """The tasks that run a sink and are not over, also those of a DAG that is gone."""
-        path, asked = "dags/~/dagRuns/~/taskInstances", {"operator": _OPERATOR, "state": sorted(ACTIVE)}
+        path, asked = "dags/~/dagRuns/~/taskInstances", {"operator": _OPERATORS, "state": sorted(ACTIVE)}
         return list(self._api.all(path, "task_instances", **asked))
 
     @cached_property

@@ -18,7 +18,9 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from airflow_provider_sinks.arguments import plain
 from airflow_provider_sinks.clients.launch_store import LaunchStore, forget_old_launches
 from airflow_provider_sinks.core.errors import ExitCode, JobFailedError, SinkError, UnavailableError
 from airflow_provider_sinks.core.launch import LaunchFiles
@@ -34,6 +36,9 @@ from airflow_provider_sinks.operators.launch import LaunchOrder, LaunchOutcome, 
 from airflow_provider_sinks.operators.place import Place
 from airflow_provider_sinks.operators.status_watch import StatusWatch
 from airflow_provider_sinks.operators.yarn_submit import YarnSubmit
+
+if TYPE_CHECKING:
+    from airflow.sdk.types import Logger
 
 _POLITE_SECONDS = 30.0
 _KILL_POLITE_SECONDS = 1.5
@@ -95,7 +100,7 @@ class ClusterLaunch:
         """Return the driver that runs this sink from now on, the only one; ``None`` when told to stop."""
         place, note = self._place, self._place.note()
         running = place.running(self._sink, self._owner)
-        stopping = bool(running and note and self._stopping(note))
+        stopping = bool(running and note and is_stopping(note, self._log))
         changed = note is not None and note.differs_from(self._connections)
         first = plan(
             note, place.generation, running, durable=place.durable, stopping=stopping, changed=changed
@@ -128,13 +133,6 @@ class ClusterLaunch:
         else:
             self._submit.call_off()
 
-    def _stopping(self, note: Kept) -> bool:
-        try:
-            return LaunchStore(note.status_uri).stop_asked()
-        except UnavailableError as error:
-            self._log.warning("whether driver %s was asked to stop cannot be seen: %s", note.id, error)
-            return False
-
     def _end_others(self, others: tuple[Application, ...], why: str, note: Kept | None) -> None:
         for app in others:
             self._log.warning("driver %s of this sink runs, and is ended first: %s", app.id, why)
@@ -149,7 +147,9 @@ class ClusterLaunch:
         self._forget_old(launches)
         uri = f"{launches}/{order.number:06d}-{self._launch_id[:8]}"
         got = order.connections.visible_digests()
-        note = Kept(self._launch_id, order.number, place.generation, uri, connections=got)
+        note = Kept(
+            self._launch_id, order.number, place.generation, uri, connections=got, sink=plain(self._spec)
+        )
         files = LaunchFiles(new_directory(self._sink, order.number))
         self._log.info("launch %d: its status will be in %s", order.number, uri)
         try:
@@ -246,6 +246,15 @@ class ClusterLaunch:
     ) -> LaunchOutcome:
         found = outcome_of(driver, application, status, self._number, self._listeners.memory)
         return replace(found, stopped=self._stopped, changed=self._changed)
+
+
+def is_stopping(note: Kept, log: Logger) -> bool:
+    """Return whether somebody asked the driver of a launch to stop."""
+    try:
+        return LaunchStore(note.status_uri).stop_asked()
+    except UnavailableError as error:
+        log.warning("whether driver %s was asked to stop cannot be seen: %s", note.id, error)
+        return False
 
 
 def outcome_of(

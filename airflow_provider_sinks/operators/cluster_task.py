@@ -11,11 +11,13 @@ from airflow.sdk.exceptions import TaskDeferred
 
 from airflow_provider_sinks.arguments import plain
 from airflow_provider_sinks.core.errors import ConfigurationError
+from airflow_provider_sinks.core.reconnect import Kept, own, plan
 from airflow_provider_sinks.core.spec import SinkSpec
+from airflow_provider_sinks.core.yarn import Application
 from airflow_provider_sinks.hooks.cluster_driver import end_transactions
 from airflow_provider_sinks.hooks.connections import resolve
 from airflow_provider_sinks.operators.client_launch import Submit
-from airflow_provider_sinks.operators.cluster_launch import ClusterLaunch, outcome_of
+from airflow_provider_sinks.operators.cluster_launch import ClusterLaunch, is_stopping, outcome_of
 from airflow_provider_sinks.operators.launch import LaunchOrder, LaunchOutcome, Listeners, stopped
 from airflow_provider_sinks.operators.place import Place
 from airflow_provider_sinks.operators.status_watch import StatusWatch
@@ -126,12 +128,37 @@ class ClusterTask:
         found = outcome_of(driver, application, status, note.launch if note else 0, listeners.memory)
         return replace(found, changed=changed)
 
+    def is_under_way(self) -> bool:
+        """Return whether a driver of an earlier try runs that this one may go on with.
+
+        For a task that must not start another: one of its own that it may not go on with is ended.
+        """
+        place, note = self._place, self._place.note()
+        running = self._running()
+        mine = own(note, running)
+        if note is None or mine is None:
+            return False
+        stopping = is_stopping(note, self._listeners.log)
+        why = plan(note, place.generation, running, durable=True, stopping=stopping).why
+        if why:
+            self._end(mine.id, note, why)
+        return not why
+
     def give_up(self) -> None:
         """End the driver that this task noted down, because its time is over."""
         note = self._place.note()
-        if note is None or not note.id:
+        if note is None:
             return
-        driver = self._place.driver(note.id, note.status_uri, self._listeners.log)
-        self._listeners.log.warning("the time of the task is over: ending driver %s", note.id)
+        mine = None if note.id else own(note, self._running())
+        if app_id := note.id or (mine.id if mine else ""):
+            self._end(app_id, note, "the time of the task is over")
+
+    def _running(self) -> list[Application]:
+        """Return the drivers of the sink that are not over."""
+        return self._place.running(self._spec.name, self._listeners.memory.recall().owner)
+
+    def _end(self, app_id: str, note: Kept, why: str) -> None:
+        driver = self._place.driver(app_id, note.status_uri, self._listeners.log)
+        self._listeners.log.warning("%s: ending driver %s", why, app_id)
         driver.end(_POLITE_SECONDS)
         end_transactions(self._spec, driver.status(), _FENCE_SECONDS, self._listeners.log)

@@ -32,6 +32,15 @@ class TaskStore(Protocol):
         """Write a value."""
 
 
+def noted(store: TaskStore) -> Kept | None:
+    """Return what an earlier try of a task noted down of its driver.
+
+    :param store: of the task.
+    """
+    found = store.get(NOTE_KEY)
+    return Kept.from_mapping(found) if found else None
+
+
 def generation(context: Context) -> int:
     """Return how often a task was cleared.
 
@@ -62,8 +71,7 @@ class Place:
 
     def note(self) -> Kept | None:
         """Return what an earlier try of the task noted down."""
-        found = self.store.get(NOTE_KEY)
-        return Kept.from_mapping(found) if found else None
+        return noted(self.store)
 
     def keep(self, note: Kept) -> None:
         """Note it down for later tries; a sink may run for longer than Airflow keeps things."""

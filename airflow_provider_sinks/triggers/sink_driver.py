@@ -135,18 +135,23 @@ class SinkDriverTrigger(BaseTrigger):
 
         over = fate(self._driver.application()) is not Fate.ALIVE
         self._watch.look()
-        return over, self._connections.changed() if self.follow_connections else (), self._dag_is_gone()
+        changed = self._connections.changed() if self.follow_connections else ()
+        gone_now = self._dag_is_gone_now(about_to_ring=bool(changed))
+        self._absence = self._absence.seen(gone=gone_now, at_seconds=time.monotonic())
+        return over, () if gone_now else changed, self._absence.is_final(time.monotonic())
 
-    def _dag_is_gone(self) -> bool:
-        """Return whether every look of the last minutes found the DAG gone."""
+    def _dag_is_gone_now(self, *, about_to_ring: bool) -> bool:
+        """Return whether Airflow knows no file of the DAG.
+
+        While it does not, a change of a connection must not ring: no worker would come, and nobody would be
+        left to mind the driver.
+        """
         from airflow_provider_sinks.core.dag_gone import File, is_gone
         from airflow_provider_sinks.triggers.listed_dags import listed_lately
 
         if self.task_instance is None:
             return False
-        gone = is_gone(listed_lately(self.task_instance.dag_id), File.UNSEEN)
-        self._absence = self._absence.seen(gone=gone, at_seconds=time.monotonic())
-        return self._absence.is_final(time.monotonic())
+        return is_gone(listed_lately(self.task_instance.dag_id, now=about_to_ring), File.UNSEEN)
 
     def _end(self) -> None:
         from airflow_provider_sinks.arguments import parse

@@ -211,6 +211,40 @@ def test_it_rings_when_a_connection_changed(
     assert (event["changed"], event["unlike"]) == (["kafka_test"], [])
 
 
+@pytest.mark.usefixtures("reads_at_each_look")
+def test_while_its_dag_is_gone_no_change_rings_because_no_worker_would_come(
+    manager: FakeManager, tmp_path: Path, connections: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from airflow_provider_sinks.triggers import listed_dags
+
+    del manager
+    said = {"gone": Listed.LISTED}
+    monkeypatch.setattr(listed_dags, "NOW_SECONDS", 0.0)
+    monkeypatch.setattr(listed_dags, "listed", said.__getitem__)
+    listed_dags.forget()
+    connections(kafka_test=KAFKA)
+    waiting = trigger(tmp_path)
+    waiting._task_instance = SimpleNamespace(dag_id="gone")
+
+    def change() -> None:
+        said["gone"] = Listed.GONE
+        connections(kafka_test={"conn_type": "kafka", "extra": {"bootstrap.servers": "127.0.0.1:2"}})
+
+    async def wait() -> tuple[bool, dict[str, Any]]:
+        event = asyncio.ensure_future(anext(aiter(waiting.run())))
+        await asyncio.wait([event], timeout=20 * waiting.poll_interval)
+        change()
+        rang, _ = await asyncio.wait([event], timeout=20 * waiting.poll_interval)
+        said["gone"] = Listed.LISTED
+        return bool(rang), dict((await asyncio.wait_for(event, 10)).payload)
+
+    rang_meanwhile, event = asyncio.run(wait())
+    listed_dags.forget()
+
+    assert not rang_meanwhile
+    assert event["changed"] == ["kafka_test"]
+
+
 @pytest.mark.parametrize(
     ("launched_on", "changed"),
     [

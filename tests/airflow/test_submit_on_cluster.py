@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from airflow_provider_sinks.core.errors import Problem
 from tests.airflow.fake_manager import FakeManager, fake_manager
 from tests.airflow.fakes import SINK
 
 if TYPE_CHECKING:
+    from airflow.sdk.execution_time.supervisor import TaskRunResult
+
     from tests.airflow_side import RunTask, Submit
 
 _CANARY = "canary-2718281828"
@@ -188,3 +193,119 @@ def test_a_connection_that_changes_during_the_submit_is_followed_before_the_task
     assert capfd.readouterr().out.count("launch 2: connection kafka_test changed") == 1
     assert _seen(tmp_path)["connections"]["kafka_test"]["kafka"]["client.id"] == "edited"
     assert len(edited_during_the_submit.apps) == 2
+
+
+# Its YAML breaks while a driver runs: the DAG is another, its task has no spec of its own any more.
+
+
+@dataclass
+class Breaking:
+    """A sink whose first try lost sight of its driver, and whose YAML is broken since."""
+
+    name: str
+    run_task: RunTask
+    manager: FakeManager
+    options: Mapping[str, Any]
+
+    def task(self) -> Any:
+        """The task of the DAG that says what is wrong."""
+        from airflow_provider_sinks.broken_dag import Broken, broken_dag
+
+        problem = Problem(f"s.yaml: sinks[{self.name}].tirgger", "is not known", 'did you mean "trigger"?')
+        return broken_dag(Broken("s.yaml", self.name, (problem,)), self.options).get_task("submit")
+
+    def next_try(self, **how: Any) -> TaskRunResult:
+        """Let Airflow try once more, with the broken YAML."""
+        return self.run_task(self.task(), again=True, **how)
+
+    def driver_ends(self) -> None:
+        """Let the driver succeed when it has been looked at twice more."""
+        app_id = next(iter(self.manager.apps))
+        self.manager.ends_after = sum(app_id in asked for asked in self.manager.asked) + 2
+
+
+@pytest.fixture(params=[False, True], ids=["waits-on-a-worker", "deferred"])
+def breaking(
+    request: pytest.FixtureRequest, run_task: RunTask, manager: FakeManager, tmp_path: Path
+) -> Breaking:
+    """A driver runs, and nobody looks at it."""
+    from airflow_provider_sinks import sink_dag
+
+    name = f"breaking_{uuid.uuid4().hex[:6]}"
+    options: dict[str, Any] = {"spark": {"deferrable": request.param, "poll_interval": 1}}
+    manager.ends_after = None
+    submitted = manager.run
+
+    def run_and_go_away(*arguments: str) -> None:
+        submitted(*arguments)
+        manager.broken = True
+
+    manager.run = run_and_go_away  # type: ignore[method-assign, assignment]
+    first = run_task(sink_dag(_sink(tmp_path, name=name), **options).get_task("submit"))
+    manager.broken, manager.run = False, submitted  # type: ignore[method-assign]
+    assert first.state == "up_for_retry", first.error
+    return Breaking(name, run_task, manager, options)
+
+
+_WRONG = 'tirgger: is not known (did you mean "trigger"?)'
+
+
+def test_the_task_of_a_broken_sink_goes_on_with_the_driver_that_runs(breaking: Breaking) -> None:
+    breaking.driver_ends()
+
+    result = breaking.next_try()
+
+    assert result.state == "success", result.error
+    assert len(breaking.manager.apps) == 1
+    assert breaking.manager.killed == []
+
+
+def test_the_task_of_a_broken_sink_starts_nothing(breaking: Breaking) -> None:
+    breaking.manager.end("FAILED", "FAILED", next(iter(breaking.manager.apps)))
+
+    result = breaking.next_try()
+
+    assert result.state == "failed"
+    assert _WRONG in str(result.error)
+    assert len(breaking.manager.apps) == 1
+
+
+def test_the_task_of_a_broken_sink_that_was_cleared_leaves_no_driver(
+    breaking: Breaking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from airflow_provider_sinks.operators import cluster_task, place
+
+    monkeypatch.setattr(cluster_task, "_POLITE_SECONDS", 0.1)
+    monkeypatch.setattr(place, "generation", lambda _: -1)
+
+    result = breaking.next_try()
+
+    assert result.state == "failed"
+    assert _WRONG in str(result.error)
+    assert breaking.manager.killed == [*breaking.manager.apps]
+
+
+def test_the_task_of_a_broken_sink_follows_its_connections(
+    breaking: Breaking, connections: Callable[..., None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("airflow_provider_sinks.operators.cluster_launch._POLITE_SECONDS", 0.1)
+    connections(kafka_test={"conn_type": "kafka", "extra": {**_SECRET, "client.id": "edited"}})
+    breaking.manager.ends_after = 3
+
+    result = breaking.next_try()
+
+    assert result.state == "success", result.error
+    assert len(breaking.manager.apps) == 2
+    assert _seen(tmp_path)["launch"]["spec"]["name"] == breaking.name
+    assert _seen(tmp_path)["connections"]["kafka_test"]["kafka"]["client.id"] == "edited"
+
+
+@pytest.mark.parametrize("breaking", [True], indirect=True, ids=["deferred"])
+def test_the_task_of_a_broken_sink_whose_time_is_over_leaves_no_driver(
+    breaking: Breaking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("airflow_provider_sinks.operators.cluster_task._POLITE_SECONDS", 0.1)
+
+    breaking.next_try(trigger_failed="Trigger timeout")
+
+    assert breaking.manager.killed == [*breaking.manager.apps]

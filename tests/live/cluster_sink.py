@@ -63,13 +63,7 @@ class ClusterSink(AirflowSink):
 
     def write_dag(self, dag_id: str) -> None:
         """Write the sink's DAG file."""
-        ours = {
-            "sink": {**self.sink(), "checkpoint": self.folder.as_uri()},
-            "spark_conn_id": CONNECTION,
-            "jars": ",".join(map(str, spark.kafka_jars())),
-            "conf": {**self.yarn.spark_settings, **SMALL},
-            "env_vars": {**self.yarn.environment, "SPARK_SUBMIT_OPTS": QUICK_START},
-        }
+        ours = {"sink": self.sink(), "spark_conn_id": CONNECTION, **self.submits_with()}
         text = _FILE.format(
             dag_id=dag_id,
             arguments={**ours, **self.arguments},
@@ -78,6 +72,18 @@ class ClusterSink(AirflowSink):
             pid_file=str(self.pid_file),
         )
         self.dag_file.write_text(text)
+
+    def sink(self) -> dict[str, Any]:
+        """The sink as its DAG names it."""
+        return {**super().sink(), "checkpoint": self.folder.as_uri()}
+
+    def submits_with(self) -> dict[str, Any]:
+        """What ``spark-submit`` is given."""
+        return {
+            "jars": ",".join(map(str, spark.kafka_jars())),
+            "conf": {**self.yarn.spark_settings, **SMALL},
+            "env_vars": {**self.yarn.environment, "SPARK_SUBMIT_OPTS": QUICK_START},
+        }
 
     @property
     def pid_file(self) -> Path:

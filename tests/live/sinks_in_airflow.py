@@ -34,7 +34,7 @@ PARTITIONS = 2
 TASK = "submit"
 _FEED_SECONDS = 0.2
 _POLL_SECONDS = 0.2
-_WAIT_SECONDS = 150.0
+_WAIT_SECONDS = 240.0
 
 _FILE = """
 import datetime

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from typing import Any
-
 import pytest
 
 from airflow_provider_sinks.local.airflow import AirflowStack
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.stack import SPARK_MASTER
+from tests.live.airflow_sinks import airflow_sinks
 from tests.live.client_sink import client_arguments, client_sink
 from tests.live.sinks_in_airflow import AirflowSink
 
@@ -42,32 +38,23 @@ def sink(airflow: AirflowStack, broker: KafkaBroker) -> AirflowSink:
     return client_sink(airflow, broker, "life", "spark_life")
 
 
-def _sinks(sink: AirflowSink, verb: str, *options: str, code: int | None = 0) -> Any:
-    """Run a command beside Airflow, as a person does on its machine; return what it printed."""
-    command = [sys.executable, "-m", "airflow", "sinks", verb, sink.name, *options, "-o", "json"]
-    environment = sink.airflow.environment
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert code in (None, done.returncode), f"{verb}: {done.returncode}\n{done.stdout}\n{done.stderr}"
-    return json.loads(done.stdout) if done.stdout else done.stderr
-
-
 def test_a_running_sink_is_paused_begun_anew_started_again_and_stays_exact(sink: AirflowSink) -> None:
     with sink.fed_all_the_time():
         sink.start()
         sink.wait_running(1)
-        running = _sinks(sink, "status")
-        refused = _sinks(sink, "reset", "--yes", code=65)
+        running = airflow_sinks(sink, "status")
+        refused = airflow_sinks(sink, "reset", "--yes", code=65)
 
-        _sinks(sink, "pause")
+        airflow_sinks(sink, "pause")
         sink.wait_no_driver()
-        paused = _sinks(sink, "status", "--history")
-        begun = _sinks(sink, "reset", "--data", "recreate", "--yes")
+        paused = airflow_sinks(sink, "status", "--history")
+        begun = airflow_sinks(sink, "reset", "--data", "recreate", "--yes")
 
-        _sinks(sink, "resume")
+        airflow_sinks(sink, "resume")
         again = sink.wait_running(2)
-        _sinks(sink, "restart")
+        airflow_sinks(sink, "restart")
         sink.wait_running(3)
-        _sinks(sink, "pause")
+        airflow_sinks(sink, "pause")
         sink.wait_no_driver()
 
     assert running["state"] == "running"
@@ -103,16 +90,18 @@ def test_a_sink_whose_dag_file_is_removed_is_an_orphan_and_ends_by_itself_or_by_
 
     for sink in (left, ended):
         sink.dag_file.unlink()
-    ended.wait_until(lambda: _sinks(ended, "status", code=None)["state"] == "orphaned", "the orphan", 120)
-    _sinks(ended, "pause")
+    ended.wait_until(
+        lambda: airflow_sinks(ended, "status", code=None)["state"] == "orphaned", "the orphan", 120
+    )
+    airflow_sinks(ended, "pause")
     for sink in (left, ended):
         sink.wait_no_driver(120)
     left.wait_task(runs[0], "skipped")
     # Airflow deletes the shown status within a minute; what is left is the witness.
-    ended.wait_until(lambda: _sinks(ended, "status", code=None)["state"] == "stopped", "its rest", 120)
+    ended.wait_until(lambda: airflow_sinks(ended, "status", code=None)["state"] == "stopped", "its rest", 120)
 
     assert airflow.task_states(runs[1])["submit"] == "failed"
-    assert _sinks(ended, "status")["rows_total"] == ended.witness()["rows"]
+    assert airflow_sinks(ended, "status")["rows_total"] == ended.witness()["rows"]
     for sink in (left, ended):
         sink.demand_exact()
 
@@ -125,10 +114,10 @@ def test_an_endless_sink_is_resumed_the_moment_after_it_was_paused(
     with sink.fed_all_the_time():
         airflow.unpause(sink.name)
         sink.wait_running(1)
-        _sinks(sink, "pause")
-        _sinks(sink, "resume")
+        airflow_sinks(sink, "pause")
+        airflow_sinks(sink, "resume")
         sink.wait_running(2)
-        _sinks(sink, "pause")
+        airflow_sinks(sink, "pause")
         sink.wait_no_driver()
 
     assert [run["state"] for run in airflow.call("GET", f"dags/{sink.name}/dagRuns")["dag_runs"]] == [
