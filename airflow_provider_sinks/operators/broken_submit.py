@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_sinks.arguments import as_list
 from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.operators.place import noted
 from airflow_provider_sinks.operators.submit_sink_job import SubmitSinkJobOperator
@@ -36,7 +37,8 @@ class BrokenSubmitOperator(SubmitSinkJobOperator):
     ui_color = "#f7c7c7"
 
     def __init__(self, *, error: ConfigurationError, asset: Asset, **kwargs: Any) -> None:
-        super().__init__(**{"name": asset.name, **kwargs, "sink": _UNREAD, "outlets": [asset]})
+        outlets = [*as_list(kwargs.pop("outlets", None)), asset]
+        super().__init__(**{"name": asset.name, **kwargs, "sink": _UNREAD, "outlets": outlets})
         self.error = error
         self._asset = asset
 
