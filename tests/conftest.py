@@ -24,14 +24,23 @@ from tests.support import TopicFactory
 
 def pytest_configure(config: pytest.Config) -> None:
     """Give the run an Airflow home of its own, and keep out the settings of the user's Airflow and Spark."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _end_in_order)
+    _listen()
     for name in [name for name in os.environ if name.startswith(("AIRFLOW_", "SPARK_", "PYSPARK_"))]:
         del os.environ[name]
     home = tempfile.TemporaryDirectory(prefix="sinks-tests-airflow-")
     config.add_cleanup(home.cleanup)
     os.environ["AIRFLOW_HOME"] = home.name
     os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
+
+
+def pytest_runtest_logfinish() -> None:
+    """Listen again: a task that ran inside this process left a handler of its own."""
+    _listen()
+
+
+def _listen() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end_in_order)
 
 
 def _end_in_order(number: int, frame: FrameType | None) -> None:

@@ -1,8 +1,8 @@
-"""Runs all tests in two lanes side by side: much of their time they wait, for a JVM or an Airflow to start.
+"""Runs all tests in lanes side by side: much of their time they wait, for a JVM or an Airflow to start.
 
 A lane is a pytest of its own with services of its own, so that nothing is shared. Lines come as they are
-printed; what a lane has to say at its end (failures, summaries) is held back until both are over. The last
-line adds up the closing lines of both.
+printed; what a lane has to say at its end (failures, summaries) is held back until all are over. The last
+line adds up the closing lines of all.
 
     python -m tests.lanes
 """
@@ -28,18 +28,23 @@ _COUNT = re.compile(r"(\d+) ([a-z]+)")
 _WIDTH = 80
 
 
+def waiting() -> list[Path]:
+    """The tests that wait for most of their time, for what a silent or a dead broker lets them wait for."""
+    return [_HERE / "live" / name for name in ("test_kafka_client.py", "test_sink_job_silence.py")]
+
+
 def drivers() -> list[Path]:
     """The tests that start Spark drivers themselves, and those without any service.
 
-    The fault tests come first: they need most of the processors, and the other lane least in the beginning.
+    The fault tests come first: they need most of the processors, and the other lanes least in the beginning.
     """
-    live = sorted(_HERE.glob("live/test_sink_job_*.py"))
-    return [_HERE / "faults", _HERE / "unit", _HERE / "live" / "test_plan_sql.py", *live]
+    live = sorted(set(_HERE.glob("live/test_sink_job_*.py")) - set(waiting()))
+    return [_HERE / "faults", _HERE / "unit", *live]
 
 
 def all_others() -> list[str]:
     """The rest, whatever it is: a new file cannot be forgotten."""
-    ignored = [_SCENARIOS, *drivers()]
+    ignored = [_SCENARIOS, *drivers(), *waiting()]
     folders = [_HERE / "airflow", _HERE / "live"]
     return [*map(str, folders), *(f"--ignore={path}" for path in ignored)]
 
@@ -88,9 +93,9 @@ def _plural(what: str, number: int) -> str:
 
 
 def main() -> int:
-    """Run both lanes; 0 when all tests of both passed."""
+    """Run all lanes; 0 when all tests passed."""
     started = time.monotonic()
-    lanes = [Lane(all_others()), Lane(map(str, drivers()))]
+    lanes = [Lane(all_others()), Lane(map(str, drivers())), Lane(map(str, waiting()))]
 
     def end(number: int, frame: FrameType | None) -> None:
         del number, frame

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from airflow_provider_sinks.local import spark
 from airflow_provider_sinks.local.airflow import AirflowStack
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.yarn import YarnCluster
+from tests.faults.driver import QUICK_START
 from tests.live import people
 from tests.live.shared_driver import SharedDriver
 from tests.live.stage import Stage
@@ -70,3 +73,23 @@ def stage(
     stage.driver_rows = getattr(request, "param", stage.driver_rows)
     yield stage
     stage.close()
+
+
+@pytest.fixture(scope="session")
+def spark_session() -> Iterator[SparkSession]:
+    """A Spark inside this process, for SQL alone; views and settings of it are shared."""
+    session = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.extraJavaOptions", QUICK_START)
+        .config("spark.sql.shuffle.partitions", "1")
+        .config("spark.sql.adaptive.enabled", "false")
+        .config("spark.sql.session.timeZone", "UTC")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+    gc.collect()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -117,24 +116,10 @@ _EDGES: dict[str, tuple[str | bytes | None, dict[str, Any] | str]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    session = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.sql.session.timeZone", "UTC")
-        .getOrCreate()
+def test_each_edge_of_json_is_read_as_documented(spark_session: SparkSession) -> None:
+    found = dict(
+        zip(_EDGES, _read(spark_session, [value for value, _ in _EDGES.values()], SCHEMA), strict=True)
     )
-    session.sparkContext.setLogLevel("OFF")
-    yield session
-    session.stop()
-    gc.collect()
-
-
-def test_each_edge_of_json_is_read_as_documented(spark: SparkSession) -> None:
-    found = dict(zip(_EDGES, _read(spark, [value for value, _ in _EDGES.values()], SCHEMA), strict=True))
 
     wrong = {
         name: (expected, columns, error)
@@ -146,10 +131,10 @@ def test_each_edge_of_json_is_read_as_documented(spark: SparkSession) -> None:
     assert wrong == {}
 
 
-def test_required_columns_must_be_there(spark: SparkSession) -> None:
+def test_required_columns_must_be_there(spark_session: SparkSession) -> None:
     values = ['{"id": 1, "n": 2}', '{"id": 1}', '{"n": 2}', '{"id": null, "n": 2}', None]
 
-    found = _read(spark, values, "id int NOT NULL, n int, z int", required=["n"])
+    found = _read(spark_session, values, "id int NOT NULL, n int, z int", required=["n"])
 
     missing = "The value does not fit the schema: field {} is missing or null, and it is required."
     assert found == [
@@ -161,13 +146,13 @@ def test_required_columns_must_be_there(spark: SparkSession) -> None:
     ]
 
 
-def test_text_must_be_utf8_and_bytes_may_be_anything(spark: SparkSession) -> None:
+def test_text_must_be_utf8_and_bytes_may_be_anything(spark_session: SparkSession) -> None:
     values = ["Grüße", "", None, b"\xff"]
     texts = transform.parse(
-        _records(spark, values), KafkaSource(connection="c", topic="t", format=Format.TEXT)
+        _records(spark_session, values), KafkaSource(connection="c", topic="t", format=Format.TEXT)
     )
     raw = transform.parse(
-        _records(spark, values), KafkaSource(connection="c", topic="t", format=Format.BYTES)
+        _records(spark_session, values), KafkaSource(connection="c", topic="t", format=Format.BYTES)
     )
 
     assert [(r["value"], r["__sinks_error"] is None) for r in _in_order(texts)] == [
@@ -176,10 +161,10 @@ def test_text_must_be_utf8_and_bytes_may_be_anything(spark: SparkSession) -> Non
     assert [r["value"] for r in _in_order(raw)] == ["Grüße".encode(), b"", None, b"\xff"]
 
 
-def test_a_value_is_read_if_and_only_if_python_reads_one_object_in_it(spark: SparkSession) -> None:
+def test_a_value_is_read_if_and_only_if_python_reads_one_object_in_it(spark_session: SparkSession) -> None:
     values = sorted({_spoil(random.Random(seed)) for seed in range(20_000)})  # noqa: S311  no secret
 
-    found = _read(spark, values, "a int")
+    found = _read(spark_session, values, "a int")
 
     expected = [_oracle(value) for value in values]
     wrong = [

@@ -6,10 +6,8 @@ same columns and rows, and each record that did not parse exactly once.
 
 from __future__ import annotations
 
-import gc
 import re
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -62,24 +60,12 @@ pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket.socket:Resource
 
 
 @pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    session = (
-        SparkSession.builder.master("local[1]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.sql.shuffle.partitions", "1")
-        .config("spark.sql.adaptive.enabled", "false")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("OFF")
+def spark(spark_session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> SparkSession:
     folder = tmp_path_factory.mktemp("tables")
-    for name, table in tables(session).items():
+    for name, table in tables(spark_session).items():
         table.coalesce(1).write.parquet(f"{folder}/{name}")
-        session.read.parquet(f"{folder}/{name}").createOrReplaceTempView(f"stored_{name}")
-    yield session
-    session.stop()
-    gc.collect()
+        spark_session.read.parquet(f"{folder}/{name}").createOrReplaceTempView(f"stored_{name}")
+    return spark_session
 
 
 def tables(spark: SparkSession) -> dict[str, DataFrame]:

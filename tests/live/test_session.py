@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from typing import Any
 
 import pytest
+
+from tests.faults.driver import QUICK_START
 
 _PROGRAM = """
 import json, sys
@@ -45,7 +48,11 @@ _KNOWN: dict[str, Any] = {
 def answers() -> dict[str, Any]:
     """What the driver's session says to each query."""
     command = [sys.executable, "-c", _PROGRAM, json.dumps([*_UNKNOWN, *_KNOWN])]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    environment = {
+        **os.environ,
+        "PYSPARK_SUBMIT_ARGS": f'--driver-java-options "{QUICK_START}" pyspark-shell',
+    }
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300, env=environment)
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("ANSWERS ")]
     found: dict[str, Any] = json.loads(line.removeprefix("ANSWERS "))
     return found

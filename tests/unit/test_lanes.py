@@ -1,4 +1,4 @@
-"""What is said when tests run in two lanes."""
+"""What is said when tests run in lanes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lanes import Lane, all_others, closing_line, drivers
+from tests.lanes import Lane, all_others, closing_line, drivers, waiting
 
 _ONE_OF_EACH = """
 def test_right(): pass
@@ -14,7 +14,7 @@ def test_wrong(): assert not "wrong on purpose"
 """
 
 
-def test_both_lanes_are_counted_and_a_failure_is_told_at_the_end(
+def test_all_lanes_are_counted_and_a_failure_is_told_at_the_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name, text in {"test_a.py": _ONE_OF_EACH, "test_b.py": "def test_b(): pass"}.items():
@@ -39,5 +39,6 @@ def test_a_lane_that_never_says_how_it_ended_is_an_error(tmp_path: Path) -> None
 def test_every_live_test_is_in_one_lane() -> None:
     ignored = [argument.removeprefix("--ignore=") for argument in all_others() if "=" in argument]
 
-    assert all(path.exists() for path in drivers())
-    assert {str(path) for path in drivers()} <= set(ignored)
+    assert all(path.exists() for path in (*drivers(), *waiting()))
+    assert not set(drivers()) & set(waiting())
+    assert {str(path) for path in (*drivers(), *waiting())} <= set(ignored)
