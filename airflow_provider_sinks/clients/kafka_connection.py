@@ -3,13 +3,21 @@
 librdkafka retries for ever in the background and tells *why* only through its error callback, which is
 served when somebody polls. So everything that waits here polls too: a wrong password ends a call in well
 under a second instead of after the whole timeout.
+
+An admin client answers in a thread of its own, and that thread must never be the one that ends it: librdkafka
+would wait for itself, and aborts the process. It came to that when a question was given up and its error held
+the client in a circle: the late answer ran Python in the client's thread, the garbage collector took its turn
+there, and found the client. So an admin client is never garbage: somebody holds it until it is ended, by
+:meth:`KafkaConnection.close` or, where nobody closes, by a thread that is not its own.
 """
 
 from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import threading
 import time
+import weakref
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import Any, Self, TypeVar
@@ -71,6 +79,8 @@ class KafkaConnection:
         self._complaints = Complaints()
         config = {**client_config(options), "error_cb": self._complaints.take}
         self.admin = AdminClient(config)
+        self._forgotten = weakref.finalize(self, _end_elsewhere, self.admin)  # it holds the client
+        self._forgotten.atexit = False
 
     @property
     def servers(self) -> str:
@@ -154,14 +164,25 @@ class KafkaConnection:
         return reaching_failure(self.options, self._complaints, error, what)
 
     def close(self) -> None:
-        """Drop the client; it has no close of its own."""
-        del self.admin
+        """End the client."""
+        if self._forgotten.detach() is not None:
+            _end(self.admin)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _end(admin: AdminClient) -> None:
+    """End a client now, whoever still holds it; leaving its context is the only word it has for that."""
+    admin.__exit__(None, None, None)
+
+
+def _end_elsewhere(admin: AdminClient) -> None:
+    """End a client that nobody closed. Called by the garbage collector, also in the client's own thread."""
+    threading.Thread(target=_end, args=(admin,), name="sinks-forgotten-client", daemon=True).start()
 
 
 def client_config(options: KafkaOptions) -> dict[str, Any]:

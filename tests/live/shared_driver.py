@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 import time
+import traceback
 from pathlib import Path
 from typing import Self
 
@@ -106,12 +107,18 @@ def _run(files: LaunchFiles) -> None:
 
 
 def _stop_queries(sink: str) -> None:
-    """Stop what a failed launch leaves running, and what would die with a driver of its own."""
+    """Stop what a failed launch leaves running, and what would die with a driver of its own.
+
+    Spark's client of a frozen broker closes only when that is back, and Spark gives up on it.
+    """
     from pyspark.sql import SparkSession
 
     for query in SparkSession.builder.getOrCreate().streams.active:
         if query.name == sink:
-            query.stop()
+            try:
+                query.stop()
+            except Exception:  # noqa: BLE001  its Java error has no name here
+                traceback.print_exc(limit=1)
 
 
 if __name__ == "__main__":
