@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from airflow_provider_sinks.connectors.base import Capabilities, CommitsOn
+from airflow_provider_sinks.connectors.base import Capabilities, CommitsOn, InDoubtError
 from airflow_provider_sinks.connectors.kafka_limits import read_limits
 from airflow_provider_sinks.connectors.kafka_writer import KafkaEpochWriter, driver_holder
+from airflow_provider_sinks.core.errors import JobFailedError, UnavailableError
 from airflow_provider_sinks.core.options import KafkaOptions
 from airflow_provider_sinks.core.progress import DRIVER, ProgressRecord
 
@@ -81,6 +82,14 @@ class DriverRecords:
     start that was overtaken in between is therefore stopped by its first record, instead of fencing the newer
     start a second time and announcing what is no longer true.
 
+    So a commit that silent brokers did not answer is brought to its end by that producer as well. Whatever it
+    asks for it asks under its own epoch, and whoever took the id since has a higher one: a newer start wins,
+    also one that takes the id at this moment. Beyond that nothing can be had. Where brokers wake up to a
+    transaction that is older than its timeout, they abort it and raise the epoch themselves, and a producer
+    that lost its place in a transaction is broken for good. Only ``init_transactions`` gives a new epoch, and
+    it does so whoever holds the id: a newer start that took it behind our last look would be fenced by the
+    older one. So this driver ends, and its retry is a newer start like any other.
+
     :param factory: what the sink's writers have in common; its generation is not known yet.
     """
 
@@ -96,11 +105,22 @@ class DriverRecords:
     def commit(self, record: ProgressRecord) -> None:
         """Commit a record.
 
-        :raises InDoubtError: when the answer did not come; the next start reads what holds.
+        :raises UnavailableError: no answer yet; to go on, call it again with the same record.
+        :raises JobFailedError: the brokers ended the transaction; the next start reads what holds.
         """
-        self._writer.begin_epoch()
-        self._writer.pre_commit(record)
-        self._writer.commit_epoch()
+        try:
+            if not self._writer.settle():
+                self._write(record)
+        except InDoubtError as silent:
+            raise UnavailableError(silent.primary, silent.detail, silent.hint) from silent
+        except UnavailableError as error:
+            if not self._writer.is_lost:
+                raise
+            raise JobFailedError(
+                f"{error.primary}, or by brokers that were silent for longer than its transaction timeout",
+                error.detail,
+                "A retry takes the driver's id anew and goes on from what is committed.",
+            ) from error
 
     def demand_in_force(self) -> None:
         """Raise :class:`FencedError` when a newer start has announced itself."""
@@ -109,3 +129,8 @@ class DriverRecords:
     def close(self) -> None:
         """Drop the producer."""
         self._writer.close()
+
+    def _write(self, record: ProgressRecord) -> None:
+        self._writer.begin_epoch()
+        self._writer.pre_commit(record)
+        self._writer.commit_epoch()

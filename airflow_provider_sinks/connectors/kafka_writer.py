@@ -16,6 +16,7 @@ Four facts shape this file. Each was measured or read in librdkafka's source:
 from __future__ import annotations
 
 import contextlib
+import enum
 import threading
 import time
 import uuid
@@ -58,6 +59,15 @@ _PERHAPS_FENCED = frozenset(
 )
 
 
+class _Open(enum.Enum):
+    """What of a transaction is open."""
+
+    NOTHING = enum.auto()
+    ROWS = enum.auto()
+    COMMIT = enum.auto()
+    ABORT = enum.auto()
+
+
 class KafkaEpochWriter:
     """One transactional producer, for one writer. See :class:`.base.EpochWriter` for who calls what.
 
@@ -68,6 +78,7 @@ class KafkaEpochWriter:
     def __init__(self, factory: KafkaWriterFactory, writer: str) -> None:
         self.token = ""
         self.last: ProgressRecord | None = None
+        self.is_lost = False
         self._factory = factory
         self._writer = writer
         self._timeout_seconds = factory.transaction_timeout.total_seconds()
@@ -75,7 +86,7 @@ class KafkaEpochWriter:
         self._limits = RowLimits(factory.options, factory.sink, factory.topics, factory.compression)
         self._producer: Producer | None = Producer(self._config())
         self._bytes_per_row = 1.0
-        self._in_transaction = False
+        self._open = _Open.NOTHING
         self._looked_at = time.monotonic()
         self._connecting = threading.Thread(target=_connect, args=(self._producer,), daemon=True)
         self._connecting.start()
@@ -147,7 +158,7 @@ class KafkaEpochWriter:
 
     def begin_epoch(self) -> None:
         """Arm: the transaction begins with the first row, for an idle one would time out."""
-        self._in_transaction = False
+        self._open = _Open.NOTHING
         self._looked_at = time.monotonic()
 
     def write_batch(self, rows: pa.RecordBatch) -> WriteResult:
@@ -187,6 +198,7 @@ class KafkaEpochWriter:
         It is flushed here first: behind a message that was refused, librdkafka's own flush waits for others
         that it will never send.
         """
+        self._open = _Open.COMMIT
         deadline = time.monotonic() + self._timeout_seconds
         while (
             self._live.flush(_FLUSH_SECONDS)
@@ -196,12 +208,29 @@ class KafkaEpochWriter:
             continue
         self._limits.demand_delivered()
         self._call("commit_transaction", self._timeout_seconds)
-        self._in_transaction = False
+        self._open = _Open.NOTHING
+
+    def settle(self) -> bool:
+        """Bring what silent brokers left open to its end by the same producer; return if it is committed.
+
+        May be called again while there is no answer: librdkafka goes on where it was.
+
+        :raises InDoubtError: no answer to the commit yet.
+        :raises UnavailableError: none to the abort, or the producer is lost.
+        """
+        if self._open is _Open.COMMIT and self._commit_again():
+            return True
+        if self._open is not _Open.NOTHING:
+            self._open = _Open.ABORT
+            self._call("abort_transaction", self._timeout_seconds)
+            self._open = _Open.NOTHING
+            self._limits.undelivered = None
+        return False
 
     def rollback_epoch(self) -> None:
         """Abort what is open, if the broker answers soon; if not, the next holder's fence aborts it."""
-        if self._in_transaction and self._producer is not None:
-            self._in_transaction = False
+        if self._open is not _Open.NOTHING and self._producer is not None:
+            self._open = _Open.NOTHING
             try:
                 self._producer.purge()
                 self._producer.abort_transaction(_SUCCESSOR_WAIT_SECONDS)
@@ -233,9 +262,19 @@ class KafkaEpochWriter:
         return self._producer
 
     def _begin(self) -> None:
-        if not self._in_transaction:
+        if self._open is _Open.NOTHING:
             self._call("begin_transaction")
-            self._in_transaction = True
+            self._open = _Open.ROWS
+
+    def _commit_again(self) -> bool:
+        try:
+            self._live.commit_transaction(self._timeout_seconds)
+        except KafkaException as error:
+            if error.args[0].txn_requires_abort():
+                return False
+            raise self._translate(error, "commit_transaction") from error
+        self._open = _Open.NOTHING
+        return True
 
     def _write_good(self, rows: pa.RecordBatch) -> WriteResult:
         keys, values = rows.column("__sinks_key"), rows.column("__sinks_value")
@@ -331,7 +370,7 @@ class KafkaEpochWriter:
         name = f'writer {self._writer} of sink "{self._factory.sink}"'
         if not isinstance(cause, KafkaError):
             return UnavailableError(f"{name} could not {method.replace('_', ' ')}", str(error))
-        if cause.code() in _PERHAPS_FENCED:
+        if cause.code() in _PERHAPS_FENCED or cause.fatal():
             return self._fenced_or_repeated(name, cause)
         if method == "commit_transaction":
             return InDoubtError(f"{name} does not know whether its commit happened", cause.str())
@@ -355,6 +394,7 @@ class KafkaEpochWriter:
             except FencedError as fenced:
                 return fenced
             time.sleep(_SUCCESSOR_LOOK_SECONDS)
+        self.is_lost = True
         return UnavailableError(f"{name} was fenced by another attempt", cause.str(), "The task is repeated.")
 
 

@@ -51,7 +51,7 @@ class Guard:
         self._look = look
         self._demand_in_force = demand_in_force
         self._patience = patience
-        self._brokers = brokers
+        self.brokers = brokers
         self._looked_at = 0.0
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -77,7 +77,7 @@ class Guard:
         :raises RefusedError: when a topic is missing or is another one than announced.
         :raises UnavailableError: when a topic could not be seen for too long.
         """
-        return self._patience.ask(self._brokers, self._compare)
+        return self._patience.ask(self.brokers, self._compare)
 
     def _compare(self) -> Identities:
         started = time.monotonic()
@@ -98,7 +98,7 @@ class Guard:
     def _watch(self) -> None:
         while not self._closing.wait(WATCH_SECONDS):
             try:
-                self._patience.attempt(self._brokers, self._compare)
+                self._patience.attempt(self.brokers, self._compare)
                 self._demand_in_force()
             except (RefusedError, FencedError, JobFailedError) as error:
                 self.failure = error

@@ -24,6 +24,7 @@ from airflow_provider_sinks.core.errors import (
 from airflow_provider_sinks.core.history import History
 from airflow_provider_sinks.core.launch import Launch, LaunchFiles
 from airflow_provider_sinks.core.options import ResolvedConnections
+from airflow_provider_sinks.core.progress import ProgressRecord
 from airflow_provider_sinks.core.spec import OutputMode, SinkSpec, Writers
 from airflow_provider_sinks.core.status import SinkState, SinkStatus
 from airflow_provider_sinks.core.witness import Witness
@@ -199,6 +200,9 @@ class _Job:
             records = read_range(batch.sparkSession, spec.source.kafka, self._source_options, begin, end)
             return rows.unionByName(transform.dead_letters(transform.parse(records, spec.source.kafka)))
 
+        def announce(record: ProgressRecord) -> None:
+            self._patience.ask(guard.brokers, lambda: start.announce(record))
+
         def finished(result: EpochResult) -> None:
             account = started.account
             self._query_failed_at = None
@@ -219,7 +223,7 @@ class _Job:
             check_after=guard.check,
             demand_source=SourceLook(self._source_options.with_files_read()),
             patience=self._patience,
-            announce=start.announce,
+            announce=announce,
             finished=finished,
         )
 

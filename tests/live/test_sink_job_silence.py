@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+import threading
 import time
+import uuid
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from psycopg import sql
 
-from airflow_provider_sinks.core.errors import ExitCode
+from airflow_provider_sinks.connectors.kafka import DriverRecords, KafkaTopics, KafkaWriterFactory
+from airflow_provider_sinks.connectors.kafka_writer import KafkaEpochWriter
+from airflow_provider_sinks.core.errors import ExitCode, FencedError, JobFailedError, UnavailableError
+from airflow_provider_sinks.core.progress import ProgressRecord
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres
+from airflow_provider_sinks.streaming.patience import Patience
+from tests.faults import topics
 from tests.faults.driver import Driver
 from tests.faults.outcome import FULL_COUNT, ROUNDS
 from tests.live.shared_driver import SharedDriver
+from tests.live.sink_world import SinkWorld
 from tests.live.stage import KeyValue, Sink, Stage
 
 _SILENT_SECONDS = 75.0 if ROUNDS >= FULL_COUNT else 45.0
 """Longer than a driver without patience waits (30 s); at the full count longer than a transaction may."""
 _DATABASE_SECONDS = 35.0
+_TRANSACTION_SECONDS = 4.0
+_LONGER_SECONDS = 9.0
+"""Longer than a transaction of the driver may take in these tests."""
 _END_SECONDS = 60.0
 """Within this a driver ends whose patience is over, whatever hangs in it."""
 _USERS = "users"
@@ -28,7 +41,8 @@ _USERS = "users"
 @pytest.fixture(scope="module")
 def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
     """A broker that tests may freeze."""
-    with KafkaBroker.start(tmp_path_factory.mktemp("silent kafka")) as running:
+    soon = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"}
+    with KafkaBroker.start(tmp_path_factory.mktemp("silent kafka"), extra=soon) as running:
         yield running
 
 
@@ -156,3 +170,90 @@ def test_a_database_that_is_silent_for_a_while_costs_nothing_but_that_while(stag
 
     assert launch.stop() == ExitCode.OK
     assert [int(record.value or b"") for record in stage.read(sink.out)] == list(range(11))
+
+
+@pytest.fixture
+def world(own_broker: KafkaBroker) -> Iterator[SinkWorld]:
+    """A sink that was started on the broker that tests may freeze."""
+    made = SinkWorld(own_broker, f"records_{uuid.uuid4().hex[:8]}")
+    made.create(made.source)
+    made.start()
+    yield made
+    own_broker.resume()
+
+
+def _driver_records(world: SinkWorld) -> DriverRecords:
+    """Return the own records of a driver that has just taken over."""
+    assert world.announced is not None
+    made = KafkaWriterFactory(
+        sink=world.name,
+        run=world.run,
+        generation=world.announced.generation,
+        prefix=world.spec.transactional_id_prefix,
+        topics=KafkaTopics(world.data, world.progress, None, world.source),
+        transaction_timeout=timedelta(seconds=_TRANSACTION_SECONDS),
+        compression="none",
+        options=world.kafka_options(),
+    )
+    return DriverRecords(made)
+
+
+def _record(world: SinkWorld, epoch: int) -> ProgressRecord:
+    assert world.announced is not None
+    return replace(world.announced, epoch=epoch)
+
+
+def _client(world: SinkWorld) -> dict[str, str]:
+    return {name: str(value) for name, value in world.broker.client_config().items()}
+
+
+def test_a_record_of_the_driver_waits_for_brokers_that_are_away_for_longer_than_a_transaction(
+    world: SinkWorld,
+) -> None:
+    records = _driver_records(world)
+    patience = Patience(timedelta(minutes=1))
+    records.commit(_record(world, 1))
+
+    world.broker.kill()
+    threading.Timer(_LONGER_SECONDS, world.broker.restart).start()
+    patience.ask("Kafka", lambda: records.commit(_record(world, 2)))
+    records.commit(_record(world, 3))
+
+    assert world.observe().known.epoch == 3
+    assert [found.epoch for _, found in topics.read_progress(_client(world), world.progress)] == [0, 1, 2, 3]
+
+
+def test_a_newer_start_wins_over_a_driver_that_goes_on_after_a_silence(world: SinkWorld) -> None:
+    older = _driver_records(world)
+    older.commit(_record(world, 1))
+    world.broker.pause()
+    with pytest.raises(UnavailableError):
+        older.commit(_record(world, 2))
+    world.broker.resume()
+
+    newer = Patience(timedelta(minutes=1)).ask("Kafka", lambda: _driver_records(world))
+    with pytest.raises((FencedError, JobFailedError)):
+        older.commit(_record(world, 2))
+
+    newer.commit(_record(world, 3))
+    assert world.observe().known.epoch == 3
+
+
+def test_a_record_whose_transaction_the_brokers_have_ended_ends_the_driver_for_a_retry(
+    world: SinkWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = _driver_records(world)
+    commit = KafkaEpochWriter.commit_epoch
+
+    def commit_late(writer: KafkaEpochWriter) -> None:
+        assert writer._live.flush(10) == 0
+        while topics.has_open_transaction(_client(world), world.progress):
+            time.sleep(0.1)
+        commit(writer)
+
+    monkeypatch.setattr(KafkaEpochWriter, "commit_epoch", commit_late)
+    with pytest.raises(JobFailedError, match="silent for longer than its transaction timeout") as raised:
+        Patience(timedelta(minutes=5)).ask("Kafka", lambda: records.commit(_record(world, 1)))
+
+    assert raised.value.retryable
+    assert world.observe().known.epoch == 0
