@@ -19,6 +19,7 @@ from airflow_provider_sinks.core.durations import parse_duration
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.problems import UnfitError
 from airflow_provider_sinks.core.spec import SinkSpec
+from airflow_provider_sinks.core.sql_questions import AskSpark
 from airflow_provider_sinks.dag_settings import (
     check_dag_arguments,
     check_flag,
@@ -129,7 +130,12 @@ def _chain(
 ) -> None:
     """Add the tasks of a sink to the DAG or group around."""
     sink = plain(spec)
-    validate = ValidateConnectionOperator(task_id="validate", sink=sink, spark_conn_id=spark_conn_id)
+    validate = ValidateConnectionOperator(
+        task_id="validate",
+        sink=sink,
+        spark_conn_id=spark_conn_id,
+        ask_spark=AskSpark.NEVER.value,  # the job asks a moment later, before it makes anything
+    )
     submit = SubmitSinkJobOperator(
         task_id="submit", sink=sink, spark_conn_id=spark_conn_id, accept=accept, **spark
     )

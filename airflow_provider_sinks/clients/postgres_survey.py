@@ -6,17 +6,19 @@ import socket
 import ssl
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import psycopg
 
-from airflow_provider_sinks.clients.postgres import NO_FILE, connect_error
+from airflow_provider_sinks.clients.postgres import NO_FILE, PostgresClient, connect_error
 from airflow_provider_sinks.clients.reach import StoppedError, Trail, connect, follow, shake_hands
 from airflow_provider_sinks.clients.time_limit import Deadline, within
 from airflow_provider_sinks.core.checks.database import DatabaseFacts, TableFacts
 from airflow_provider_sinks.core.checks.network import ServerFacts, Step, Stop
 from airflow_provider_sinks.core.options import PostgresOptions
+from airflow_provider_sinks.core.parts import PostgresLookup
 
 _TLS_REQUEST = struct.pack(">ii", 8, 80877103)
 _WITHOUT_TLS = ("disable", "allow")
@@ -66,6 +68,27 @@ def survey(
     :raises SinkError: the server does not let us in.
     """
     return within(deadline.left(_STATEMENT_SECONDS + 5), lambda: _survey(options, address, tables))
+
+
+def types(
+    options: PostgresOptions, address: str, lookups: Mapping[str, PostgresLookup], deadline: Deadline
+) -> dict[str, bytes]:
+    """Return the columns and types of tables as a job would read them, each as an Arrow schema.
+
+    No row is read, and nothing of a view is computed.
+
+    :param address: of the server, as it was judged; empty for a server on this machine.
+    :param lookups: by name.
+    :raises SinkError: a table cannot be read.
+    """
+    pinned = {**options.parameters, **({"hostaddr": address} if address else {})}
+    client = PostgresClient(replace(options, parameters=pinned))
+
+    def read() -> dict[str, bytes]:
+        tables = {name: client.read_nothing(lookup.table, lookup.columns) for name, lookup in lookups.items()}
+        return {name: table.schema.serialize().to_pybytes() for name, table in tables.items()}
+
+    return within(deadline.left(_STATEMENT_SECONDS), read)
 
 
 def _survey(options: PostgresOptions, address: str, tables: Sequence[str]) -> DatabaseFacts:

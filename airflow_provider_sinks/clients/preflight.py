@@ -12,10 +12,11 @@ skipped and says so.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 from airflow_provider_sinks.clients.kafka_preflight import Run, kafka_checks
 from airflow_provider_sinks.clients.time_limit import Deadline
-from airflow_provider_sinks.core.checks.check import Check, Checks, Family, Report
+from airflow_provider_sinks.core.checks.check import Check, Checks, Family, Outcome, Report
 from airflow_provider_sinks.core.checks.database import DatabaseFacts, database_checks
 from airflow_provider_sinks.core.checks.fields import ConnectionFields, Given, options_check
 from airflow_provider_sinks.core.checks.network import POSTGRES_WAY, Step, network_checks
@@ -35,6 +36,7 @@ def validate(
     *,
     witness: Witness | None = None,
     seconds: float = VALIDATION_SECONDS,
+    with_types: bool = False,
 ) -> Report:
     """Validate connections by themselves, or a sink with all its connections. Never raises for what it finds.
 
@@ -45,9 +47,11 @@ def validate(
     :param sink: whose topics, tables and rights are judged too.
     :param witness: what Airflow remembers of the sink; its clusters and topics must be the same.
     :param seconds: how long all of it may take.
+    :param with_types: whether the report shall know the types of the sink's lookups.
     """
     run = Run(sink, witness, Deadline(seconds))
     checks: list[Check] = []
+    types: dict[str, bytes] | None = {} if with_types else None
     for conn_id, wanted in _wanted(connections, sink).items():
         check, options = options_check(conn_id, connections.get(conn_id), wanted)
         checks.append(check)
@@ -56,9 +60,9 @@ def validate(
         elif isinstance(options, KafkaOptions):
             checks += _whole(conn_id, kafka_checks(run, options))
         elif isinstance(options, PostgresOptions):
-            checks += _whole(conn_id, _postgres(run, options))
+            checks += _whole(conn_id, _postgres(run, options, types))
     title = f'sink "{sink.name}"' if sink else " and ".join(f'connection "{name}"' for name in connections)
-    return Report(title, tuple(checks), run.clusters)
+    return Report(title, tuple(checks), run.clusters, types or {})
 
 
 def _wanted(
@@ -90,7 +94,7 @@ def _whole(conn_id: str, checks: Iterator[Check]) -> Iterator[Check]:
         yield Checks(conn_id, Family.CLUSTER).fails("further checks", detail, retryable=True)
 
 
-def _postgres(run: Run, options: PostgresOptions) -> Iterator[Check]:
+def _postgres(run: Run, options: PostgresOptions, types: dict[str, bytes] | None) -> Iterator[Check]:
     from airflow_provider_sinks.clients import postgres_survey
 
     address, lookups = "", _lookups(run.sink, options.conn_id)
@@ -102,7 +106,7 @@ def _postgres(run: Run, options: PostgresOptions) -> Iterator[Check]:
             yield Checks(options.conn_id, Family.DATABASE).skips("database", "the server was not reached")
             return
         address = facts.addresses[0]
-    tables = [lookup.table for lookup in lookups]
+    tables = [lookup.table for lookup in lookups.values()]
     network = Checks(options.conn_id, Family.NETWORK)
     try:
         found: DatabaseFacts = postgres_survey.survey(options, address, tables, run.deadline)
@@ -111,12 +115,16 @@ def _postgres(run: Run, options: PostgresOptions) -> Iterator[Check]:
         yield Checks(options.conn_id, Family.DATABASE).skips("database", "the server did not let us in")
         return
     yield network.passes("authentication", f'accepted as "{found.user}"', found.seconds)
-    yield from database_checks(options.conn_id, found, lookups)
+    checks = list(database_checks(options.conn_id, found, list(lookups.values())))
+    yield from checks
+    if types is not None and not any(check.outcome is Outcome.FAIL for check in checks):
+        with suppress(SinkError):  # whoever wants to know them says that they are not known
+            types.update(postgres_survey.types(options, address, lookups, run.deadline))
 
 
-def _lookups(sink: SinkSpec | None, conn_id: str) -> list[PostgresLookup]:
-    found = [lookup.postgres for lookup in sink.lookups.values()] if sink else []
-    return [lookup for lookup in found if lookup.connection == conn_id]
+def _lookups(sink: SinkSpec | None, conn_id: str) -> dict[str, PostgresLookup]:
+    found = {name: lookup.postgres for name, lookup in sink.lookups.items()} if sink else {}
+    return {name: lookup for name, lookup in found.items() if lookup.connection == conn_id}
 
 
 __all__ = ["VALIDATION_SECONDS", "ConnectionFields", "Given", "Report", "validate"]

@@ -1,4 +1,4 @@
-"""``plan`` and ``check``: what a start would do, and whether connections are good. Both change nothing."""
+"""``plan`` and ``check``: what a start would do, and whether connections and SQL are good. Both only look."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from dataclasses import dataclass
 
 from airflow_provider_sinks.arguments import accept_code
 from airflow_provider_sinks.commands.frame import command, show, show_one, sink_homes, tell
-from airflow_provider_sinks.commands.sources import spec_in_folder
+from airflow_provider_sinks.commands.sources import spec_in_folder, specs_in_folder
+from airflow_provider_sinks.core.checks.check import Report
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.spec import SinkSpec
+from airflow_provider_sinks.core.sql_questions import AskSpark
 from airflow_provider_sinks.hooks.memory import Memory
 from airflow_provider_sinks.hooks.sink_homes import SinkHomes
 from airflow_provider_sinks.hooks.sink_verbs import spec_of
@@ -44,23 +47,39 @@ def plan(options: argparse.Namespace) -> int:
 
 @command
 def check(options: argparse.Namespace) -> int:
-    """Show all checks of a sink's connections."""
-    from airflow_provider_sinks.operators.validate_connection import sink_report
+    """Show all checks of some sinks; one Spark is asked about the SQL of all."""
+    from airflow_provider_sinks.operators.sink_report import sink_reports
 
-    if options.folder:
-        spec = spec_in_folder(options.folder, options.sink)
-    else:
-        with sink_homes(options) as homes:
-            spec = spec_of(homes.one(options.sink))
-    report = sink_report(spec, options.spark_conn_id)
+    specs = _specs(options)
+    reports = sink_reports(specs, options.spark_conn_id, ask=AskSpark(options.ask_spark))
     if options.output == "table":
-        print(report.table())  # noqa: T201  it is the result
+        print("\n\n".join(_table(report, titled=len(reports) > 1) for report in reports))  # noqa: T201  the result
     else:
-        show(report.to_data(), options.output)
-    error = report.error()
-    if error is not None:
+        named = zip(specs, reports, strict=True)
+        show(
+            [{"sink": spec.name, **made} for spec, report in named for made in report.to_data()],
+            options.output,
+        )
+    errors = [error for report in reports if (error := report.error()) is not None]
+    for error in errors:
         tell(error.primary)
-    return int(error.exit_code) if error else 0
+    return int(min(error.exit_code for error in errors)) if errors else 0
+
+
+def _table(report: Report, *, titled: bool) -> str:
+    return f"{report.title}:\n{report.table()}" if titled else report.table()
+
+
+def _specs(options: argparse.Namespace) -> list[SinkSpec]:
+    """Return the sinks that were named, or all of the folder."""
+    if options.folder:
+        return specs_in_folder(options.folder, options.sinks)
+    if not options.sinks:
+        raise ConfigurationError(
+            "no sink is named", [Problem("SINK", "is missing", "name sinks, or give --folder")]
+        )
+    with sink_homes(options) as homes:
+        return [spec_of(homes.one(sink)) for sink in options.sinks]
 
 
 def _spec(options: argparse.Namespace, homes: SinkHomes) -> SinkSpec:

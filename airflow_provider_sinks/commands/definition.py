@@ -37,6 +37,7 @@ _YARN = Arg(
 )
 _DRY_RUN = Arg(("-n", "--dry-run"), help="only say what would be done", action="store_true")
 _ACTING = (_SINK, _DRY_RUN, _API, ARG_OUTPUT)
+_ASK_SPARK = ("auto", "always", "never")
 _OUTPUTS = ("keep", "empty", "recreate")
 
 
@@ -91,12 +92,18 @@ def get_cli_commands() -> list[CLICommand]:
         ),
         _command(
             "check",
-            "check all connections of a sink; touches nothing",
-            _SINK,
+            "check all connections of sinks, and their SQL by Spark; touches nothing",
+            Arg(("sinks",), help="names of sinks (default: all of --folder)", nargs="*", metavar="SINK"),
             Arg(
                 ("--spark-conn-id",),
                 help="the Spark connection (default: %(default)s)",
                 default=SPARK_CONN_ID,
+            ),
+            Arg(
+                ("--ask-spark",),
+                help="ask Spark about the SQL: where it is there, in any case, or not (default: %(default)s)",
+                choices=_ASK_SPARK,
+                default=_ASK_SPARK[0],
             ),
             _FOLDER,
             _API,

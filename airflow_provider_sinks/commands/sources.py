@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from airflow_provider_sinks.checker.facts import Declared, Limits
@@ -23,10 +24,24 @@ def spec_in_folder(folder: str, sink: str) -> SinkSpec:
 
     :raises ConfigurationError: there is no valid sink of this name.
     """
+    return specs_in_folder(folder, [sink])[0]
+
+
+def specs_in_folder(folder: str, sinks: Sequence[str] = ()) -> list[SinkSpec]:
+    """Return some sinks of a folder, or all of them.
+
+    :raises ConfigurationError: there is no valid sink of a name, or none at all.
+    """
     found = {declared.spec.name: declared.spec for declared in sinks_of_folder(folder)}
-    if sink not in found:
-        hint = nearest(sink, found) or f"to see why: python -m airflow_provider_sinks check {folder}"
-        raise ConfigurationError(
-            f'folder {folder} has no valid sink "{sink}"', [Problem(sink, "is not there", hint)]
-        )
-    return found[sink]
+    to_see_why = f"to see why: python -m airflow_provider_sinks check {folder}"
+    missing = [
+        Problem(sink, "is not there", nearest(sink, found) or to_see_why)
+        for sink in sinks
+        if sink not in found
+    ]
+    if missing:
+        names = ", ".join(f'"{problem.where}"' for problem in missing)
+        raise ConfigurationError(f"folder {folder} has no valid sink {names}", missing)
+    if not found:
+        raise ConfigurationError(f"folder {folder} has no valid sink", hint=to_see_why)
+    return [found[sink] for sink in sinks] or list(found.values())

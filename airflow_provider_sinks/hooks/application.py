@@ -20,15 +20,15 @@ _SHIPPED_FOLDERS = ("clients", "connectors", "core", "streaming")
 _FIXED_DATE = (1980, 1, 1, 0, 0, 0)
 
 
-def application_file() -> Path:
-    """Return the path of ``sink_job.py``: in the installed package, or beside it in a checkout."""
+def application_file(name: str = "sink_job.py") -> Path:
+    """Return the path of an application: in the installed package, or beside it in a checkout."""
     package = Path(str(resources.files(PACKAGE)))
-    candidates = (package / "spark_jobs" / "sink_job.py", package.parent / "spark_jobs" / "sink_job.py")
+    candidates = (package / "spark_jobs" / name, package.parent / "spark_jobs" / name)
     for candidate in candidates:
         if candidate.is_file():
             return candidate
     raise ConfigurationError(
-        "the Spark application sink_job.py is not installed",
+        f"the Spark application {name} is not installed",
         hint="Install airflow-provider-sinks again; Spark needs it as a file, not inside a zip.",
     )
 

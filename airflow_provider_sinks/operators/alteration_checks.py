@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_sinks.core.checks.check import Check, Report
 from airflow_provider_sinks.core.checks.fields import ConnectionFields, Given
+from airflow_provider_sinks.core.checks.sql import NOT_IN_ALTERATION, not_wanted
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, SinkError, UnavailableError
 from airflow_provider_sinks.core.spec import SinkSpec
 from airflow_provider_sinks.core.witness import Witness
@@ -56,10 +57,12 @@ def check_sinks(sinks: DependentSinks, old: ConnectionFields, new: ConnectionFie
     """
     after = [_Asked(spec, witness, _connections(spec, new)) for spec, witness in _known(sinks)]
     failed = {}
-    for asked, report in zip(after, _validated(after), strict=True):
-        log.info("sink %s:\n%s", asked.spec.name, report.table())
+    for asked, made in zip(after, _validated(after), strict=True):
+        sink = asked.spec.name
+        report = replace(made, checks=(*made.checks, not_wanted(sink, NOT_IN_ALTERATION)))
+        log.info("sink %s:\n%s", sink, report.table())
         if report.failed:
-            failed[asked.spec.name] = report.failed
+            failed[sink] = report.failed
     before = [
         replace(asked, connections=_connections(asked.spec, old))
         for asked in after

@@ -18,6 +18,7 @@ T = TypeVar("T")
 
 CHECK_SECONDS = 20.0
 """How long one of these checks may take."""
+_SUBMIT = "spark-submit"
 
 
 def spark_checks(conn_id: str) -> Iterator[Check]:
@@ -36,6 +37,14 @@ def spark_checks(conn_id: str) -> Iterator[Check]:
         yield checks.passes(target.binary, binary)
     if target.drives_on_cluster:
         yield _attempt(checks, "resource manager", lambda: yarn_client(conn_id).version())[0]
+
+
+def submit_command(conn_id: str) -> str:
+    """Return the name of the command by which a Spark connection submits."""
+    try:
+        return SparkTarget.of_connection(conn_id).binary
+    except SinkError:  # its own check says why
+        return _SUBMIT
 
 
 def _attempt(checks: Checks, name: str, action: Callable[[], T]) -> tuple[Check, T | None]:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk import BaseOperator
 
 from airflow_provider_sinks.arguments import is_template, parse, plain, sink_problems
-from airflow_provider_sinks.clients.preflight import VALIDATION_SECONDS, validate
+from airflow_provider_sinks.clients.preflight import validate
 from airflow_provider_sinks.core.checks.check import Report
-from airflow_provider_sinks.core.checks.fields import ConnectionFields, Given
-from airflow_provider_sinks.core.errors import ConfigurationError, Problem, SinkError
+from airflow_provider_sinks.core.checks.fields import ConnectionFields
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem, nearest
 from airflow_provider_sinks.core.spec import SinkSpec
+from airflow_provider_sinks.core.sql_questions import AskSpark
 from airflow_provider_sinks.hooks import connections
 from airflow_provider_sinks.operators.map_index import NamedInstances
+from airflow_provider_sinks.operators.sink_report import read, sink_report
 from airflow_provider_sinks.operators.spark_checks import spark_checks
 from airflow_provider_sinks.retry_policy import airflow_errors
 
@@ -28,7 +29,8 @@ _XCOM_KEY = "return_value"
 class ValidateConnectionOperator(NamedInstances, BaseOperator):
     """Check the connections of a sink, or one connection, step by step, and say what each step found.
 
-    Options, name, TCP, TLS, user, cluster; for a sink its topics, tables and every right that it needs.
+    Options, name, TCP, TLS, user, cluster; for a sink its topics, tables and every right that it needs, and
+    whether Spark takes its SQL.
     Nothing is created: no topic, table, record, group or transactional id. Passing is not a promise: the job
     connects and decides for itself. Fails at once for what a person must change; what may pass later (a
     broker that is away) is retried.
@@ -42,6 +44,8 @@ class ValidateConnectionOperator(NamedInstances, BaseOperator):
     :param conn_id: instead of a sink: the id of one connection. (templated)
     :param spark_conn_id: the Airflow connection of type ``spark`` that runs the sink. (templated)
     :param timeout_seconds: how long all checks together may take.
+    :param ask_spark: whether Spark itself analyses the SQL of the sink, as the job would: ``auto`` where it
+        is on the worker, ``always``, or ``never``; it takes a JVM for some seconds.
     """
 
     template_fields: Sequence[str] = ("sink", "conn_id", "spark_conn_id")
@@ -55,14 +59,16 @@ class ValidateConnectionOperator(NamedInstances, BaseOperator):
         conn_id: str | None = None,
         spark_conn_id: str = "spark_default",
         timeout_seconds: float = 60.0,
+        ask_spark: str = "auto",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        _demand_valid(sink, conn_id, spark_conn_id, timeout_seconds)
+        _demand_valid(sink, conn_id, spark_conn_id, timeout_seconds, ask_spark)
         self.sink = plain(sink)
         self.conn_id = conn_id
         self.spark_conn_id = spark_conn_id
         self.timeout_seconds = timeout_seconds
+        self.ask_spark = ask_spark
 
     def execute(self, context: Context) -> list[dict[str, Any]]:
         """Make all checks, say what they found, and fail if one of them failed."""
@@ -77,44 +83,23 @@ class ValidateConnectionOperator(NamedInstances, BaseOperator):
         return report.to_data()
 
     def _check(self) -> Report:
-        _demand_valid(self.sink, self.conn_id, self.spark_conn_id, self.timeout_seconds)
+        _demand_valid(self.sink, self.conn_id, self.spark_conn_id, self.timeout_seconds, self.ask_spark)
         if self.conn_id is not None:
             return _one(self.conn_id, self.timeout_seconds)
-        return sink_report(parse(self.sink), self.spark_conn_id, self.timeout_seconds)
-
-
-def sink_report(spec: SinkSpec, spark_conn_id: str, timeout_seconds: float = VALIDATION_SECONDS) -> Report:
-    """Return all checks of a sink's connections.
-
-    :param spark_conn_id: the Airflow connection of type ``spark`` that runs the sink.
-    :param timeout_seconds: how long all checks together may take.
-    """
-    begun, spark = time.monotonic(), tuple(spark_checks(spark_conn_id))
-    left = max(timeout_seconds - (time.monotonic() - begun), 1.0)
-    report = validate(_given(spec.connections), spec, seconds=left)
-    return Report(report.title, (*spark, *report.checks), report.clusters)
+        ask = AskSpark(self.ask_spark)
+        return sink_report(parse(self.sink), self.spark_conn_id, self.timeout_seconds, ask)
 
 
 def _one(conn_id: str, seconds: float) -> Report:
-    given = _read(conn_id)
-    if isinstance(given, ConnectionFields) and given.conn_type in connections.SPARK_TYPES:
+    found = read(conn_id)
+    if isinstance(found, ConnectionFields) and found.conn_type in connections.SPARK_TYPES:
         return Report(f'connection "{conn_id}"', tuple(spark_checks(conn_id)))
-    return validate({conn_id: given}, seconds=seconds)
+    return validate({conn_id: found}, seconds=seconds)
 
 
-def _given(conn_ids: Sequence[str]) -> Mapping[str, Given]:
-    return {conn_id: _read(conn_id) for conn_id in conn_ids}
-
-
-def _read(conn_id: str) -> Given:
-    """Return a connection as it is stored, or why it could not be read."""
-    try:
-        return connections.fields(conn_id)
-    except SinkError as error:
-        return error
-
-
-def _demand_valid(sink: object, conn_id: object, spark_conn_id: object, timeout_seconds: object) -> None:
+def _demand_valid(
+    sink: object, conn_id: object, spark_conn_id: object, timeout_seconds: object, ask_spark: object
+) -> None:
     """Judge what is certain: all of it when the task runs, and what is no template when the DAG is read."""
     problems = [*_subject_problems(sink, conn_id)]
     if sink is not None and not is_template(sink):
@@ -129,6 +114,9 @@ def _demand_valid(sink: object, conn_id: object, spark_conn_id: object, timeout_
         or timeout_seconds <= 0
     ):
         problems.append(Problem("timeout_seconds", f"is {timeout_seconds!r}", "a number of seconds above 0"))
+    if ask_spark not in tuple(AskSpark):
+        hint = nearest(str(ask_spark), AskSpark) or "one of " + ", ".join(AskSpark)
+        problems.append(Problem("ask_spark", f"is {ask_spark!r}", hint))
     if problems:
         raise ConfigurationError("ValidateConnectionOperator does not know what to check", problems)
 

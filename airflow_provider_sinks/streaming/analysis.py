@@ -1,5 +1,7 @@
 """Does Spark take the query? Asked at the start, before anything is made or fenced, over views without rows.
 
+A validation asks the same, long before (:mod:`airflow_provider_sinks.streaming.sql_answers`).
+
 The user's own text is analysed first, over views that have the user's columns alone, so that what Spark says
 about it speaks of nothing that the user has not written. Then what the job really runs: the rewritten query,
 its key and its value.
@@ -9,18 +11,19 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
-from airflow_provider_sinks.core.plan import INTERNAL, select_sql
+from airflow_provider_sinks.core.plan import INTERNAL, analyse, select_sql
 from airflow_provider_sinks.core.spec import OutputMode, SinkSpec
 from airflow_provider_sinks.streaming import transform
-from airflow_provider_sinks.streaming.lookups import Lookups
+from airflow_provider_sinks.streaming.lookups import view
 
 _RECORD = {
     "key": "binary",
@@ -38,17 +41,23 @@ _VIEWS = threading.Lock()
 """Views have names of the whole session: of several sinks in one driver, one at a time is analysed."""
 
 
-def demand_analysable(spark: SparkSession, spec: SinkSpec, lookups: Lookups) -> None:
+def demand_analysable(spark: SparkSession, spec: SinkSpec, lookups: Mapping[str, pa.Table]) -> None:
     """Let Spark analyse what the sink would run.
 
-    :raises ConfigurationError: Spark does not take it; the problem names the option.
+    :param lookups: the tables of the lookups, without rows.
+    :raises ConfigurationError: Spark does not take it; each problem names the option.
     """
     with _VIEWS:
-        _demand_analysable(spark, spec, lookups)
+        try:
+            _demand_analysable(spark, spec, lookups)
+        finally:
+            for name in (transform.SOURCE_VIEW, *spec.lookups):
+                spark.catalog.dropTempView(name)
 
 
-def _demand_analysable(spark: SparkSession, spec: SinkSpec, lookups: Lookups) -> None:
-    lookups.declare(spark)
+def _demand_analysable(spark: SparkSession, spec: SinkSpec, lookups: Mapping[str, pa.Table]) -> None:
+    for name, rows in lookups.items():
+        view(spark, name, rows)
     stream = not spec.plan.row_wise
     records = _records(spark, stream=stream)
     parsed = transform.parse(records, spec.source.kafka)
@@ -61,26 +70,25 @@ def _demand_analysable(spark: SparkSession, spec: SinkSpec, lookups: Lookups) ->
         transform.encode(output, spec.target.kafka, has_source_columns=not stream)
     except AnalysisException as error:
         raise misfit(spec, error) from error
-    finally:
-        for name in (transform.SOURCE_VIEW, *spec.lookups):
-            spark.catalog.dropTempView(name)
 
 
-def misfit(spec: SinkSpec, error: AnalysisException, option: str = "") -> ConfigurationError:
+def misfit(spec: SinkSpec, error: AnalysisException, found: Sequence[Problem] = ()) -> ConfigurationError:
     """Return the error of a query that Spark does not take, in words that name nothing of ours.
 
-    :param option: the option that is to be changed, if it is known.
+    :param found: what is wrong with it, by option, if that is known.
     """
-    problem = Problem(option or ("query" if spec.query is not None else "select"), _words(str(error)))
-    return ConfigurationError(f'Spark does not take the query of sink "{spec.name}"', [problem])
+    option = "query" if spec.query is not None else "select"
+    problems = found or [Problem(option, _words(str(error)))]
+    return ConfigurationError(f'Spark does not take the query of sink "{spec.name}"', problems)
 
 
 def _demand_query(spark: SparkSession, spec: SinkSpec) -> None:
-    """Analyse the user's own text; where it is written in parts, say which part it is."""
+    """Analyse the user's own text; where it is written in parts, say which parts it is."""
     try:
         _demand_on_stream(spark, spec, spark.sql(spec.sql))
     except AnalysisException as error:
-        raise misfit(spec, error, _option(spark, spec)) from error
+        found = list(_part_problems(spark, spec)) if spec.query is None else []
+        raise misfit(spec, error, found) from error
 
 
 def _demand_on_stream(spark: SparkSession, spec: SinkSpec, output: DataFrame) -> None:
@@ -94,23 +102,38 @@ def _demand_on_stream(spark: SparkSession, spec: SinkSpec, output: DataFrame) ->
     jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker.checkForStreaming(plan, mode)
 
 
-def _option(spark: SparkSession, spec: SinkSpec) -> str:
-    """Return the first part that does not fit, each read together with those before it."""
-    if spec.query is not None:
-        return "query"
-    for option, text in _parts(spec):
-        try:
-            spark.sql(text)
-        except AnalysisException:
-            return option
-    return ""
+def _part_problems(spark: SparkSession, spec: SinkSpec) -> Iterator[Problem]:
+    """Give every part that does not fit, each read together with the good ones before it.
+
+    An item may name the column of one before it: of a bad one that is no problem of its own.
+    """
+    good: list[str] = []
+    bad: list[str] = []
+    for index, item in enumerate(spec.select or ()):
+        error = _misfit_of(spark, select_sql([*good, item], None))
+        if error is None:
+            good.append(item)
+            continue
+        if _missing_column(error) not in bad:
+            yield Problem(f"select[{index}]", _words(str(error)))
+        bad += analyse(select_sql([item], None)).columns or ()
+    if spec.where is not None and (error := _misfit_of(spark, select_sql(None, spec.where))) is not None:
+        yield Problem("where", _words(str(error)))
 
 
-def _parts(spec: SinkSpec) -> Iterator[tuple[str, str]]:
-    items = spec.select or ()
-    for count in range(1, len(items) + 1):
-        yield f"select[{count - 1}]", select_sql(items[:count], None)
-    yield "where", spec.sql
+def _misfit_of(spark: SparkSession, text: str) -> AnalysisException | None:
+    try:
+        spark.sql(text)
+    except AnalysisException as error:
+        return error
+    return None
+
+
+def _missing_column(error: AnalysisException) -> str:
+    """Return the column that is not there, if that is what is wrong."""
+    if not (error.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
+        return ""
+    return (error.getMessageParameters() or {}).get("objectName", "").strip("`")
 
 
 def _records(spark: SparkSession, *, stream: bool) -> DataFrame:

@@ -135,7 +135,7 @@ class _Job:
             if why := self._files.end_wanted():  # a launch that comes late must not fence its successor
                 say(f"{why}: ending before the start")
                 return
-            demand_analysable(spark, self._spec, self._lookups)
+            demand_analysable(spark, self._spec, self._lookups.without_rows())
             started = start.run()
             warmup.demand()
             self._stream(spark, start, started)

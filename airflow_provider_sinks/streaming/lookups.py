@@ -59,12 +59,14 @@ class Lookups:
                 self._read_patiently(spark, name)
                 self._read_at[name] = time.monotonic()
 
-    def declare(self, spark: SparkSession) -> None:
-        """Make the views without rows, to see whether the query fits them."""
+    def without_rows(self) -> dict[str, pa.Table]:
+        """Return the tables without rows, to see whether the query fits them."""
+        found = {}
         for name in self._spec.lookups:
             table = self._spec.lookups[name].postgres
             client = PostgresClient(self._connections.postgres(table.connection))
-            _view(spark, name, client.read_nothing(table.table, table.columns))
+            found[name] = client.read_nothing(table.table, table.columns)
+        return found
 
     def demand_columns(self) -> None:
         """Raise :class:`ConfigurationError` where a table has lost columns since it was read first.
@@ -108,7 +110,7 @@ class Lookups:
             self.demand_columns()
         rows = rows.select([column for column in first if column in now])
         self._tell_duplicates(name, table.table, rows)
-        _view(spark, name, rows)
+        view(spark, name, rows)
 
     def _tell_duplicates(self, name: str, table: str, rows: pa.Table) -> None:
         """Say once in the log how many keys stand in several rows."""
@@ -148,7 +150,8 @@ def _demand_same_types(table: str, first: dict[str, str], now: dict[str, str]) -
         )
 
 
-def _view(spark: SparkSession, name: str, rows: Any) -> None:
+def view(spark: SparkSession, name: str, rows: Any) -> None:
+    """Make the rows of a lookup known to queries."""
     frame = spark.createDataFrame(rows).withColumn(MATCHED_COLUMN, sql.lit(True))
     frame.createOrReplaceTempView(name)
 

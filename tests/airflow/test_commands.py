@@ -264,11 +264,33 @@ def test_a_stopped_broker_is_said_soon(desk: Desk) -> None:
 
 
 def test_check_shows_a_stopped_broker_among_all_checks(desk: Desk) -> None:
-    answer = desk.run("check", desk.sink, "-o", "json")
+    answer = desk.run("check", desk.sink, "--ask-spark", "never", "-o", "json")
 
     assert answer.code in (64, 69)
+    (asked,) = [check for check in answer.data if check["family"] == "sql"]
+    assert (asked["sink"], asked["outcome"]) == (desk.sink, "skipped")
     assert any("127.0.0.1:1" in str(check) for check in answer.data)
     assert answer.seconds < 2 * MINUTE_SECONDS
+
+
+def test_check_takes_all_sinks_of_a_folder_or_those_that_are_named(desk: Desk, tmp_path: Path) -> None:
+    sinks = [{**SINK, "name": name} for name in ("first", "second", "third")]
+    (tmp_path / "sinks.yaml").write_text(yaml.safe_dump({"sinks": sinks}))
+    folder = ("--folder", str(tmp_path), "--ask-spark", "never")
+
+    every = desk.run("check", *folder, "-o", "json")
+    named = desk.run("check", "second", "third", *folder)
+    unknown = desk.run("check", "secnd", "fourth", *folder)
+
+    assert sorted({check["sink"] for check in every.data}) == ["first", "second", "third"]
+    assert [name for name in ("first", "second", "third") if f'sink "{name}":' in named.out] == [
+        "second",
+        "third",
+    ]
+    assert (every.code, unknown.code) == (named.code, 64)
+    assert 'has no valid sink "secnd", "fourth"' in unknown.err
+    assert 'did you mean "second"?' in unknown.err
+    assert "no sink is named" in desk.run("check").err
 
 
 @pytest.mark.parametrize("verb", ["list", "describe", "status", "pause", "resume"])

@@ -57,11 +57,12 @@ def test_all_problems_are_reported_at_once_and_fail_the_task(
     result = run_task(validate(sink=sink, spark_conn_id="nowhere"))
 
     assert result.state == "failed"
-    assert '3 of 3 checks of sink "orders" failed' in str(result.error)
+    assert '3 of 4 checks of sink "orders" failed' in str(result.error)
     checks = checks_of(dag.dag_id)
     assert "does not exist" in checks["nowhere: connection"]["detail"]
     assert "sasl.jaas.config: is refused" in checks["kafka_test: options"]["detail"]
     assert "does not exist" in checks["absent: options"]["detail"]
+    assert "what lookup users holds is not known" in checks["orders: SQL, by Spark"]["detail"]
 
 
 def test_a_broker_that_is_away_is_tried_again(run_task: RunTask, validate: Validate, dag: DAG) -> None:
@@ -73,6 +74,24 @@ def test_a_broker_that_is_away_is_tried_again(run_task: RunTask, validate: Valid
     assert checks["kafka_test: TCP"]["outcome"] == "fail"
     assert checks["kafka_test: TCP"]["retryable"]
     assert checks["kafka_test: permissions"]["outcome"] == "skipped"
+
+
+@pytest.mark.parametrize(
+    ("ask_spark", "said"),
+    [
+        ("auto", ("unknown", "the job asks Spark before it makes anything")),
+        ("always", ("fail", "Spark ended without an answer")),
+        ("never", ("skipped", "the job asks Spark before it makes anything")),
+    ],
+)
+def test_a_report_is_never_silent_about_the_sql(
+    run_task: RunTask, validate: Validate, dag: DAG, ask_spark: str, said: tuple[str, str]
+) -> None:
+    run_task(validate(sink=SINK, ask_spark=ask_spark))  # by the spark-submit that only plays a driver
+
+    check = checks_of(dag.dag_id)["orders: SQL, by Spark"]
+    assert (check["family"], check["outcome"]) == ("sql", said[0])
+    assert said[1] in check["detail"]
 
 
 def test_one_connection_can_be_checked_by_itself(run_task: RunTask, validate: Validate, dag: DAG) -> None:
@@ -109,6 +128,8 @@ WRONG = [
     ({"sink": SINK, "spark_conn_id": None}, f"spark_conn_id: is None ({ID})"),
     ({"sink": SINK, "spark_conn_id": ""}, f"spark_conn_id: is '' ({ID})"),
     ({"sink": SINK, "spark_conn_id": {}}, f"spark_conn_id: is {{}} ({ID})"),
+    ({"sink": SINK, "ask_spark": "nevr"}, "ask_spark: is 'nevr' (did you mean \"never\"?)"),
+    ({"sink": SINK, "ask_spark": True}, "ask_spark: is True (one of auto, always, never)"),
 ]
 
 

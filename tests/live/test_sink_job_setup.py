@@ -91,9 +91,9 @@ def test_checkpoint_folder_that_cannot_be_made(sink: Sink, stage: Stage) -> None
             id="select",
         ),
         pytest.param(
-            {"where": "length(value)"},
+            {"select": ["value", "value.field AS f", "f AS g"], "where": "length(value)"},
             'where: Cannot resolve "length(value)" due to data type mismatch',
-            id="where",
+            id="where, behind another problem",
         ),
         pytest.param(
             {"query": "SELECT value, sum(array(value)) AS n FROM source GROUP BY value"},

@@ -35,14 +35,15 @@ class Family(enum.StrEnum):
     PERMISSIONS = "permissions"
     DATABASE = "database"
     SPARK = "spark"
+    SQL = "sql"
 
 
 @dataclass(frozen=True)
 class Check:
     """One thing that was looked at.
 
-    :param subject: the connection that it belongs to.
-    :param name: what was looked at, such as ``Write on topic "orders"``; one per family and connection.
+    :param subject: the connection that it belongs to; of the SQL, the sink.
+    :param name: what was looked at, such as ``Write on topic "orders"``; one per family and subject.
     :param detail: what was seen.
     :param hint: what helps.
     :param seconds: how long looking took; 0 where it was seen together with another check.
@@ -96,11 +97,14 @@ class Report:
 
     :param title: what was checked, such as ``sink "orders"``.
     :param clusters: the cluster that each connection leads to, where it was learnt.
+    :param lookups: the columns and types of each lookup, as an Arrow schema, where they were asked for and
+        learnt.
     """
 
     title: str
     checks: tuple[Check, ...]
     clusters: Mapping[str, str] = field(default_factory=dict)
+    lookups: Mapping[str, bytes] = field(default_factory=dict)
 
     @property
     def failed(self) -> tuple[Check, ...]:
