@@ -18,12 +18,15 @@ from pyspark.sql import functions as sql
 from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 
 from airflow_provider_sinks.core.views import INTERNAL
-from airflow_provider_sinks.streaming import json_fields
+from airflow_provider_sinks.streaming import json_fields, json_numbers
 
 ERROR = f"{INTERNAL}unreadable"
 _TRIMMED = f"{INTERNAL}trimmed"
 _OPENED = f"{INTERNAL}opened"
 _FLAT = f"{INTERNAL}flat"
+_ODD = f"{INTERNAL}odd"
+_TEXTS = f"{INTERNAL}texts"
+_COSTLY = f"{INTERNAL}costly"
 _PARSED = f"{INTERNAL}parsed"
 _AGAIN = f"{INTERNAL}again"
 _CORRUPT = f"{INTERNAL}corrupt"
@@ -54,17 +57,36 @@ def read_json(records: DataFrame, schema: StructType) -> tuple[DataFrame, list[C
     trimmed = sql.when(text.endswith("}"), text).otherwise(sql.btrim(text, sql.lit(_BLANKS)))
     bytes_ = sql.col(_TRIMMED).cast("binary")
     opened = sql.substring(bytes_, sql.lit(1), sql.octet_length(bytes_) - 1).cast("string")
-    judged = (
+    prepared = (
         records.withColumn(_TRIMMED, trimmed)
         .withColumn(_OPENED, opened)
         .withColumn(_FLAT, ~sql.contains(sql.col(_OPENED), sql.lit("}")))
-        .withColumn(_PARSED, _from_json(_ending(), json_fields.wide(schema)))
-        .withColumn(_AGAIN, _again(schema))
-        .withColumn(ERROR, _error(schema))
     )
+    judged = _parsed(prepared, schema).withColumn(_AGAIN, _again(schema)).withColumn(ERROR, _error(schema))
     readable = sql.col(ERROR).isNull()
     columns = [sql.when(readable, json_fields.narrow(_field(f.name), f)).alias(f.name) for f in schema]
     return judged, columns
+
+
+def _parsed(prepared: DataFrame, schema: StructType) -> DataFrame:
+    """Add what Spark reads in a value: nothing, where it would take long to read.
+
+    What it takes for broken where each decimal is text is as broken where it is none, and is not read either:
+    nobody has looked at its decimals.
+    """
+    parsed = _from_json(_ending(), json_fields.wide(schema))
+    if not json_numbers.has_decimals(schema):
+        return prepared.withColumn(_COSTLY, sql.lit(False)).withColumn(_PARSED, parsed)
+    text, texts, is_odd = sql.col(_TRIMMED), sql.col(_TEXTS), sql.col(_ODD)
+    looked = _from_json(text, json_numbers.as_texts(schema))
+    costly = json_numbers.holds_costly_number(text) | json_numbers.holds_costly_text(texts, schema)
+    is_broken = texts.isNotNull() & texts.getField(_CORRUPT).isNotNull()
+    return (
+        prepared.withColumn(_ODD, json_numbers.is_odd(text))
+        .withColumn(_TEXTS, sql.when(is_odd & json_numbers.may_hold_costly_text(text), looked))
+        .withColumn(_COSTLY, sql.coalesce(is_odd & costly, sql.lit(False)))
+        .withColumn(_PARSED, sql.when(~sql.col(_COSTLY) & ~is_broken, parsed))
+    )
 
 
 def not_utf8(text: Column) -> Column:
@@ -113,6 +135,7 @@ def _error(schema: StructType) -> Column:
     error = (
         sql.when(sql.col("value").isNull(), sql.lit(None).cast("string"))
         .when(not_utf8(text), sql.lit("The value is not UTF-8."))
+        .when(sql.col(_COSTLY), sql.lit(f"The value does not fit the schema: {json_numbers.REASON}."))
         .when(_is_spoilt(), _why_spoilt(schema))
         .when(escapes & sql.rlike(unescaped, sql.lit(_HALF_A_PAIR)), sql.lit(_HALF))
     )
@@ -128,7 +151,9 @@ _MORE = "The value is more than one JSON object: something stands behind the fir
 def _why_spoilt(schema: StructType) -> Column:
     start, again = sql.btrim(sql.col("value").cast("string"), sql.lit(_BLANKS)), sql.col(_AGAIN)
     misfits = _misfits(again, schema)
-    named = sql.when(misfits == "", sql.lit("a field has another type")).otherwise(misfits)
+    named = sql.when(
+        sql.col(_PARSED).isNull() | (misfits == ""), sql.lit("a field has another type")
+    ).otherwise(misfits)
     return (
         sql.when(start == "", sql.lit("The value is empty."))
         .when(~start.startswith("{"), sql.lit("The value is not a JSON object."))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -116,6 +117,36 @@ _EDGES: dict[str, tuple[str | bytes | None, dict[str, Any] | str]] = {
 }
 
 
+_DECIMALS = (
+    "d decimal(5,2), s string, x double, ds array<decimal(3,1)>, p struct<q: decimal(9,3)>, "
+    "m map<string, decimal(4,1)>"
+)
+_COSTLY = (
+    '{"d": 1e4000000}', '{"d":-1E+4000000 }', '{"d": 1.5e-4000000}', '{"d": 1e0004000000}',
+    '{"d": "1e4000000"}', '{"d": "-1E-4000000"}', '{"d": "1e\uff14\uff10\uff10\uff10\uff10\uff10\uff10"}',
+    r'{"d": "1\u00654000000"}', r'{"d": "1e\u0034000000"}', r'{"d": "1e\u002d4000000"}',
+    r'{"d": "\u0031e4000000"}', r'{"d": "1e\uff14\uff10\uff10\uff10\uff10\uff10\uff10"}',
+    '{"ds": [1, 1e4000000]}', '{"ds": [1, "1e4000000"]}', '{"p": {"q": 1e4000000}}',
+    '{"m": {"k": "1e4000000"}}', '{"d": "1e4000000", "x": "y"}', '{"d": "1e4000000", oops}',
+    '{"d": 1e4000000}{"d": 1}', '{"d": "1e4000000"', '{"d": 1e4000000', '{"d": 1e4000000x}',
+    '{"p": {}, "d": 1e4000000Z', '{"p": {}, "d": "1e4000000Z',
+    '{"d": "1e,4,0,0,0,0,0,0"}', '{"d": "1e4000000,"}', r'{"d": "1,e\u002c-4\u002c000000"}',
+    f'{{"d": "{"9" * 1_000_000}"}}',
+)  # fmt: skip
+"""Each keeps Spark busy for seconds if it is read."""
+_CHEAP: dict[str, dict[str, Any]] = {
+    '{"s": "1e4000000", "d": 1.5}': {"s": "1e4000000", "d": 1.5},
+    r'{"s": "\"d\": 1e4000000, ", "d": 1.5}': {"s": '"d": 1e4000000, ', "d": 1.5},
+    r'{"s": "1\u00654000000", "d": "1.5"}': {"s": "1e4000000", "d": 1.5},
+    '{"s": "7f12e4567", "ds": ["1.5"], "p": {"q": 1}}': {"s": "7f12e4567", "ds": [1.5], "p": {"q": 1.0}},
+    '{"d": 1e0000002}': {"d": 100.0},
+    '{"d": "1e00002"}': {"d": 100.0},
+    '{"d": 1e2, "x": 1e300}': {"d": 100.0, "x": 1e300},
+    f'{{"s": "{"x" * 200_000}", "d": 1}}': {"s": "x" * 200_000, "d": 1.0},
+    f'{{"s": "{chr(92) * 400_000}", "m": {{"k": 1}}}}': {"s": chr(92) * 200_000, "m": {"k": 1.0}},
+}
+
+
 def test_each_edge_of_json_is_read_as_documented(spark_session: SparkSession) -> None:
     found = dict(
         zip(_EDGES, _read(spark_session, [value for value, _ in _EDGES.values()], SCHEMA), strict=True)
@@ -174,6 +205,19 @@ def test_a_value_is_read_if_and_only_if_python_reads_one_object_in_it(spark_sess
     ]
     assert wrong == []
     assert 2_000 < sum(wanted is not None for wanted in expected) < len(values) - 2_000
+
+
+def test_a_number_that_takes_long_to_write_out_is_not_read(spark_session: SparkSession) -> None:
+    begun = time.monotonic()
+    cheap = _read(spark_session, list(_CHEAP), _DECIMALS)
+    cheap_seconds = time.monotonic() - begun
+    costly = _read(spark_session, _COSTLY, _DECIMALS)
+    costly_seconds = time.monotonic() - begun - cheap_seconds
+
+    assert cheap == [(wanted, None) for wanted in _CHEAP.values()]
+    assert [value[:60] for value, (_, error) in zip(_COSTLY, costly, strict=True) if error is None] == []
+    assert "an exponent of more than 999" in str(costly[0][1])
+    assert costly_seconds < 3 * cheap_seconds + 5
 
 
 def _oracle(value: bytes) -> dict[str, Any] | None:
