@@ -19,8 +19,13 @@ setup: ## make .venv with the pinned packages (every target does it when needed)
 
 ##@ Check
 .PHONY: test lint test-unit test-airflow test-live test-scenarios test-faults bench bench-parse bench-followers
-test: lint docs jars ## lint, docs, then every test but the scenarios, against real services
+test: jars ## lint, docs, then every test but the scenarios, against real services
+	@$(MAKE) --jobs=2 --output-sync lint docs quick-start
 	@$(VENV_PYTHON) -m tests.lanes
+
+.PHONY: quick-start
+quick-start: setup
+	@$(VENV_PYTHON) -m tests.class_archive
 
 lint: setup ## formatting, ruff, dependency direction, mypy --strict
 	@scripts/lint

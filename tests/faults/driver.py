@@ -20,6 +20,7 @@ from airflow_provider_sinks.core.spec import SinkSpec
 from airflow_provider_sinks.core.status import SinkState, SinkStatus
 from airflow_provider_sinks.local import spark
 from airflow_provider_sinks.local.processes import Service, session_members
+from tests import class_archive
 from tests.faults.parts import Part, jvm_of, kill_one
 
 ROOT = Path(__file__).parents[2]
@@ -107,37 +108,43 @@ def submit(
     *arguments: str,
     conf: Mapping[str, str] | None = None,
     env: Mapping[str, str] | None = None,
+    java: str = "",
 ) -> Process:
     """Run spark-submit in a session of its own, small and quick to start.
 
     :param folder: for its log, and for everything that Spark may want to write.
     :param arguments: from ``--master`` to the arguments of the application.
     :param env: more environment variables.
+    :param java: options of the JVM in place of the one that has it use the archive of classes.
     """
     scratch = Path(tempfile.mkdtemp())  # a short path: Spark makes Unix sockets in it
     logging = f"-Dlog4j2.configurationFile={LOG4J2_FILE.as_uri()}"
-    java = f"{QUICK_START} -Djava.io.tmpdir={scratch} {logging}"
+    options = f"{QUICK_START} -Djava.io.tmpdir={scratch} {logging} {java or class_archive.options()}"
     settings = {
-        "spark.driver.extraJavaOptions": java,
+        "spark.driver.extraJavaOptions": options,
         "spark.driver.memory": "700m",
         "spark.ui.enabled": "false",
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.shuffle.partitions": "2",
         **(conf or {}),
     }
-    options = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
+    given = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
     environment = {
         **spark.submit_environment(),
         "PYTHONPATH": str(ROOT),
         "TMPDIR": str(scratch),
-        "SPARK_HOME": str(_private_home()),
+        "SPARK_HOME": str(_private_home() if any(map(_has_workers, arguments)) else spark.spark_home()),
         "PYTHONDONTWRITEBYTECODE": "",  # nothing, for Python: a second start need not compile again
         "PYTHONPYCACHEPREFIX": str(_private_home() / "compiled"),
         **(env or {}),
     }
-    service = Service(name, spark.submit_command(*options, *arguments), folder, env=environment)
+    service = Service(name, spark.submit_command(*given, *arguments), folder, env=environment)
     service.start()
     return Process(service, scratch)
+
+
+def _has_workers(argument: str) -> bool:
+    return argument.startswith("local-cluster")
 
 
 @cache
