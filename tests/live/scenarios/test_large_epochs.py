@@ -27,7 +27,7 @@ _BYTES = 900_000
 _PARTITIONS = 2
 _MIB = 1024 * 1024
 _MEMORY = "1g"
-_EPOCH_SECONDS = 900.0
+_EPOCH_SECONDS = 1500.0
 
 
 @pytest.fixture
@@ -141,6 +141,7 @@ class _Peaks:
         return f"JVM {self.jvm_bytes // _MIB:,} MiB, Python {self.python_bytes // _MIB:,} MiB"
 
 
+@pytest.mark.timeout(2 * _EPOCH_SECONDS)
 @pytest.mark.parametrize("writers", ["per_partition", "single"])
 @pytest.mark.parametrize(
     "rows",
