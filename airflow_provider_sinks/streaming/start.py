@@ -167,10 +167,19 @@ class Start:
         return observation
 
     def observe(self) -> Observation:
-        """Return what is there, with what Spark's checkpoint says where records name one."""
+        """Return what is there, with what Spark's checkpoint says where records name one.
+
+        A driver that still runs may commit between the two readings. An epoch is recorded before Spark's
+        checkpoint calls it committed: records that are read behind the checkpoint are never older than it.
+        """
         observation = self._observer.observe()
-        folder = observation.history.checkpoint if observation.history else ""
-        return replace(observation, checkpoint=self._checkpoint(folder)) if folder else observation
+        history = observation.history
+        if history is None or not (folder := history.checkpoint):
+            return observation
+        checkpoint = self._checkpoint(folder)
+        if checkpoint.committed > history.batch(folder):
+            observation = self._observer.observe()
+        return replace(observation, checkpoint=checkpoint)
 
     def _checkpoint(self, folder: str) -> CheckpointFacts:
         log = CheckpointLog(self._spark, folder, self._spec.source.kafka.topic)

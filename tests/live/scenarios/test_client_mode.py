@@ -28,7 +28,7 @@ from tests.slow_sql import slow
 
 _SLOW: dict[str, Any] = {
     "select": ["value"],
-    "where": f"{slow(200)} IS NOT NULL",
+    "where": f"{slow(200, 'length(value)')} IS NOT NULL",
 }
 _SLOW_CONF = {"spark.sinks.driverEpochRows": "0", "spark.sql.execution.arrow.maxRecordsPerBatch": "2"}
 """Large rows reach their writer two at a time, each after a moment: a transaction is open for long."""
