@@ -2,7 +2,7 @@
 
 It has the id, the tags, the asset and the names of the tasks of the DAG that it stands for. So the sink stays
 listed, with its history; a run that is under way goes on, since its task is still there, with the spec it was
-started with (``operators/broken_submit.py``); and the commands still find it. It has no schedule and nothing
+started with (``broken_submit.py``); and the commands still find it. It has no schedule and nothing
 starts it, until the YAML is mended and the sink's own DAG is back, with its own schedule.
 """
 
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from airflow.sdk import DAG, Asset, BaseOperator
 
 from airflow_provider_sinks.assets import connection_assets, connection_ids
+from airflow_provider_sinks.broken_submit import BrokenSubmitOperator
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.dag_settings import START_DATE, usual_retries
-from airflow_provider_sinks.operators.broken_submit import BrokenSubmitOperator
 from airflow_provider_sinks.retry_policy import airflow_errors
 
 if TYPE_CHECKING:

@@ -19,6 +19,9 @@ from airflow_provider_sinks.hooks.application import application_file, write_lib
 from airflow_provider_sinks.hooks.spark import LOG4J2_FILE, DriverProcess
 from airflow_provider_sinks.operators.client_launch import Submission, Submit, no_spark_submit
 
+_END_SECONDS = 10.0
+"""How long a spark-submit that prints no more may take to end."""
+
 
 class YarnSubmit:
     """The submission of one launch.
@@ -103,6 +106,10 @@ class _Submitting(DriverProcess):
         self._submitted_id = submitted_id
 
     def _take_output(self, lines: Iterator[str]) -> None:
-        """Read to the end, where the provider reads the application's id, and wants to find one."""
+        """Read to the end, where the provider reads the application's id, and wants to find one.
+
+        The process is waited for here: the provider does not come to it when the manager cannot be asked.
+        """
         super()._take_output(lines)
+        self.ended_within(_END_SECONDS)
         self._hook._yarn_application_id = self._submitted_id() or None  # noqa: SLF001

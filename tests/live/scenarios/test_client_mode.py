@@ -28,10 +28,10 @@ from tests.slow_sql import slow
 
 _SLOW: dict[str, Any] = {
     "select": ["value"],
-    "where": f"{slow(200, 'length(value)')} IS NOT NULL",
+    "where": f"{slow(15)} IS NOT NULL",  # of a value so long each step takes some ten times as long
 }
-_SLOW_CONF = {"spark.sinks.driverEpochRows": "0", "spark.sql.execution.arrow.maxRecordsPerBatch": "2"}
-"""Large rows reach their writer two at a time, each after a moment: a transaction is open for long."""
+_SLOW_CONF = {"spark.sinks.driverEpochRows": "0", "spark.sql.execution.arrow.maxRecordsPerBatch": "10"}
+"""Large rows reach their writer ten at a time, each after a moment: a transaction is open for long."""
 
 
 def lost_worker(sink: AirflowSink) -> None:
