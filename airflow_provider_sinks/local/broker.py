@@ -240,7 +240,7 @@ class KafkaBroker:
             UserScramCredentialUpsertion(user, how, password.encode())
             for user, password in self.sasl.users.items()
         ]
-        admin = AdminClient(self.client_config())
+        admin = AdminClient({**self.client_config(), "log_level": 0})
         for future in admin.alter_user_scram_credentials(users).values():
             future.result(_READY_SECONDS)
 
