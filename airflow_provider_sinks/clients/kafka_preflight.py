@@ -36,14 +36,18 @@ _IDS_MAX = 32
 class Run:
     """One validation: what is asked, and what later steps need of earlier ones.
 
+    :param with_types: whether the types of lookups are wanted.
     :param partitions: of the source topic, once it was seen.
+    :param lookups: by lookup its columns and types, once they were seen: an Arrow schema.
     """
 
     sink: SinkSpec | None
     witness: Witness | None
     deadline: Deadline
+    with_types: bool = False
     partitions: int = 0
     clusters: dict[str, str] = field(default_factory=dict)
+    lookups: dict[str, bytes] = field(default_factory=dict)
 
 
 def kafka_checks(run: Run, options: KafkaOptions) -> Iterator[Check]:

@@ -49,9 +49,8 @@ def validate(
     :param seconds: how long all of it may take.
     :param with_types: whether the report shall know the types of the sink's lookups.
     """
-    run = Run(sink, witness, Deadline(seconds))
+    run = Run(sink, witness, Deadline(seconds), with_types)
     checks: list[Check] = []
-    types: dict[str, bytes] | None = {} if with_types else None
     for conn_id, wanted in _wanted(connections, sink).items():
         check, options = options_check(conn_id, connections.get(conn_id), wanted)
         checks.append(check)
@@ -60,9 +59,9 @@ def validate(
         elif isinstance(options, KafkaOptions):
             checks += _whole(conn_id, kafka_checks(run, options))
         elif isinstance(options, PostgresOptions):
-            checks += _whole(conn_id, _postgres(run, options, types))
+            checks += _whole(conn_id, _postgres(run, options))
     title = f'sink "{sink.name}"' if sink else " and ".join(f'connection "{name}"' for name in connections)
-    return Report(title, tuple(checks), run.clusters, types or {})
+    return Report(title, tuple(checks), run.clusters, run.lookups)
 
 
 def _wanted(
@@ -94,7 +93,7 @@ def _whole(conn_id: str, checks: Iterator[Check]) -> Iterator[Check]:
         yield Checks(conn_id, Family.CLUSTER).fails("further checks", detail, retryable=True)
 
 
-def _postgres(run: Run, options: PostgresOptions, types: dict[str, bytes] | None) -> Iterator[Check]:
+def _postgres(run: Run, options: PostgresOptions) -> Iterator[Check]:
     from airflow_provider_sinks.clients import postgres_survey
 
     address, lookups = "", _lookups(run.sink, options.conn_id)
@@ -117,9 +116,9 @@ def _postgres(run: Run, options: PostgresOptions, types: dict[str, bytes] | None
     yield network.passes("authentication", f'accepted as "{found.user}"', found.seconds)
     checks = list(database_checks(options.conn_id, found, list(lookups.values())))
     yield from checks
-    if types is not None and not any(check.outcome is Outcome.FAIL for check in checks):
+    if run.with_types and not any(check.outcome is Outcome.FAIL for check in checks):
         with suppress(SinkError):  # whoever wants to know them says that they are not known
-            types.update(postgres_survey.types(options, address, lookups, run.deadline))
+            run.lookups |= postgres_survey.types(options, address, lookups, run.deadline)
 
 
 def _lookups(sink: SinkSpec | None, conn_id: str) -> dict[str, PostgresLookup]:

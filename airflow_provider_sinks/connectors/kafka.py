@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from airflow_provider_sinks.connectors.base import Capabilities, CommitsOn, InDoubtError
+from airflow_provider_sinks.connectors.kafka_in_force import demand_in_force, driver_holder
 from airflow_provider_sinks.connectors.kafka_limits import read_limits
-from airflow_provider_sinks.connectors.kafka_writer import KafkaEpochWriter, driver_holder
+from airflow_provider_sinks.connectors.kafka_writer import KafkaEpochWriter
 from airflow_provider_sinks.core.errors import JobFailedError, UnavailableError
 from airflow_provider_sinks.core.options import KafkaOptions
 from airflow_provider_sinks.core.progress import DRIVER, ProgressRecord
@@ -96,10 +97,12 @@ class DriverRecords:
     def __init__(self, factory: KafkaWriterFactory) -> None:
         self._writer = KafkaEpochWriter(factory, DRIVER)
         self._writer.take()
+        self._factory = factory
         self.holder = driver_holder(factory)
 
     def run_as(self, factory: KafkaWriterFactory) -> None:
         """Take the run and generation that are about to be announced for the ones in force."""
+        self._factory = factory
         self._writer.belong_to(factory)
 
     def commit(self, record: ProgressRecord) -> None:
@@ -124,7 +127,7 @@ class DriverRecords:
 
     def demand_in_force(self) -> None:
         """Raise :class:`FencedError` when a newer start has announced itself."""
-        self._writer.demand_in_force()
+        demand_in_force(self._factory)
 
     def close(self) -> None:
         """Drop the producer."""

@@ -26,15 +26,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from airflow_provider_sinks.clients.coordinators import broker_memory
-from airflow_provider_sinks.clients.progress_log import ProgressLog, read_timeout_seconds
 from airflow_provider_sinks.clients.transactions import denial, producer_config, transactional_id, warm_up
 from airflow_provider_sinks.connectors.base import InDoubtError, WriteResult
 from airflow_provider_sinks.connectors.kafka_dead_letters import DeadLetterRecord, dead_letter
+from airflow_provider_sinks.connectors.kafka_in_force import demand_unrivalled
 from airflow_provider_sinks.connectors.kafka_row_limits import RowLimits
 from airflow_provider_sinks.core.errors import FencedError, UnavailableError
-from airflow_provider_sinks.core.history import History
-from airflow_provider_sinks.core.progress import DRIVER, ProgressKey, ProgressRecord
+from airflow_provider_sinks.core.progress import ProgressKey, ProgressRecord
 
 if TYPE_CHECKING:
     from airflow_provider_sinks.connectors.kafka import KafkaWriterFactory
@@ -45,7 +43,6 @@ _QUEUE_POLL_SECONDS = 0.01
 _FLUSH_SECONDS = 0.2
 _LOOK_AGAIN_SECONDS = 2.0
 _LATE_LOOK_SECONDS = 5.0
-_HOLDER_SECONDS = 5.0
 _SUCCESSOR_LOOK_SECONDS = 0.3
 _SUCCESSOR_WAIT_SECONDS = 5.0
 _PERHAPS_FENCED = frozenset(
@@ -103,49 +100,8 @@ class KafkaEpochWriter:
     def open(self) -> None:
         """Fence other holders of the id, read the progress, and make sure that this run is in force."""
         self.take()
-        self.last = self.demand_unrivalled().current.get(self._writer)
+        self.last = demand_unrivalled(self._factory).current.get(self._writer)
         self.token = uuid.uuid4().hex
-
-    def demand_in_force(self, seconds: float | None = None) -> History:
-        """Return the sink's progress, after making sure that this run is the one in force.
-
-        :param seconds: how long reading may take; ``None`` is long enough for any open transaction to end.
-        :raises FencedError: when a newer start has announced itself.
-        """
-        factory = self._factory
-        log = ProgressLog.shared(factory.options, factory.topics.progress)
-        history = log.read(factory.sink, seconds or read_timeout_seconds(factory.transaction_timeout))
-        driver = history.in_force
-        if driver is not None and (driver.run, driver.generation) != (factory.run, factory.generation):
-            raise FencedError(
-                f'a newer start of sink "{factory.sink}" took over',
-                f"Run {driver.run} (generation {driver.generation}, {driver.at}) is in force; this is run "
-                f"{factory.run} (generation {factory.generation}).",
-                "Nothing to do if the newer start is yours; else find out who runs the same sink.",
-            )
-        return history
-
-    def demand_unrivalled(self, seconds: float | None = None) -> History:
-        """Do as :meth:`demand_in_force`, and see that nobody has taken the driver's id since.
-
-        Ids are shared by every sink of this name and prefix in the cluster, whatever its progress topic. A
-        start takes the driver's id before it fences a writer. So whoever opens a writer behind that fence
-        sees that the driver's id has another holder, also where the newer start keeps its progress in a topic
-        that this run does not read. Where the broker cannot tell, the progress topic alone decides.
-
-        :raises FencedError: when a newer start has announced itself, or has taken the driver's id.
-        """
-        history, factory = self.demand_in_force(seconds), self._factory
-        now = driver_holder(factory) if factory.holder else None
-        if now not in (None, factory.holder):
-            raise FencedError(
-                f'another start of sink "{factory.sink}" holds its transactional ids',
-                f"They begin with {factory.prefix}.{factory.sink}. It keeps its progress in another topic "
-                f'than "{factory.topics.progress}", or has not announced itself yet.',
-                "Find out who runs a sink of this name; two of them need names or transactional_id_prefix of "
-                "their own.",
-            )
-        return history
 
     def take(self) -> None:
         """Fence other holders of the id; what they have open is aborted."""
@@ -253,7 +209,7 @@ class KafkaEpochWriter:
         """
         if time.monotonic() - self._looked_at > _LOOK_AGAIN_SECONDS:
             with contextlib.suppress(UnavailableError):
-                self.demand_unrivalled(_LATE_LOOK_SECONDS)
+                demand_unrivalled(self._factory, _LATE_LOOK_SECONDS)
             self._looked_at = time.monotonic()
 
     @property
@@ -390,19 +346,12 @@ class KafkaEpochWriter:
         deadline = time.monotonic() + _SUCCESSOR_WAIT_SECONDS
         while time.monotonic() < deadline:
             try:
-                self.demand_unrivalled()
+                demand_unrivalled(self._factory)
             except FencedError as fenced:
                 return fenced
             time.sleep(_SUCCESSOR_LOOK_SECONDS)
         self.is_lost = True
         return UnavailableError(f"{name} was fenced by another attempt", cause.str(), "The task is repeated.")
-
-
-def driver_holder(factory: KafkaWriterFactory) -> tuple[int, int] | None:
-    """Return who holds the driver's id now, as the coordinator counts; ``None`` where it cannot tell."""
-    name = transactional_id(factory.prefix, factory.sink, DRIVER)
-    facts = broker_memory(factory.options, {DRIVER: name}, _HOLDER_SECONDS).ids.get(DRIVER)
-    return (facts.producer, facts.epoch) if facts else None
 
 
 def _connect(producer: Producer) -> None:

@@ -17,8 +17,7 @@ from airflow_provider_sinks.hooks import connections
 from airflow_provider_sinks.hooks.sql_questions import ask_spark
 from airflow_provider_sinks.operators.spark_checks import spark_checks, submit_command
 
-_SQL_SECONDS = 2.0
-"""How much longer the SQL of one more sink may take, once Spark is there."""
+_LEAST_SECONDS = 1.0
 
 
 def sink_report(
@@ -44,21 +43,25 @@ def sink_reports(
 ) -> list[Report]:
     """Return all checks of some sinks. One Spark answers for all of them: it takes seconds to start.
 
-    :param timeout_seconds: how long the checks of one of them may take.
+    :param timeout_seconds: how long the checks may take, for each of them.
     """
-    begun, spark = time.monotonic(), tuple(spark_checks(spark_conn_id))
+    over_at = time.monotonic() + timeout_seconds * len(specs)
+    spark = tuple(spark_checks(spark_conn_id))
     reports: list[Report] = []
     for spec in specs:
-        left = timeout_seconds - (0 if reports else time.monotonic() - begun)
+        seconds = min(timeout_seconds, _left(over_at))
         wants_types = ask is not AskSpark.NEVER
-        found = validate(given(spec.connections), spec, seconds=max(left, 1.0), with_types=wants_types)
+        found = validate(given(spec.connections), spec, seconds=seconds, with_types=wants_types)
         reports.append(replace(found, checks=(*spark, *found.checks)))
-    spent = time.monotonic() - begun if len(specs) == 1 else 0.0
-    left = max(timeout_seconds + _SQL_SECONDS * (len(specs) - 1) - spent, 1.0)
-    sql = _sql(specs, [report.lookups for report in reports], submit_command(spark_conn_id), left, ask)
+    lookups = [report.lookups for report in reports]
+    sql = _sql(specs, lookups, submit_command(spark_conn_id), _left(over_at), ask)
     return [
         replace(report, checks=(*report.checks, *checks)) for report, checks in zip(reports, sql, strict=True)
     ]
+
+
+def _left(over_at: float) -> float:
+    return max(over_at - time.monotonic(), _LEAST_SECONDS)
 
 
 def given(conn_ids: Sequence[str]) -> Mapping[str, Given]:

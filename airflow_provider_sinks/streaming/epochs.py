@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
@@ -42,6 +42,7 @@ from airflow_provider_sinks.core.progress import (
     partition_writer,
 )
 from airflow_provider_sinks.streaming import small_epochs
+from airflow_provider_sinks.streaming.account import Account, EpochResult
 from airflow_provider_sinks.streaming.driver_log import say
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
 from airflow_provider_sinks.streaming.failures import explain
@@ -54,50 +55,6 @@ STEP_ROWS = 1_000_000
 STEP_SECONDS = 30.0
 STEP_BYTES = 256 * 1024 * 1024
 _REPEAT_SECONDS = 4.0
-
-
-@dataclass(frozen=True)
-class EpochResult:
-    """What one epoch did.
-
-    :param epoch: its number.
-    :param rows: rows that became visible.
-    :param dead: dead letters that became visible.
-    :param skipped: whether it was found committed already, wholly or in part.
-    :param seconds: from the call by Spark until the epoch was whole.
-    :param positions: the position of each source partition after it.
-    :param reports: what each task said.
-    """
-
-    epoch: int
-    rows: int
-    dead: int
-    skipped: bool
-    seconds: float
-    positions: Mapping[int, int]
-    reports: Sequence[TaskReport] = field(repr=False)
-
-
-@dataclass
-class Account:
-    """What the driver knows to be committed; changes only when an epoch is whole.
-
-    :param newest: a record of the newest epoch, filled in for the run that is in force.
-    :param positions: by source partition, the position.
-    :param tokens: by writer, the token of its last holder in this run.
-    :param totals: by writer, rows and dead letters in this generation.
-    :param writers: every writer id ever used.
-    """
-
-    newest: ProgressRecord
-    positions: dict[int, int]
-    totals: dict[WriterId, tuple[int, int]]
-    writers: set[WriterId]
-    tokens: dict[WriterId, str] = field(default_factory=dict)
-
-    def sums(self) -> tuple[int, int]:
-        """Return rows and dead letters of all writers in this generation."""
-        return sum(rows for rows, _ in self.totals.values()), sum(dead for _, dead in self.totals.values())
 
 
 class Epochs:

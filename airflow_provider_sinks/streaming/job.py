@@ -29,10 +29,11 @@ from airflow_provider_sinks.core.spec import OutputMode, SinkSpec, Writers
 from airflow_provider_sinks.core.status import SinkState, SinkStatus
 from airflow_provider_sinks.core.witness import Witness
 from airflow_provider_sinks.streaming import transform
+from airflow_provider_sinks.streaming.account import EpochResult
 from airflow_provider_sinks.streaming.analysis import demand_analysable, misfit
 from airflow_provider_sinks.streaming.cluster_files import ClusterFiles
 from airflow_provider_sinks.streaming.driver_log import say
-from airflow_provider_sinks.streaming.epochs import EpochResult, Epochs
+from airflow_provider_sinks.streaming.epochs import Epochs
 from airflow_provider_sinks.streaming.executors import Warmup
 from airflow_provider_sinks.streaming.failures import ended_by_metrics, explain, unexpected
 from airflow_provider_sinks.streaming.guard import Guard

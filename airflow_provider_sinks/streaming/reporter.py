@@ -12,8 +12,8 @@ from airflow_provider_sinks.core.errors import SinkError, UnavailableError
 from airflow_provider_sinks.core.launch import LaunchFiles
 from airflow_provider_sinks.core.progress import WriterId
 from airflow_provider_sinks.core.status import SinkState, SinkStatus
+from airflow_provider_sinks.streaming.account import EpochResult
 from airflow_provider_sinks.streaming.driver_log import say
-from airflow_provider_sinks.streaming.epochs import EpochResult
 
 _LAG_SECONDS = 2.0
 _ALIVE_SECONDS = 10.0

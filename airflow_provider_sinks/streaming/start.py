@@ -47,8 +47,8 @@ from airflow_provider_sinks.core.transactional_ids import IdsToFence, ids_to_fen
 from airflow_provider_sinks.core.verdict import Verdict
 from airflow_provider_sinks.core.wanted import wanted
 from airflow_provider_sinks.core.witness import Witness
+from airflow_provider_sinks.streaming.account import Account
 from airflow_provider_sinks.streaming.driver_log import say
-from airflow_provider_sinks.streaming.epochs import Account
 from airflow_provider_sinks.streaming.source import CheckpointLog
 
 _ROUNDS_MAX = 3

@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +18,7 @@ from confluent_kafka.admin import AdminClient
 
 from airflow_provider_sinks.clients.observer import SinkObserver
 from airflow_provider_sinks.clients.transactions import fence, producer_config, transactional_id, warm_up
+from airflow_provider_sinks.connectors.kafka import KafkaTopics, KafkaWriterFactory
 from airflow_provider_sinks.core.history import EARLIEST, History
 from airflow_provider_sinks.core.observation import Observation, Role
 from airflow_provider_sinks.core.options import KafkaOptions, ResolvedConnections
@@ -78,6 +80,24 @@ class SinkWorld:
     @property
     def progress(self) -> str:
         return self.spec.progress_topic
+
+    def factory(self, **changes: object) -> KafkaWriterFactory:
+        """Return what the writers of the announced run are made by.
+
+        :param changes: to its fields.
+        """
+        assert self.announced is not None
+        made = KafkaWriterFactory(
+            sink=self.name,
+            run=self.run,
+            generation=self.announced.generation,
+            prefix=self.spec.transactional_id_prefix,
+            topics=KafkaTopics(self.data, self.progress, None, self.source),
+            transaction_timeout=timedelta(seconds=30),
+            compression="none",
+            options=self.kafka_options(),
+        )
+        return replace(made, **changes)  # type: ignore[arg-type]
 
     @cached_property
     def admin(self) -> AdminClient:

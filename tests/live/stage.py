@@ -166,13 +166,24 @@ class Stage:
         return name
 
     def produce(
-        self, topic: str, records: Iterable[tuple[int, str | bytes | None, str | bytes | None]]
+        self,
+        topic: str,
+        records: Iterable[tuple[int, str | bytes | None, str | bytes | None]],
+        **options: str | int,
     ) -> None:
-        """Append records, given as partition, key and value."""
-        producer = Producer({**self.client, "linger.ms": "5"})
+        """Append records, given as partition, key and value; any number, for a full queue is waited for.
+
+        :param options: of the producer.
+        """
+        producer = Producer({**self.client, "linger.ms": "5", **options})
         for partition, key, value in records:
-            producer.produce(topic, key=key, value=value, partition=partition)
-        assert producer.flush(30) == 0
+            while True:
+                try:
+                    producer.produce(topic, key=key, value=value, partition=partition)
+                    break
+                except BufferError:
+                    producer.poll(0.05)
+        assert producer.flush(60) == 0
 
     def read(self, topic: str) -> list[Record]:
         """Return what a reader of committed records gets."""

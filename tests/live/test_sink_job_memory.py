@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from confluent_kafka import Producer
-
 from airflow_provider_sinks.core.errors import ExitCode
 from tests.live.stage import Stage
 
@@ -14,17 +12,9 @@ _TEXT = {"from_": {"format": "text"}}
 def _large_records(stage: Stage, suffix: str) -> str:
     """Make a topic with more bytes than fit into the driver's 700 MB; they shrink on their way, not there."""
     source = stage.topic(f"{suffix}-source")
-    producer = Producer({**stage.client, "compression.type": "lz4", "queue.buffering.max.kbytes": 100_000})
-    for number in range(_RECORDS):
-        value = f"{number} ".ljust(_BYTES, "x")
-        while True:
-            try:
-                producer.produce(source, value=value)
-            except BufferError:
-                producer.poll(0.05)
-            else:
-                break
-    assert producer.flush(60) == 0
+    rows = ((0, None, f"{number} ".ljust(_BYTES, "x")) for number in range(_RECORDS))
+    options: dict[str, str | int] = {"compression.type": "lz4", "queue.buffering.max.kbytes": 100_000}
+    stage.produce(source, rows, **options)
     return source
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from psycopg import sql
 
-from airflow_provider_sinks.connectors.kafka import DriverRecords, KafkaTopics, KafkaWriterFactory
+from airflow_provider_sinks.connectors.kafka import DriverRecords
 from airflow_provider_sinks.connectors.kafka_writer import KafkaEpochWriter
 from airflow_provider_sinks.core.errors import ExitCode, FencedError, JobFailedError, UnavailableError
 from airflow_provider_sinks.core.progress import ProgressRecord
@@ -184,18 +184,7 @@ def world(own_broker: KafkaBroker) -> Iterator[SinkWorld]:
 
 def _driver_records(world: SinkWorld) -> DriverRecords:
     """Return the own records of a driver that has just taken over."""
-    assert world.announced is not None
-    made = KafkaWriterFactory(
-        sink=world.name,
-        run=world.run,
-        generation=world.announced.generation,
-        prefix=world.spec.transactional_id_prefix,
-        topics=KafkaTopics(world.data, world.progress, None, world.source),
-        transaction_timeout=timedelta(seconds=_TRANSACTION_SECONDS),
-        compression="none",
-        options=world.kafka_options(),
-    )
-    return DriverRecords(made)
+    return DriverRecords(world.factory(transaction_timeout=timedelta(seconds=_TRANSACTION_SECONDS)))
 
 
 def _record(world: SinkWorld, epoch: int) -> ProgressRecord:

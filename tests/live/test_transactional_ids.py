@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 from confluent_kafka import KafkaException, Producer
 
 from airflow_provider_sinks.clients.coordinators import broker_memory
 from airflow_provider_sinks.clients.transactions import fence
-from airflow_provider_sinks.connectors.kafka import DriverRecords, KafkaTopics, KafkaWriterFactory
+from airflow_provider_sinks.connectors.kafka import DriverRecords
 from airflow_provider_sinks.core.broker_memory import BrokerMemory, TransactionalIdFacts
 from airflow_provider_sinks.core.errors import FencedError
 from airflow_provider_sinks.core.progress import DRIVER, partition_writer
@@ -40,22 +39,6 @@ def zombie(world: SinkWorld) -> Producer:
     producer.produce(world.data, value=b"doubled")
     assert producer.flush(30) == 0
     return producer
-
-
-def factory(world: SinkWorld, **changes: object) -> KafkaWriterFactory:
-    """Return what the writers of the announced run are made by."""
-    assert world.announced is not None
-    made = KafkaWriterFactory(
-        sink=world.name,
-        run=world.run,
-        generation=world.announced.generation,
-        prefix=world.spec.transactional_id_prefix,
-        topics=KafkaTopics(world.data, world.progress, None, world.source),
-        transaction_timeout=timedelta(seconds=30),
-        compression="none",
-        options=world.kafka_options(),
-    )
-    return replace(made, **changes)  # type: ignore[arg-type]
 
 
 def test_a_zombie_under_the_old_prefix_cannot_commit(world: SinkWorld) -> None:
@@ -115,12 +98,12 @@ def test_the_job_fences_the_ids_of_the_recorded_prefix(stage: Stage) -> None:
 
 def test_a_writer_stops_when_another_start_of_the_name_has_taken_the_drivers_id(world: SinkWorld) -> None:
     """With its progress in another topic, so that the records of this one say nothing of it."""
-    driver = DriverRecords(factory(world))
-    run = factory(world, holder=driver.holder)
+    driver = DriverRecords(world.factory())
+    run = world.factory(holder=driver.holder)
     before = run.prepare(WRITER)
     before.open()
     other = SinkWorld(world.broker, world.name, {"progress": f"ids_other_{uuid.uuid4().hex[:8]}"})
-    DriverRecords(factory(replace(other, announced=world.announced, run="another"))).close()
+    DriverRecords(replace(other, announced=world.announced, run="another").factory()).close()
 
     with pytest.raises(FencedError, match="holds its transactional ids"):
         run.prepare(WRITER).open()
@@ -135,7 +118,7 @@ def test_a_writer_that_was_frozen_looks_before_it_commits(
     """Here under another prefix, which nothing has fenced: only the look can stop it."""
     monkeypatch.setattr("airflow_provider_sinks.connectors.kafka_writer._LOOK_AGAIN_SECONDS", 0.0)
     record = world.observe().known.current[WRITER]
-    frozen = factory(world, prefix="unfenced").prepare(WRITER)
+    frozen = world.factory(prefix="unfenced").prepare(WRITER)
     frozen.open()
     frozen.begin_epoch()
     world.start()
