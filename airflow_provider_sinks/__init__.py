@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from airflow_provider_sinks.assets import sink_assets
-    from airflow_provider_sinks.core.build import Sink, kafka, postgres
     from airflow_provider_sinks.core.errors import SinkError
-    from airflow_provider_sinks.core.spec import SinkSpec
-    from airflow_provider_sinks.dag_factory import SinkTaskGroup, sink_dag
+    from airflow_provider_sinks.core.spec.build import Sink, kafka, postgres
+    from airflow_provider_sinks.core.spec.sink import SinkSpec
+    from airflow_provider_sinks.dag.factory import SinkTaskGroup, sink_dag
+    from airflow_provider_sinks.dag.yaml_files import dags_from_yaml
     from airflow_provider_sinks.provider_info import get_provider_info
-    from airflow_provider_sinks.yaml_dags import dags_from_yaml
 
 __all__ = [
     "Sink",
@@ -31,16 +31,16 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOME_OF = {
-    "Sink": "core.build",
+    "Sink": "core.spec.build",
     "SinkError": "core.errors",
-    "SinkSpec": "core.spec",
-    "SinkTaskGroup": "dag_factory",
-    "dags_from_yaml": "yaml_dags",
+    "SinkSpec": "core.spec.sink",
+    "SinkTaskGroup": "dag.factory",
+    "dags_from_yaml": "dag.yaml_files",
     "get_provider_info": "provider_info",
-    "kafka": "core.build",
-    "postgres": "core.build",
+    "kafka": "core.spec.build",
+    "postgres": "core.spec.build",
     "sink_assets": "assets",
-    "sink_dag": "dag_factory",
+    "sink_dag": "dag.factory",
 }
 
 

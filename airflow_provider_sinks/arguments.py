@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
-from airflow_provider_sinks.core.spec import SinkSpec
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 _MOST_KNOWN = 4096
 _known: dict[str, SinkSpec] = {}

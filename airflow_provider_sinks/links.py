@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from airflow.providers.common.compat.sdk import BaseOperatorLink, conf
 
-from airflow_provider_sinks.core.status import SinkStatus
+from airflow_provider_sinks.core.launch.status import SinkStatus
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator, Context

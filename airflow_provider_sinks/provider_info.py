@@ -28,7 +28,7 @@ def get_provider_info() -> dict[str, Any]:
         "sensors": _modules("sensors.check_topics"),
         "extra-links": [f"{_PACKAGE}.links.{name}" for name in _LINKS],
         "triggers": _modules("triggers.check_topics", "triggers.sink_driver"),
-        "cli": [f"{_PACKAGE}.commands.definition.get_cli_commands"],
+        "cli": [f"{_PACKAGE}.cli.definition.get_cli_commands"],
     }
 
 

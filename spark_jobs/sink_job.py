@@ -19,7 +19,7 @@ def main() -> None:
     parser.add_argument("--launch", required=True, type=Path, help="the launch's private directory")
     arguments = parser.parse_args()
 
-    from airflow_provider_sinks.core.launch import LaunchFiles
+    from airflow_provider_sinks.core.launch.files import LaunchFiles
     from airflow_provider_sinks.streaming.job import run
     from airflow_provider_sinks.streaming.orphan import OrphanWatch
 

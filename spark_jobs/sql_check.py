@@ -17,7 +17,7 @@ def main() -> None:
     parser.add_argument("--questions", required=True, type=Path, help="the private directory of a validation")
     arguments = parser.parse_args()
 
-    from airflow_provider_sinks.core.sql_questions import QuestionFiles
+    from airflow_provider_sinks.core.query.questions import QuestionFiles
     from airflow_provider_sinks.streaming.sql_answers import answer
 
     answer(QuestionFiles(arguments.questions))

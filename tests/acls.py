@@ -15,8 +15,8 @@ from confluent_kafka.admin import (
 
 from airflow_provider_sinks.core.checks.rights import Kind, Operation, Right, needed_rights
 from airflow_provider_sinks.core.checks.topics import sink_topics
-from airflow_provider_sinks.core.observation import Existence
-from airflow_provider_sinks.core.spec import SinkSpec
+from airflow_provider_sinks.core.decision.facts import Existence
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.local.broker import KafkaBroker
 from tests import administrator
 

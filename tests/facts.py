@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_provider_sinks.core.history import NO_HISTORY, History
-from airflow_provider_sinks.core.observation import (
+from airflow_provider_sinks.core.decision.facts import (
     CreateTopic,
     Existence,
     Observation,
@@ -17,8 +16,9 @@ from airflow_provider_sinks.core.observation import (
     Wanted,
     progress_topic,
 )
-from airflow_provider_sinks.core.progress import DRIVER, Identities, ProgressRecord, TopicIdentity
-from airflow_provider_sinks.core.witness import Witness
+from airflow_provider_sinks.core.progress.history import NO_HISTORY, History
+from airflow_provider_sinks.core.progress.record import DRIVER, Identities, ProgressRecord, TopicIdentity
+from airflow_provider_sinks.core.progress.witness import Witness
 
 SOURCE = TopicIdentity("cluster-a", "orders-in", "id-source", 2)
 DATA = TopicIdentity("cluster-a", "orders-out", "id-data", 2)

@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 from pydantic import JsonValue, TypeAdapter
 
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
-from airflow_provider_sinks.core.spec import SinkSpec
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 
 @dataclass(frozen=True, order=True)

@@ -24,7 +24,6 @@ from airflow.sdk.definitions.mappedoperator import MappedOperator
 from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_provider_sinks.arguments import as_list, parse, plain
-from airflow_provider_sinks.broken_dag import BrokenSinkOperator
 from airflow_provider_sinks.checker.facts import (
     DagFacts,
     End,
@@ -37,6 +36,7 @@ from airflow_provider_sinks.checker.facts import (
 )
 from airflow_provider_sinks.checker.recorder import Recorder
 from airflow_provider_sinks.core.errors import ConfigurationError
+from airflow_provider_sinks.dag.broken import BrokenSinkOperator
 from airflow_provider_sinks.operators.submit_sink_job import SubmitSinkJobOperator
 from airflow_provider_sinks.operators.validate_connection import ValidateConnectionOperator
 from airflow_provider_sinks.sensors.check_topics import CheckTopicsSensor

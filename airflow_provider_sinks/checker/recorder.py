@@ -20,11 +20,11 @@ from airflow.secrets.base_secrets import BaseSecretsBackend
 
 import airflow_provider_sinks
 from airflow_provider_sinks.checker.facts import Place, Reach, ReachKind
-from airflow_provider_sinks.core import build
 from airflow_provider_sinks.core.errors import ConfigurationError
-from airflow_provider_sinks.core.fields import NAME_PATTERN
-from airflow_provider_sinks.core.spec import SinkSpec
-from airflow_provider_sinks.yaml_dags import ORIGIN, Origin
+from airflow_provider_sinks.core.spec import build
+from airflow_provider_sinks.core.spec.fields import NAME_PATTERN
+from airflow_provider_sinks.core.spec.sink import SinkSpec
+from airflow_provider_sinks.dag.yaml_files import ORIGIN, Origin
 
 _NETWORK_EVENTS = frozenset(
     {

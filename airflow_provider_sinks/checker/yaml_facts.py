@@ -8,8 +8,8 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from airflow_provider_sinks.checker.facts import Place, YamlFacts
-from airflow_provider_sinks.core.sink_file import read_sinks
-from airflow_provider_sinks.core.yaml_lines import YamlLines
+from airflow_provider_sinks.core.spec.sink_file import read_sinks
+from airflow_provider_sinks.core.spec.yaml_lines import YamlLines
 
 _SUFFIXES = (".yaml", ".yml")
 _KEY = "sinks"

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import requests
 
-from airflow_provider_sinks.core.airflow_account import AirflowAccount
+from airflow_provider_sinks.core.connection.airflow_account import AirflowAccount
 from airflow_provider_sinks.core.errors import AuthenticationError, SinkError, UnavailableError
 
 TIMEOUT_SECONDS = 10.0

@@ -14,10 +14,10 @@ from typing import Any
 from urllib.parse import quote
 
 from airflow_provider_sinks.clients.airflow_api import AirflowApi
-from airflow_provider_sinks.core.alteration_mark import Holder
-from airflow_provider_sinks.core.dependents import Dependent, LaunchSeen, newest_states
+from airflow_provider_sinks.core.alter.backup import Holder
+from airflow_provider_sinks.core.alter.dependents import Dependent, LaunchSeen, newest_states
 from airflow_provider_sinks.core.errors import ConfigurationError
-from airflow_provider_sinks.core.spec import SinkSpec
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 _PREFIX = "sink:"
 _INSTANCES = 100

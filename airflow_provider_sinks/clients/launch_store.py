@@ -12,7 +12,7 @@ from typing import Any
 import fsspec
 
 from airflow_provider_sinks.core.errors import UnavailableError
-from airflow_provider_sinks.core.launch import STATUS_NAME, STOP_NAME
+from airflow_provider_sinks.core.launch.files import STATUS_NAME, STOP_NAME
 
 _LAUNCH = re.compile(r"\d{6}-[0-9a-f]{8}")
 _HADOOP_NAMES = {"s3a": "s3", "s3n": "s3"}

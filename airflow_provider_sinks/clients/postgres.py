@@ -11,6 +11,7 @@ import psycopg
 import pyarrow as pa
 from psycopg import sql
 
+from airflow_provider_sinks.core.connection.resolved import PostgresOptions
 from airflow_provider_sinks.core.errors import (
     AuthenticationError,
     ConfigurationError,
@@ -19,7 +20,6 @@ from airflow_provider_sinks.core.errors import (
     UnavailableError,
     nearest,
 )
-from airflow_provider_sinks.core.options import PostgresOptions
 
 _DECIMAL_DIGITS_MAX = 38
 _DECIMAL_SCALE_DEFAULT = 18

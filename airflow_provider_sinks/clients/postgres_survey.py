@@ -17,8 +17,8 @@ from airflow_provider_sinks.clients.reach import StoppedError, Trail, connect, f
 from airflow_provider_sinks.clients.time_limit import Deadline, within
 from airflow_provider_sinks.core.checks.database import DatabaseFacts, TableFacts
 from airflow_provider_sinks.core.checks.network import ServerFacts, Step, Stop
-from airflow_provider_sinks.core.options import PostgresOptions
-from airflow_provider_sinks.core.parts import PostgresLookup
+from airflow_provider_sinks.core.connection.resolved import PostgresOptions
+from airflow_provider_sinks.core.spec.parts import PostgresLookup
 
 _TLS_REQUEST = struct.pack(">ii", 8, 80877103)
 _WITHOUT_TLS = ("disable", "allow")

@@ -18,7 +18,7 @@ from airflow_provider_sinks.core.errors import (
     Problem,
     UnavailableError,
 )
-from airflow_provider_sinks.core.yarn import ALIVE, Application, AppState, FinalStatus
+from airflow_provider_sinks.core.launch.yarn import ALIVE, Application, AppState, FinalStatus
 
 _TIMEOUT_SECONDS = 10.0
 _LONGEST_WORD = 40

@@ -21,7 +21,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from airflow_provider_sinks.core.errors import SinkError
-from airflow_provider_sinks.core.progress import ProgressRecord
+from airflow_provider_sinks.core.progress.record import ProgressRecord
 
 
 class CommitsOn(enum.StrEnum):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from airflow_provider_sinks.core.history import EARLIEST, History
-from airflow_provider_sinks.core.progress import TopicIdentity
-from airflow_provider_sinks.core.witness import Witness
+from airflow_provider_sinks.core.progress.history import EARLIEST, History
+from airflow_provider_sinks.core.progress.record import TopicIdentity
+from airflow_provider_sinks.core.progress.witness import Witness
 
 _SHOWN_PARTITIONS_MAX = 8
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from airflow.sdk import DAG, Param, task
 
-from airflow_provider_sinks.core.airflow_account import CONN_ID
-from airflow_provider_sinks.core.alter_leave import SECRET_PREFIX, leave_problems
+from airflow_provider_sinks.core.alter.leave import SECRET_PREFIX, leave_problems
+from airflow_provider_sinks.core.connection.airflow_account import CONN_ID
 from airflow_provider_sinks.forms.fields import (
     connection_field,
     connection_problems,

@@ -9,8 +9,8 @@ from typing import Any
 from airflow.sdk import Param
 
 from airflow_provider_sinks.core.errors import Problem, nearest
-from airflow_provider_sinks.core.fields import NAME_PATTERN
-from airflow_provider_sinks.core.spec import SinkSpec
+from airflow_provider_sinks.core.spec.fields import NAME_PATTERN
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 CONN_ID_PATTERN = r"^[\w.-]+$"
 

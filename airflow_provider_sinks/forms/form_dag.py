@@ -11,7 +11,7 @@ from typing import Any
 from airflow.sdk import DAG, Param
 
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
-from airflow_provider_sinks.dag_settings import check_dag_arguments
+from airflow_provider_sinks.dag.settings import check_dag_arguments
 from airflow_provider_sinks.forms.people import ACCESS_CONTROL
 
 _START_DATE = datetime(2025, 1, 1, tzinfo=UTC)  # fixed: the same bytes each time

@@ -14,8 +14,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from airflow_provider_sinks.core.fields import NAME_PATTERN
-from airflow_provider_sinks.core.safe_yaml import UnreadableError, read_yaml
+from airflow_provider_sinks.core.spec.fields import NAME_PATTERN
+from airflow_provider_sinks.core.spec.safe_yaml import UnreadableError, read_yaml
 
 _SINK = "Sink"
 _YAML = (".yaml", ".yml")

@@ -7,8 +7,8 @@ from typing import Any
 
 from airflow.sdk import DAG, Param
 
-from airflow_provider_sinks.core.fields import TOPIC_PATTERN
-from airflow_provider_sinks.dag_settings import check_spark_arguments
+from airflow_provider_sinks.core.spec.fields import TOPIC_PATTERN
+from airflow_provider_sinks.dag.settings import check_spark_arguments
 from airflow_provider_sinks.forms.fields import (
     connection_field,
     connection_problems,

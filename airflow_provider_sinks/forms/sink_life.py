@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow.sdk import DAG, BaseOperator, Param, task
 
-from airflow_provider_sinks.core.airflow_account import CONN_ID
+from airflow_provider_sinks.core.connection.airflow_account import CONN_ID
 from airflow_provider_sinks.forms.fields import Sinks, sink_field, sink_problems
 from airflow_provider_sinks.forms.form_dag import demand_fitting, form_dag
 from airflow_provider_sinks.forms.people import People

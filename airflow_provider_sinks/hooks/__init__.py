@@ -1,1 +1,1 @@
-"""Airflow connections as checked options, the provider's ``spark-submit``, and Airflow's memory of a sink."""
+"""From Airflow's connections to checked options, clients and ``spark-submit``."""

@@ -7,7 +7,7 @@ ending a task of another DAG or writing a connection takes the REST API, and a u
 from __future__ import annotations
 
 from airflow_provider_sinks.clients.airflow_api import TIMEOUT_SECONDS, AirflowApi
-from airflow_provider_sinks.core.airflow_account import CONN_ID, AirflowAccount
+from airflow_provider_sinks.core.connection.airflow_account import CONN_ID, AirflowAccount
 from airflow_provider_sinks.hooks.connections import extra_of, of_type
 
 HTTP_TYPES = ("http", "https")

@@ -22,16 +22,16 @@ from airflow_provider_sinks.core.checks.fields import (
     of_another_type,
     read_extra,
 )
-from airflow_provider_sinks.core.errors import ConfigurationError, Problem, UnavailableError
-from airflow_provider_sinks.core.kafka_fields import KEY
-from airflow_provider_sinks.core.kafka_names import SECRETS
-from airflow_provider_sinks.core.options import (
+from airflow_provider_sinks.core.connection.kafka_fields import KEY
+from airflow_provider_sinks.core.connection.kafka_names import SECRETS
+from airflow_provider_sinks.core.connection.resolved import (
     ConnectionOptions,
     KafkaOptions,
     PostgresOptions,
     ResolvedConnections,
 )
-from airflow_provider_sinks.core.spec import SinkSpec
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem, UnavailableError
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 SPARK = "spark"
 SPARK_TYPES = (SPARK, "k8s", "yarn")

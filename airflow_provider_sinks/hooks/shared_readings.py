@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from airflow_provider_sinks.core.follow import Fingerprint
+from airflow_provider_sinks.core.connection.follow import Fingerprint
 
 
 @dataclass(frozen=True)

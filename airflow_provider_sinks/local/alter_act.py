@@ -11,8 +11,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from airflow_provider_sinks.core.launch import LaunchFiles
-from airflow_provider_sinks.core.status import SinkState, SinkStatus
+from airflow_provider_sinks.core.launch.files import LaunchFiles
+from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus
 from airflow_provider_sinks.local.audit import audit
 from airflow_provider_sinks.local.feed import Feed
 from airflow_provider_sinks.local.processes import LocalServiceError, tail

@@ -13,24 +13,24 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow.sdk import BaseOperator
 from airflow.sdk.definitions.mappedoperator import MappedOperator
 
-from airflow_provider_sinks.core.alter_leave import SECRET_PREFIX, mapped_problems
-from airflow_provider_sinks.core.alter_steps import End
-from airflow_provider_sinks.core.alteration_mark import Holder, Mark, before_id
+from airflow_provider_sinks.core.alter.backup import Holder, Mark, before_id
+from airflow_provider_sinks.core.alter.leave import SECRET_PREFIX, mapped_problems
+from airflow_provider_sinks.core.alter.steps import End
 from airflow_provider_sinks.core.errors import ConfigurationError
-from airflow_provider_sinks.operators.alter_arguments import (
+from airflow_provider_sinks.operators.alter.arguments import (
     AlterOrder,
     demand_valid,
     ordered,
     read_order,
 )
-from airflow_provider_sinks.operators.alteration_end import error_of, to_data
+from airflow_provider_sinks.operators.alter.end import error_of, to_data
 from airflow_provider_sinks.retry_policy import airflow_errors
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from airflow_provider_sinks.clients.airflow_api import AirflowApi
-    from airflow_provider_sinks.operators.alteration import Alteration
+    from airflow_provider_sinks.operators.alter.alteration import Alteration
 
 
 class AlterConnectionRestartOperator(BaseOperator):
@@ -134,9 +134,9 @@ class AlterConnectionRestartOperator(BaseOperator):
 
     def _alteration(self, context: Context, order: AlterOrder, api: AirflowApi) -> Alteration:
         from airflow_provider_sinks.clients.airflow_connections import ConnectionStore
-        from airflow_provider_sinks.operators.alteration import Alteration
-        from airflow_provider_sinks.operators.dependent_sinks import DependentSinks
-        from airflow_provider_sinks.operators.held_connection import Alterer, HeldConnection
+        from airflow_provider_sinks.operators.alter.alteration import Alteration
+        from airflow_provider_sinks.operators.alter.dependent_sinks import DependentSinks
+        from airflow_provider_sinks.operators.alter.held_connection import Alterer, HeldConnection
 
         instance = context["ti"]
         index = -1 if instance.map_index is None else instance.map_index

@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator
 
 from airflow_provider_sinks.arguments import is_template, plain
-from airflow_provider_sinks.core.airflow_account import CONN_ID
+from airflow_provider_sinks.core.connection.airflow_account import CONN_ID
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, nearest
-from airflow_provider_sinks.core.new_generation import Output, Reset
-from airflow_provider_sinks.core.rewind_ask import RewindAsk
-from airflow_provider_sinks.core.spec import SinkSpec
-from airflow_provider_sinks.core.steps import Plan
+from airflow_provider_sinks.core.lifecycle.new_generation import Output, Reset
+from airflow_provider_sinks.core.lifecycle.rewind_request import RewindAsk
+from airflow_provider_sinks.core.lifecycle.steps import Plan
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.retry_policy import airflow_errors
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from airflow_provider_sinks.hooks.sink_verbs import SinkVerbs
+    from airflow_provider_sinks.lifecycle.verbs import SinkVerbs
 
 __all__ = [
     "DropSinkOperator",
@@ -72,8 +72,8 @@ class _SinkVerbOperator(BaseOperator):
         """Say what will be done, do it, and return the plan."""
         del context
         from airflow_provider_sinks.hooks.airflow_account import airflow_api
-        from airflow_provider_sinks.hooks.sink_homes import SinkHomes
-        from airflow_provider_sinks.hooks.sink_verbs import SinkVerbs
+        from airflow_provider_sinks.lifecycle.verbs import SinkVerbs
+        from airflow_provider_sinks.metadata.sink_homes import SinkHomes
 
         with airflow_errors():
             self._demand_valid()

@@ -1,7 +1,7 @@
 """Runs a sink: a Spark job that writes exactly once, started, watched and remembered.
 
 Each run of the task is a *launch*: a private directory on the worker through which the driver is told what to
-do and says how it goes (``core/launch.py``), one run of ``spark-submit``, and one line in the task log for
+do and says how it goes (``core/launch``), one run of ``spark-submit``, and one line in the task log for
 each epoch. Secrets go through a file of that directory which the driver deletes; they are in no argument,
 Spark setting, template field, XCom or log.
 
@@ -24,14 +24,12 @@ from airflow.sdk.exceptions import TaskDeferralTimeout
 
 from airflow_provider_sinks.arguments import accept_code, as_list, parse, plain
 from airflow_provider_sinks.assets import connection_assets, outlets_of_one, sink_asset
+from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import ConfigurationError, SinkError
-from airflow_provider_sinks.core.options import ResolvedConnections
-from airflow_provider_sinks.core.spec import SinkSpec
-from airflow_provider_sinks.core.status import SinkStatus
-from airflow_provider_sinks.hooks.cluster_driver import yarn_client
+from airflow_provider_sinks.core.launch.status import SinkStatus
+from airflow_provider_sinks.core.spec.sink import SinkSpec
+from airflow_provider_sinks.drivers.on_yarn import yarn_client
 from airflow_provider_sinks.hooks.connections import options_of, resolve
-from airflow_provider_sinks.hooks.dag_looks import dag_is_gone
-from airflow_provider_sinks.hooks.memory import SinkMemory, store_of
 from airflow_provider_sinks.hooks.spark import (
     LOG4J2_FILE,
     SparkTarget,
@@ -46,26 +44,28 @@ from airflow_provider_sinks.links import (
     SparkUILink,
     asset_url,
 )
-from airflow_provider_sinks.operators.client_launch import ClientLaunch, Submission, Submit
-from airflow_provider_sinks.operators.cluster_launch import ClusterLaunch
-from airflow_provider_sinks.operators.cluster_task import ClusterTask
-from airflow_provider_sinks.operators.connection_watch import ConnectionWatch, changed_meanwhile
-from airflow_provider_sinks.operators.dag_watch import DagWatch
-from airflow_provider_sinks.operators.healing import Healing
-from airflow_provider_sinks.operators.launch import (
-    LaunchOrder,
-    LaunchOutcome,
-    Listeners,
-    SinkLaunch,
-)
-from airflow_provider_sinks.operators.map_index import NamedInstances
-from airflow_provider_sinks.operators.place import place_of
-from airflow_provider_sinks.operators.submit_arguments import (
+from airflow_provider_sinks.metadata.dags import dag_is_gone
+from airflow_provider_sinks.metadata.memory import SinkMemory, store_of
+from airflow_provider_sinks.operators.submit.arguments import (
     OWNED,
     demand_place_to_wait,
     demand_valid,
     is_deferrable,
 )
+from airflow_provider_sinks.operators.submit.client_launch import ClientLaunch, Submission, Submit
+from airflow_provider_sinks.operators.submit.cluster_launch import ClusterLaunch
+from airflow_provider_sinks.operators.submit.cluster_task import ClusterTask
+from airflow_provider_sinks.operators.submit.connection_watch import ConnectionWatch, changed_meanwhile
+from airflow_provider_sinks.operators.submit.dag_watch import DagWatch
+from airflow_provider_sinks.operators.submit.launch import (
+    LaunchOrder,
+    LaunchOutcome,
+    Listeners,
+    SinkLaunch,
+)
+from airflow_provider_sinks.operators.submit.map_index import NamedInstances
+from airflow_provider_sinks.operators.submit.place import place_of
+from airflow_provider_sinks.operators.submit.retry_after_change import Healing
 from airflow_provider_sinks.retry_policy import airflow_errors
 
 if TYPE_CHECKING:

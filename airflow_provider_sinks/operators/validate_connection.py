@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow.sdk import BaseOperator
 
 from airflow_provider_sinks.arguments import is_template, parse, plain, sink_problems
-from airflow_provider_sinks.clients.preflight import validate
+from airflow_provider_sinks.connectors.preflight import validate
 from airflow_provider_sinks.core.checks.check import Report
 from airflow_provider_sinks.core.checks.fields import ConnectionFields
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, nearest
-from airflow_provider_sinks.core.spec import SinkSpec
-from airflow_provider_sinks.core.sql_questions import AskSpark
+from airflow_provider_sinks.core.query.questions import AskSpark
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.hooks import connections
-from airflow_provider_sinks.operators.map_index import NamedInstances
-from airflow_provider_sinks.operators.sink_report import read, sink_report
-from airflow_provider_sinks.operators.spark_checks import spark_checks
+from airflow_provider_sinks.operators.submit.map_index import NamedInstances
+from airflow_provider_sinks.operators.validate.sink_report import read, sink_report
+from airflow_provider_sinks.operators.validate.spark_checks import spark_checks
 from airflow_provider_sinks.retry_policy import airflow_errors
 
 if TYPE_CHECKING:

@@ -32,10 +32,10 @@ from airflow_provider_sinks.arguments import (
 )
 from airflow_provider_sinks.assets import connection_assets, sink_asset
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, SinkError, nearest
-from airflow_provider_sinks.core.spec import SinkSpec
-from airflow_provider_sinks.hooks.look import Look, look
-from airflow_provider_sinks.hooks.memory import SinkMemory, store_of
-from airflow_provider_sinks.operators.map_index import NamedInstances
+from airflow_provider_sinks.core.spec.sink import SinkSpec
+from airflow_provider_sinks.lifecycle.dry_run import Look, look
+from airflow_provider_sinks.metadata.memory import SinkMemory, store_of
+from airflow_provider_sinks.operators.submit.map_index import NamedInstances
 from airflow_provider_sinks.retry_policy import airflow_errors
 from airflow_provider_sinks.triggers.check_topics import LAST_LOOK_SECONDS, CheckTopicsTrigger
 

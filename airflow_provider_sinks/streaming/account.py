@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from airflow_provider_sinks.core.progress import ProgressRecord, WriterId
+from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
 from airflow_provider_sinks.streaming.rows import TaskReport
 
 

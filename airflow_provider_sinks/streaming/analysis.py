@@ -20,8 +20,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
-from airflow_provider_sinks.core.plan import INTERNAL, analyse, select_sql
-from airflow_provider_sinks.core.spec import OutputMode, SinkSpec
+from airflow_provider_sinks.core.query.analysis import INTERNAL, analyse, select_sql
+from airflow_provider_sinks.core.spec.sink import OutputMode, SinkSpec
 from airflow_provider_sinks.streaming import transform
 from airflow_provider_sinks.streaming.lookups import view
 

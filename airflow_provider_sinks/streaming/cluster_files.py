@@ -18,7 +18,7 @@ from typing import Any, Self
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkContext
 
-from airflow_provider_sinks.core.launch import STATUS_NAME, STOP_NAME, LaunchFiles
+from airflow_provider_sinks.core.launch.files import STATUS_NAME, STOP_NAME, LaunchFiles
 from airflow_provider_sinks.streaming.driver_log import say
 
 _PAUSE_SECONDS = 1.0

@@ -32,11 +32,11 @@ import pyarrow as pa
 from pyspark import daemon
 from pyspark.sql.pandas import serializers
 
-from airflow_provider_sinks.core.launch import LaunchFiles
-from airflow_provider_sinks.core.spark_conf import DAEMON_MODULE
+from airflow_provider_sinks.core.launch.files import LaunchFiles
+from airflow_provider_sinks.core.spec.spark_conf import DAEMON_MODULE
 
 MODULE = DAEMON_MODULE
-_PRELOADED = ("airflow_provider_sinks.connectors.kafka",)
+_PRELOADED = ("airflow_provider_sinks.connectors.kafka.connector",)
 _worker_main = daemon.worker_main
 _CONTINUATION = b"\xff\xff\xff\xff"
 _NO_LENGTH = b"\x00\x00\x00\x00"

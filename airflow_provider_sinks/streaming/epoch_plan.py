@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from airflow_provider_sinks.connectors.base import WriterFactory
 from airflow_provider_sinks.core.errors import SinkError
-from airflow_provider_sinks.core.progress import ProgressRecord, TopicIdentity
+from airflow_provider_sinks.core.progress.record import ProgressRecord, TopicIdentity
 
 
 class StopDriverError(SinkError):

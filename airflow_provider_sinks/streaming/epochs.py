@@ -32,7 +32,7 @@ from airflow_provider_sinks.core.errors import (
     RefusedError,
     UnavailableError,
 )
-from airflow_provider_sinks.core.progress import (
+from airflow_provider_sinks.core.progress.record import (
     DRIVER,
     SINGLE_WRITER,
     Identities,

@@ -71,7 +71,7 @@ def _lacks() -> str:
     if not daemon.input_is_proved():
         return f"an executor does not run {daemon.MODULE}"
     try:
-        from airflow_provider_sinks.connectors import kafka
+        from airflow_provider_sinks.connectors.kafka import connector as kafka
     except ImportError as error:
         return f"an executor has no {error.name}: {error}"
     return "" if kafka.CAPABILITIES.exactly_once else "not exactly once"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from pyspark.errors import AnalysisException
 
-from airflow_provider_sinks.core import errors, out_of_memory
+from airflow_provider_sinks.core import errors
 from airflow_provider_sinks.core.errors import (
     ConfigurationError,
     JobFailedError,
@@ -15,6 +15,7 @@ from airflow_provider_sinks.core.errors import (
     SinkError,
     UnavailableError,
 )
+from airflow_provider_sinks.core.launch import out_of_memory
 
 _OURS = re.compile(
     r"airflow_provider_sinks\.\S+?\.(?P<kind>\w+Error): (?P<primary>[^\n]+)"

@@ -11,14 +11,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 
+from airflow_provider_sinks.core.decision.facts import Role, TopicFacts
 from airflow_provider_sinks.core.errors import (
     FencedError,
     JobFailedError,
     RefusedError,
     SinkError,
 )
-from airflow_provider_sinks.core.observation import Role, TopicFacts
-from airflow_provider_sinks.core.progress import Identities, TopicIdentity
+from airflow_provider_sinks.core.progress.record import Identities, TopicIdentity
 from airflow_provider_sinks.streaming.patience import Patience
 from airflow_provider_sinks.streaming.source_identity import demand_same
 

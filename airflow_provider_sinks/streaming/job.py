@@ -13,6 +13,7 @@ from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import (
     ExitCode,
     FencedError,
@@ -21,13 +22,12 @@ from airflow_provider_sinks.core.errors import (
     SinkError,
     UnavailableError,
 )
-from airflow_provider_sinks.core.history import History
-from airflow_provider_sinks.core.launch import Launch, LaunchFiles
-from airflow_provider_sinks.core.options import ResolvedConnections
-from airflow_provider_sinks.core.progress import ProgressRecord
-from airflow_provider_sinks.core.spec import OutputMode, SinkSpec, Writers
-from airflow_provider_sinks.core.status import SinkState, SinkStatus
-from airflow_provider_sinks.core.witness import Witness
+from airflow_provider_sinks.core.launch.files import Launch, LaunchFiles
+from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus
+from airflow_provider_sinks.core.progress.history import History
+from airflow_provider_sinks.core.progress.record import ProgressRecord
+from airflow_provider_sinks.core.progress.witness import Witness
+from airflow_provider_sinks.core.spec.sink import OutputMode, SinkSpec, Writers
 from airflow_provider_sinks.streaming import transform
 from airflow_provider_sinks.streaming.account import EpochResult
 from airflow_provider_sinks.streaming.analysis import demand_analysable, misfit

@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 
-from airflow_provider_sinks.core.views import INTERNAL
+from airflow_provider_sinks.core.query.views import INTERNAL
 from airflow_provider_sinks.streaming import json_fields, json_numbers
 
 ERROR = f"{INTERNAL}unreadable"

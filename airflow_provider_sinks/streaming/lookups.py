@@ -11,11 +11,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
 from airflow_provider_sinks.clients.postgres import PostgresClient
+from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
-from airflow_provider_sinks.core.lookup_keys import lookup_keys
-from airflow_provider_sinks.core.options import ResolvedConnections
-from airflow_provider_sinks.core.plan import MATCHED_COLUMN
-from airflow_provider_sinks.core.spec import SinkSpec
+from airflow_provider_sinks.core.query.analysis import MATCHED_COLUMN
+from airflow_provider_sinks.core.query.lookup_keys import lookup_keys
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.streaming.driver_log import say
 from airflow_provider_sinks.streaming.patience import Patience
 

@@ -16,9 +16,9 @@ import time
 from collections.abc import Callable
 
 from airflow_provider_sinks.core.errors import JobFailedError
-from airflow_provider_sinks.core.hold import is_abandoned, is_held
-from airflow_provider_sinks.core.launch import LaunchFiles
-from airflow_provider_sinks.core.status import SinkStatus
+from airflow_provider_sinks.core.launch.files import LaunchFiles
+from airflow_provider_sinks.core.launch.liveness_lock import is_abandoned, is_held
+from airflow_provider_sinks.core.launch.status import SinkStatus
 from airflow_provider_sinks.streaming.driver_log import say
 
 PATIENCE_SECONDS = 60.0

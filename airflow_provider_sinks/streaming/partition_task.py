@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pyarrow as pa
 
-from airflow_provider_sinks.core.progress import partition_writer
+from airflow_provider_sinks.core.progress.record import partition_writer
 from airflow_provider_sinks.streaming import rows
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan, StopDriverError
 from airflow_provider_sinks.streaming.task import Task

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from airflow_provider_sinks.core.errors import SinkError, UnavailableError
-from airflow_provider_sinks.core.launch import LaunchFiles
-from airflow_provider_sinks.core.progress import WriterId
-from airflow_provider_sinks.core.status import SinkState, SinkStatus
+from airflow_provider_sinks.core.launch.files import LaunchFiles
+from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus
+from airflow_provider_sinks.core.progress.record import WriterId
 from airflow_provider_sinks.streaming.account import EpochResult
 from airflow_provider_sinks.streaming.driver_log import say
 

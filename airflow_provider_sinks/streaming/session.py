@@ -14,8 +14,8 @@ from pyspark.conf import SparkConf
 from pyspark.sql import SparkSession
 
 from airflow_provider_sinks.core.errors import ConfigurationError
-from airflow_provider_sinks.core.functions import ALLOWED
-from airflow_provider_sinks.core.spark_conf import OWNED_SETTINGS, setting_problems
+from airflow_provider_sinks.core.query.functions import ALLOWED
+from airflow_provider_sinks.core.spec.spark_conf import OWNED_SETTINGS, setting_problems
 
 REDACTION_REGEX = "(?i)secret|password|token|access[.]?key|jaas|ssl[.]"
 """Whose values Spark must not show, by name."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from airflow_provider_sinks.core.progress import ProgressRecord
+from airflow_provider_sinks.core.progress.record import ProgressRecord
 from airflow_provider_sinks.streaming.epoch_plan import StopDriverError
 from airflow_provider_sinks.streaming.task import Task
 

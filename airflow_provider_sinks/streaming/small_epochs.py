@@ -28,7 +28,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from airflow_provider_sinks.core.errors import SinkError
-from airflow_provider_sinks.core.progress import partition_writer
+from airflow_provider_sinks.core.progress.record import partition_writer
 from airflow_provider_sinks.streaming import held_writers, rows
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
 from airflow_provider_sinks.streaming.rows import TaskReport

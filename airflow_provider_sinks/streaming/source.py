@@ -9,8 +9,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_provider_sinks.core.options import KafkaOptions
-from airflow_provider_sinks.core.parts import KafkaSource
+from airflow_provider_sinks.core.connection.resolved import KafkaOptions
+from airflow_provider_sinks.core.spec.parts import KafkaSource
 
 Offsets = dict[int, int]
 

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from airflow_provider_sinks.clients.kafka import KafkaClient
+from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
+from airflow_provider_sinks.core.connection.resolved import KafkaOptions
+from airflow_provider_sinks.core.decision.facts import Existence, Role, TopicFacts
 from airflow_provider_sinks.core.errors import RefusedError, UnavailableError
-from airflow_provider_sinks.core.observation import Existence, Role, TopicFacts
-from airflow_provider_sinks.core.options import KafkaOptions
-from airflow_provider_sinks.core.progress import TopicIdentity
+from airflow_provider_sinks.core.progress.record import TopicIdentity
 
 
 @dataclass(frozen=True)

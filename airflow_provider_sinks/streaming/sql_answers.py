@@ -14,8 +14,8 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from airflow_provider_sinks.core.errors import ConfigurationError, ExitCode, Problem
-from airflow_provider_sinks.core.hold import is_held
-from airflow_provider_sinks.core.sql_questions import (
+from airflow_provider_sinks.core.launch.liveness_lock import is_held
+from airflow_provider_sinks.core.query.questions import (
     NoAnswer,
     NotTaken,
     QuestionFiles,

@@ -22,16 +22,20 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
-from airflow_provider_sinks.clients.observer import SinkObserver
-from airflow_provider_sinks.clients.transactions import fence, fence_dead
-from airflow_provider_sinks.connectors.kafka import DriverRecords, KafkaTopics, KafkaWriterFactory
-from airflow_provider_sinks.core.checkpoint import CheckpointFacts
+from airflow_provider_sinks.connectors.kafka.connector import DriverRecords, KafkaTopics, KafkaWriterFactory
+from airflow_provider_sinks.connectors.kafka.observer import SinkObserver
+from airflow_provider_sinks.connectors.kafka.transactions import fence, fence_dead
+from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
+from airflow_provider_sinks.core.decision.decide import decide
+from airflow_provider_sinks.core.decision.facts import Observation, Role, TopicFacts
+from airflow_provider_sinks.core.decision.report import render
+from airflow_provider_sinks.core.decision.start_request import wanted
+from airflow_provider_sinks.core.decision.verdict import Verdict
 from airflow_provider_sinks.core.errors import UnavailableError
-from airflow_provider_sinks.core.history import EARLIEST, NO_HISTORY, History
-from airflow_provider_sinks.core.launch import Launch
-from airflow_provider_sinks.core.observation import Observation, Role, TopicFacts
-from airflow_provider_sinks.core.options import ResolvedConnections
-from airflow_provider_sinks.core.progress import (
+from airflow_provider_sinks.core.launch.files import Launch
+from airflow_provider_sinks.core.progress.checkpoint import CheckpointFacts
+from airflow_provider_sinks.core.progress.history import EARLIEST, NO_HISTORY, History
+from airflow_provider_sinks.core.progress.record import (
     DRIVER,
     SINGLE_WRITER,
     Identities,
@@ -39,14 +43,10 @@ from airflow_provider_sinks.core.progress import (
     WriterId,
     partition_writer,
 )
-from airflow_provider_sinks.core.report import render
-from airflow_provider_sinks.core.source_range import start_positions
-from airflow_provider_sinks.core.spec import SinkSpec, Writers
-from airflow_provider_sinks.core.topics import decide
-from airflow_provider_sinks.core.transactional_ids import IdsToFence, ids_to_fence, transactional_id
-from airflow_provider_sinks.core.verdict import Verdict
-from airflow_provider_sinks.core.wanted import wanted
-from airflow_provider_sinks.core.witness import Witness
+from airflow_provider_sinks.core.progress.source_range import start_positions
+from airflow_provider_sinks.core.progress.transactional_ids import IdsToFence, ids_to_fence, transactional_id
+from airflow_provider_sinks.core.progress.witness import Witness
+from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
 from airflow_provider_sinks.streaming.account import Account
 from airflow_provider_sinks.streaming.driver_log import say
 from airflow_provider_sinks.streaming.source import CheckpointLog

@@ -9,8 +9,8 @@ from pyspark.sql import functions as sql
 from pyspark.sql.types import StructType
 
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
-from airflow_provider_sinks.core.parts import Format, KafkaSource, KafkaTarget
-from airflow_provider_sinks.core.plan import INTERNAL, SOURCE
+from airflow_provider_sinks.core.query.analysis import INTERNAL, SOURCE
+from airflow_provider_sinks.core.spec.parts import Format, KafkaSource, KafkaTarget
 from airflow_provider_sinks.streaming import json_fields, json_values, rows
 
 TOPIC = "__sinks_topic"

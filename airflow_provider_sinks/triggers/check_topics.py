@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 if TYPE_CHECKING:
-    from airflow_provider_sinks.hooks.look import Look
+    from airflow_provider_sinks.lifecycle.dry_run import Look
 
 _LOOKS = ThreadPoolExecutor(max_workers=8, thread_name_prefix="sinks-look")
 """Looks of all triggers of this process: frozen brokers hold these threads, and nobody else's."""
@@ -98,8 +98,8 @@ class CheckTopicsTrigger(BaseTrigger):
 
     def _look_here(self) -> Look:
         from airflow_provider_sinks.arguments import accept_code, parse
-        from airflow_provider_sinks.hooks.look import look
-        from airflow_provider_sinks.hooks.memory import SinkMemory
+        from airflow_provider_sinks.lifecycle.dry_run import look
+        from airflow_provider_sinks.metadata.memory import SinkMemory
 
         spec = parse(self.sink)
         return look(spec, SinkMemory(spec.name, None, self.log), accept_code(self.accept))

@@ -11,9 +11,9 @@ import time
 from collections.abc import Mapping
 from functools import partial
 
-from airflow_provider_sinks.core.follow import Fingerprint, Following, fingerprint
-from airflow_provider_sinks.core.options import ResolvedConnections
-from airflow_provider_sinks.core.spec import SinkSpec
+from airflow_provider_sinks.core.connection.follow import Fingerprint, Following, fingerprint
+from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.hooks.connections import connection_types, options_of
 from airflow_provider_sinks.hooks.shared_readings import Reading, SharedReadings
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 import time
 
-from airflow_provider_sinks.core import dag_gone
-from airflow_provider_sinks.core.dag_gone import Listed
-from airflow_provider_sinks.hooks.dag_looks import listed
+from airflow_provider_sinks.core.lifecycle import dag_gone
+from airflow_provider_sinks.core.lifecycle.dag_gone import Listed
+from airflow_provider_sinks.metadata.dags import listed
 
 NOW_SECONDS = 10.0
 

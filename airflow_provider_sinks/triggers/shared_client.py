@@ -6,7 +6,7 @@ import threading
 import time
 
 from airflow_provider_sinks.clients.yarn import YarnClient
-from airflow_provider_sinks.hooks.cluster_driver import yarn_client
+from airflow_provider_sinks.drivers.on_yarn import yarn_client
 
 _FRESH_SECONDS = 60.0
 _clients: dict[str, tuple[float, YarnClient]] = {}

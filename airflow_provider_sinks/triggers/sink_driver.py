@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.triggers.base import BaseTrigger, TaskSkippedEvent, TriggerEvent
 
-from airflow_provider_sinks.core.dag_gone import Absence
+from airflow_provider_sinks.core.lifecycle.dag_gone import Absence
 
 if TYPE_CHECKING:
-    from airflow_provider_sinks.hooks.cluster_driver import ClusterDriver
-    from airflow_provider_sinks.operators.status_watch import StatusWatch
+    from airflow_provider_sinks.drivers.on_yarn import ClusterDriver
+    from airflow_provider_sinks.operators.submit.status_watch import StatusWatch
     from airflow_provider_sinks.triggers.followed import FollowedConnections
 
 _LOOKS = ThreadPoolExecutor(max_workers=8, thread_name_prefix="sinks-driver")
@@ -131,7 +131,7 @@ class SinkDriverTrigger(BaseTrigger):
 
     def _look(self) -> tuple[bool, tuple[str, ...], bool]:
         """Return whether the driver is over, the connections that changed, and whether the DAG is gone."""
-        from airflow_provider_sinks.core.yarn import Fate, fate
+        from airflow_provider_sinks.core.launch.yarn import Fate, fate
 
         over = fate(self._driver.application()) is not Fate.ALIVE
         self._watch.look()
@@ -146,7 +146,7 @@ class SinkDriverTrigger(BaseTrigger):
         While it does not, a change of a connection must not ring: no worker would come, and nobody would be
         left to mind the driver.
         """
-        from airflow_provider_sinks.core.dag_gone import File, is_gone
+        from airflow_provider_sinks.core.lifecycle.dag_gone import File, is_gone
         from airflow_provider_sinks.triggers.listed_dags import listed_lately
 
         if self.task_instance is None:
@@ -155,7 +155,7 @@ class SinkDriverTrigger(BaseTrigger):
 
     def _end(self) -> None:
         from airflow_provider_sinks.arguments import parse
-        from airflow_provider_sinks.hooks.cluster_driver import end_transactions
+        from airflow_provider_sinks.drivers.on_yarn import end_transactions
 
         driver = self._driver
         driver.end(_POLITE_SECONDS, _DEAD_SECONDS)
@@ -166,7 +166,7 @@ class SinkDriverTrigger(BaseTrigger):
     def _driver(self) -> ClusterDriver:
         """The driver. Its connection is read once, because a triggerer reads few connections a second."""
         from airflow_provider_sinks.clients.launch_store import LaunchStore
-        from airflow_provider_sinks.hooks.cluster_driver import ClusterDriver
+        from airflow_provider_sinks.drivers.on_yarn import ClusterDriver
         from airflow_provider_sinks.triggers.shared_client import shared_client
 
         client = shared_client(self.spark_conn_id)
@@ -186,8 +186,8 @@ class SinkDriverTrigger(BaseTrigger):
 
         A trigger may write Variables, but not the store of an asset: one of the two copies of the witness.
         """
-        from airflow_provider_sinks.hooks.memory import SinkMemory
-        from airflow_provider_sinks.operators.status_watch import StatusWatch
+        from airflow_provider_sinks.metadata.memory import SinkMemory
+        from airflow_provider_sinks.operators.submit.status_watch import StatusWatch
 
         memory = SinkMemory(self.sink["name"], None, self.log)
         return StatusWatch(self._driver.status_text, memory, self.log, is_one_of_many=True)

@@ -14,18 +14,18 @@ from typing import Any, cast
 
 from airflow_provider_sinks.clients.airflow_api import AirflowApi
 from airflow_provider_sinks.clients.airflow_connections import ConnectionStore
-from airflow_provider_sinks.core.alter_leave import Leave
-from airflow_provider_sinks.core.alter_steps import Wishes
-from airflow_provider_sinks.core.alteration_mark import Holder
-from airflow_provider_sinks.core.changes import Change, SetOption
+from airflow_provider_sinks.core.alter.backup import Holder
+from airflow_provider_sinks.core.alter.changes import Change, SetOption
+from airflow_provider_sinks.core.alter.dependents import Dependent, LaunchSeen
+from airflow_provider_sinks.core.alter.leave import Leave
+from airflow_provider_sinks.core.alter.steps import Wishes
 from airflow_provider_sinks.core.checks.fields import ConnectionFields
-from airflow_provider_sinks.core.dependents import Dependent, LaunchSeen
-from airflow_provider_sinks.core.status import SinkState
-from airflow_provider_sinks.hooks.altered_connection import view_of
-from airflow_provider_sinks.operators.alter_arguments import AlterOrder
-from airflow_provider_sinks.operators.alteration import Alteration, Altered
-from airflow_provider_sinks.operators.dependent_sinks import DependentSinks
-from airflow_provider_sinks.operators.held_connection import Alterer, HeldConnection
+from airflow_provider_sinks.core.launch.status import SinkState
+from airflow_provider_sinks.operators.alter.alteration import Alteration, Altered
+from airflow_provider_sinks.operators.alter.arguments import AlterOrder
+from airflow_provider_sinks.operators.alter.dependent_sinks import DependentSinks
+from airflow_provider_sinks.operators.alter.held_connection import Alterer, HeldConnection
+from airflow_provider_sinks.operators.alter.worker_view import view_of
 
 CONN_ID = "kafka_altered"
 OLD, NEW = "old:9092", "new:9092"

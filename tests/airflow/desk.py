@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from airflow_provider_sinks.clients.airflow_api import AirflowApi
-from airflow_provider_sinks.core.life import to_mappings, told
-from airflow_provider_sinks.core.published import published
-from airflow_provider_sinks.core.status import SinkStatus
+from airflow_provider_sinks.core.launch.published import published
+from airflow_provider_sinks.core.launch.status import SinkStatus
+from airflow_provider_sinks.core.lifecycle.state_history import to_mappings, told
 from tests.airflow.api_server import account
 from tests.airflow.fakes import KAFKA, SINK, SPARK
 from tests.airflow_side import _process
@@ -177,6 +177,6 @@ def desk(
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a broker be waited for one second instead of ten; the time itself is tested once."""
-    from airflow_provider_sinks.clients.kafka import KafkaClient
+    from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
 
     monkeypatch.setattr(KafkaClient.__init__, "__defaults__", (1.0,))

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from airflow_provider_sinks.core.progress import Identities, TopicIdentity
-from airflow_provider_sinks.core.status import SinkStatus
+from airflow_provider_sinks.core.launch.status import SinkStatus
+from airflow_provider_sinks.core.progress.record import Identities, TopicIdentity
 
 SINK: dict[str, Any] = {"name": "orders", "source": "kafka_test/orders", "target": "kafka_test/orders-out"}
 KAFKA = {"conn_type": "kafka", "extra": {"bootstrap.servers": "127.0.0.1:1"}}

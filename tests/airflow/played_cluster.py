@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_sinks.core.options import ResolvedConnections
-from airflow_provider_sinks.core.spec import SinkSpec
-from airflow_provider_sinks.core.status import SinkStatus
+from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
+from airflow_provider_sinks.core.launch.status import SinkStatus
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 from tests.airflow.fake_manager import FakeManager
 from tests.airflow.fakes import SINK
 
 if TYPE_CHECKING:
-    from airflow_provider_sinks.operators.client_launch import Submission
-    from airflow_provider_sinks.operators.cluster_launch import ClusterLaunch
-    from airflow_provider_sinks.operators.cluster_task import ClusterTask
-    from airflow_provider_sinks.operators.launch import Listeners
-    from airflow_provider_sinks.operators.place import Place
+    from airflow_provider_sinks.operators.submit.client_launch import Submission
+    from airflow_provider_sinks.operators.submit.cluster_launch import ClusterLaunch
+    from airflow_provider_sinks.operators.submit.cluster_task import ClusterTask
+    from airflow_provider_sinks.operators.submit.launch import Listeners
+    from airflow_provider_sinks.operators.submit.place import Place
 
 _SPEC = SinkSpec.parse(SINK)
 
@@ -56,9 +56,9 @@ class Task:
 
     def try_once(self, status_root: str = "") -> ClusterLaunch:
         """Return the launch of another try."""
-        from airflow_provider_sinks.hooks.memory import Memory
-        from airflow_provider_sinks.operators.cluster_launch import ClusterLaunch
-        from airflow_provider_sinks.operators.launch import LaunchOrder
+        from airflow_provider_sinks.metadata.memory import Memory
+        from airflow_provider_sinks.operators.submit.cluster_launch import ClusterLaunch
+        from airflow_provider_sinks.operators.submit.launch import LaunchOrder
 
         memory = Memory(self.owner, len(self.submitted) + 1)
         return ClusterLaunch(
@@ -73,13 +73,13 @@ class Task:
 
     def come_back(self) -> ClusterTask:
         """Return the task after the triggerer."""
-        from airflow_provider_sinks.operators.cluster_task import ClusterTask
+        from airflow_provider_sinks.operators.submit.cluster_task import ClusterTask
 
         return ClusterTask(_SPEC, self._listeners(), self._place())
 
     def _listeners(self) -> Listeners:
-        from airflow_provider_sinks.hooks.memory import Memory, SinkMemory
-        from airflow_provider_sinks.operators.launch import Listeners
+        from airflow_provider_sinks.metadata.memory import Memory, SinkMemory
+        from airflow_provider_sinks.operators.submit.launch import Listeners
 
         log: Any = logging.getLogger("test")
         memory = SinkMemory(_SPEC.name, None, log)
@@ -88,7 +88,7 @@ class Task:
 
     def _place(self, status_root: str = "") -> Place:
         from airflow_provider_sinks.clients.yarn import YarnClient
-        from airflow_provider_sinks.operators.place import Place
+        from airflow_provider_sinks.operators.submit.place import Place
 
         return Place(
             client=YarnClient(self.manager.url),

@@ -10,14 +10,14 @@ import pytest
 
 from airflow_provider_sinks.clients.airflow_api import AirflowApi
 from airflow_provider_sinks.clients.airflow_connections import ConnectionStore
-from airflow_provider_sinks.core import dependents
-from airflow_provider_sinks.core.alter_leave import Leave
-from airflow_provider_sinks.core.alter_steps import End, Step, Wishes
-from airflow_provider_sinks.core.alteration_mark import Holder
-from airflow_provider_sinks.core.changes import DropOption, ResetOption, Secret, SetOption
+from airflow_provider_sinks.core.alter import dependents
+from airflow_provider_sinks.core.alter.backup import Holder
+from airflow_provider_sinks.core.alter.changes import DropOption, ResetOption, Secret, SetOption
+from airflow_provider_sinks.core.alter.leave import Leave
+from airflow_provider_sinks.core.alter.steps import End, Step, Wishes
 from airflow_provider_sinks.core.errors import AuthenticationError, ConfigurationError, UnavailableError
 from airflow_provider_sinks.hooks.airflow_account import airflow_api
-from airflow_provider_sinks.operators import dependent_sinks, held_connection
+from airflow_provider_sinks.operators.alter import dependent_sinks, held_connection
 from tests.airflow.altering import (
     CONN_ID,
     NEW,

@@ -7,7 +7,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-from airflow_provider_sinks.hooks.application import application_file, write_library
+from airflow_provider_sinks.drivers.application import application_file, write_library
 
 
 def test_the_application_is_found() -> None:
@@ -36,7 +36,7 @@ def test_the_library_imports_without_airflow(tmp_path: Path) -> None:
     library = write_library(tmp_path)
     program = (
         "import sys; sys.modules['airflow'] = None\n"
-        "import airflow_provider_sinks.core.spec, airflow_provider_sinks.core.launch as launch\n"
+        "import airflow_provider_sinks.core.spec.sink, airflow_provider_sinks.core.launch.files as launch\n"
         "print(launch.__file__)"
     )
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from airflow_provider_sinks.core.verdict import Verdict, VerdictKind
+from airflow_provider_sinks.core.decision.verdict import Verdict, VerdictKind
 from tests.airflow.fakes import SINK
 
 if TYPE_CHECKING:
     from airflow.triggers.base import TriggerEvent
 
-    from airflow_provider_sinks.hooks.look import Look
+    from airflow_provider_sinks.lifecycle.dry_run import Look
     from airflow_provider_sinks.triggers.check_topics import CheckTopicsTrigger
 
 
@@ -31,7 +31,7 @@ def trigger(seconds: float, **changes: Any) -> CheckTopicsTrigger:
 
 
 def seen(kind: VerdictKind) -> Look:
-    from airflow_provider_sinks.hooks.look import Look
+    from airflow_provider_sinks.lifecycle.dry_run import Look
 
     return Look(Verdict(kind, f"it would {kind}"))
 

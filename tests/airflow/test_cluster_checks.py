@@ -11,7 +11,7 @@ from tests.airflow.fake_manager import fake_manager
 
 @pytest.mark.usefixtures("airflow_db")
 def test_a_manager_that_answers_says_what_it_is(connections: Callable[..., None]) -> None:
-    from airflow_provider_sinks.operators.spark_checks import spark_checks
+    from airflow_provider_sinks.operators.validate.spark_checks import spark_checks
 
     with fake_manager() as manager:
         connections(spark_yarn=_connection(manager.url))
@@ -22,7 +22,7 @@ def test_a_manager_that_answers_says_what_it_is(connections: Callable[..., None]
 
 @pytest.mark.usefixtures("airflow_db")
 def test_a_manager_that_does_not_answer_may_answer_later(connections: Callable[..., None]) -> None:
-    from airflow_provider_sinks.operators.spark_checks import spark_checks
+    from airflow_provider_sinks.operators.validate.spark_checks import spark_checks
 
     connections(spark_yarn=_connection("http://127.0.0.1:1"))
 
@@ -33,7 +33,7 @@ def test_a_manager_that_does_not_answer_may_answer_later(connections: Callable[.
 
 @pytest.mark.usefixtures("airflow_db")
 def test_a_connection_that_names_no_manager_is_for_the_user_to_mend(connections: Callable[..., None]) -> None:
-    from airflow_provider_sinks.operators.spark_checks import spark_checks
+    from airflow_provider_sinks.operators.validate.spark_checks import spark_checks
 
     connections(spark_yarn={"conn_type": "spark", "host": "yarn", "extra": {"deploy-mode": "cluster"}})
 
@@ -46,7 +46,7 @@ def test_a_connection_that_names_no_manager_is_for_the_user_to_mend(connections:
 @pytest.mark.usefixtures("airflow_db")
 @pytest.mark.parametrize("url", ["http://169.254.169.254", "http://[::ffff:169.254.169.254]:8088"])
 def test_nothing_is_sent_to_a_metadata_service(connections: Callable[..., None], url: str) -> None:
-    from airflow_provider_sinks.operators.spark_checks import spark_checks
+    from airflow_provider_sinks.operators.validate.spark_checks import spark_checks
 
     connections(spark_yarn=_connection(url))
 
@@ -58,7 +58,7 @@ def test_nothing_is_sent_to_a_metadata_service(connections: Callable[..., None],
 
 @pytest.mark.usefixtures("airflow_db")
 def test_a_redirect_to_a_metadata_service_is_not_followed(connections: Callable[..., None]) -> None:
-    from airflow_provider_sinks.operators.spark_checks import spark_checks
+    from airflow_provider_sinks.operators.validate.spark_checks import spark_checks
 
     with fake_manager() as manager:
         manager.redirects_to = "http://169.254.169.254/latest/meta-data"
@@ -70,7 +70,7 @@ def test_a_redirect_to_a_metadata_service_is_not_followed(connections: Callable[
 
 @pytest.mark.usefixtures("airflow_db")
 def test_what_a_stranger_answers_is_not_repeated(connections: Callable[..., None]) -> None:
-    from airflow_provider_sinks.operators.spark_checks import spark_checks
+    from airflow_provider_sinks.operators.validate.spark_checks import spark_checks
 
     with fake_manager() as manager:
         manager.broken = True

@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from airflow_provider_sinks.core.connection.resolved import KafkaOptions, ResolvedConnections
 from airflow_provider_sinks.core.errors import JobFailedError, UnavailableError
-from airflow_provider_sinks.core.options import KafkaOptions, ResolvedConnections
-from airflow_provider_sinks.core.yarn import owner_tag
+from airflow_provider_sinks.core.launch.yarn import owner_tag
 from tests.airflow.fake_manager import fake_manager
 from tests.airflow.played_cluster import Task
 
 if TYPE_CHECKING:
     from airflow.sdk.exceptions import TaskDeferred
 
-    from airflow_provider_sinks.operators.cluster_launch import ClusterLaunch
+    from airflow_provider_sinks.operators.submit.cluster_launch import ClusterLaunch
 
 
 @pytest.fixture
 def task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Task]:
     """A task whose drivers do not hurry to stop, nor anybody to wait for them."""
-    from airflow_provider_sinks.operators import cluster_launch
+    from airflow_provider_sinks.operators.submit import cluster_launch
 
     monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(cluster_launch, "_POLITE_SECONDS", 0.1)
@@ -259,7 +259,7 @@ def test_a_task_whose_driver_was_killed_for_another_does_not_come_back(
 def test_changed_connections_end_the_driver_so_that_another_is_launched(
     task: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from airflow_provider_sinks.operators import cluster_task
+    from airflow_provider_sinks.operators.submit import cluster_task
 
     monkeypatch.setattr(cluster_task, "_RESTART_POLITE_SECONDS", 0.1)
     _, stored = _deferred(task).trigger.serialize()
@@ -298,7 +298,7 @@ def test_a_triggerer_that_is_right_is_believed(task: Task, connections: Callable
 
 
 def test_when_its_time_is_over_no_driver_is_left(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
-    from airflow_provider_sinks.operators import cluster_task
+    from airflow_provider_sinks.operators.submit import cluster_task
 
     monkeypatch.setattr(cluster_task, "_POLITE_SECONDS", 0.1)
     _deferred(task)

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from airflow_provider_sinks.core.errors import UnavailableError
-from airflow_provider_sinks.core.status import SinkState, SinkStatus, StatusError
-from airflow_provider_sinks.hooks.sink_homes import SinkHomes
+from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus, StatusError
+from airflow_provider_sinks.metadata.sink_homes import SinkHomes
 from tests.airflow.api_server import account
 from tests.airflow.desk import Define, Desk, sink_dag_of
 from tests.airflow.fakes import IDENTITIES, SINK

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_sinks.core.spec import SinkSpec
-from airflow_provider_sinks.core.topics import DECISIONS
-from airflow_provider_sinks.dag_docs import ROWS, Row, dag_page
+from airflow_provider_sinks.core.decision.decide import DECISIONS
+from airflow_provider_sinks.core.spec.sink import SinkSpec
+from airflow_provider_sinks.dag.docs import ROWS, Row, dag_page
 from tests.airflow.fakes import SINK
 
 COUNTED = {

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from airflow_provider_sinks.core import dag_gone
-from airflow_provider_sinks.core.dag_gone import File, Listed
 from airflow_provider_sinks.core.errors import UnavailableError
+from airflow_provider_sinks.core.lifecycle import dag_gone
+from airflow_provider_sinks.core.lifecycle.dag_gone import File, Listed
 from tests.airflow.desk import Desk
 from tests.airflow.fakes import SINK, FakeSpark, status
 from tests.airflow.test_orphans import lose_dag
@@ -44,9 +44,9 @@ def test_a_sink_ends_between_two_epochs_when_its_dag_is_gone_and_only_then(  # n
     def listed(_: object) -> Listed:
         return said if (spark.folder / "seen.json").exists() else Listed.LISTED
 
-    monkeypatch.setattr("airflow_provider_sinks.hooks.dag_looks.listed", listed)
+    monkeypatch.setattr("airflow_provider_sinks.metadata.dags.listed", listed)
     # An Airflow in this process serves one thread at a time.
-    monkeypatch.setattr("airflow_provider_sinks.hooks.dag_looks.file_of", lambda _: File.UNSEEN)
+    monkeypatch.setattr("airflow_provider_sinks.metadata.dags.file_of", lambda _: File.UNSEEN)
     spark.play(wait=30 if ends else 2, statuses=[status(state="running"), status(state="stopped")])
 
     result = run_task(submit(sink={**SINK, "name": f"dag_{said.name.lower()}"}))
@@ -62,7 +62,7 @@ def test_a_look_that_fails_ends_nothing(
     def fail(_: object) -> Listed:
         raise UnavailableError("Airflow does not answer")
 
-    monkeypatch.setattr("airflow_provider_sinks.hooks.dag_looks.listed", fail)
+    monkeypatch.setattr("airflow_provider_sinks.metadata.dags.listed", fail)
     spark.play(wait=2, statuses=[status(state="stopped")])
 
     assert run_task(submit()).state == "success"
@@ -75,7 +75,7 @@ def test_airflow_says_whether_a_dag_is_there_broken_or_gone(
     from airflow.models.errors import ParseImportError
     from airflow.utils.session import create_session
 
-    from airflow_provider_sinks.hooks.dag_looks import listed
+    from airflow_provider_sinks.metadata.dags import listed
 
     there, never = listed(desk.sink), listed("no such dag")
     lose_dag(desk)
@@ -96,7 +96,7 @@ def test_airflow_says_whether_a_dag_is_there_broken_or_gone(
 
 
 def test_a_file_is_missing_only_where_others_are(tmp_path: Path) -> None:
-    from airflow_provider_sinks.hooks.dag_looks import file_seen
+    from airflow_provider_sinks.metadata.dags import file_seen
 
     mounted, empty = tmp_path / "mounted", tmp_path / "empty"
     mounted.mkdir()

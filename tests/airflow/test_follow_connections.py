@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from airflow_provider_sinks.core import follow
+from airflow_provider_sinks.core.connection import follow
+from airflow_provider_sinks.core.connection.resolved import (
+    ConnectionOptions,
+    KafkaOptions,
+    ResolvedConnections,
+)
 from airflow_provider_sinks.core.errors import UnavailableError
-from airflow_provider_sinks.core.options import ConnectionOptions, KafkaOptions, ResolvedConnections
 from tests.airflow.fakes import KAFKA, SINK, FakeSpark, status
 
 if TYPE_CHECKING:
@@ -79,8 +83,8 @@ def test_a_driver_that_does_not_listen_is_replaced_all_the_same(
     run_task: RunTask, submit: Submit, spark: FakeSpark, connections: Callable[..., None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr("airflow_provider_sinks.operators.client_launch._POLITE_SECONDS", 0.2)
-    monkeypatch.setattr("airflow_provider_sinks.operators.client_launch._SIGTERM_SECONDS", 0.2)
+    monkeypatch.setattr("airflow_provider_sinks.operators.submit.client_launch._POLITE_SECONDS", 0.2)
+    monkeypatch.setattr("airflow_provider_sinks.operators.submit.client_launch._SIGTERM_SECONDS", 0.2)
     spark.play(wait=60, stubborn=True)
 
     def change() -> None:
@@ -214,7 +218,7 @@ def test_a_change_that_nobody_took_back_in_time_needs_a_person(
     task, denied = submit(retries=5), {"exit": 64, "statuses": [_failed("AuthenticationError")]}
 
     stopped = _after_a_change(run_task, task, spark, connections, **denied)
-    monkeypatch.setattr("airflow_provider_sinks.operators.healing.HEALS_FOR", timedelta(0))
+    monkeypatch.setattr("airflow_provider_sinks.operators.submit.retry_after_change.HEALS_FOR", timedelta(0))
     later = run_task(quick(task), again=True)
 
     assert stopped.state == "up_for_retry"
@@ -248,7 +252,7 @@ def test_a_sink_that_a_newer_start_fenced_is_not_tried_again(
 
 
 def _watch(read: Callable[[str], ConnectionOptions], restart: Callable[[tuple[str, ...]], None]) -> Any:
-    from airflow_provider_sinks.operators.connection_watch import ConnectionWatch
+    from airflow_provider_sinks.operators.submit.connection_watch import ConnectionWatch
 
     launched = ResolvedConnections({"kafka": _options("a")})
     return ConnectionWatch(launched, read, 0.01, restart, cast("Any", logging.getLogger("task")))

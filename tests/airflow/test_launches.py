@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_sinks.core.hold import held
-from airflow_provider_sinks.core.launch import LaunchFiles
-from airflow_provider_sinks.hooks.launches import launches_of, new_directory
+from airflow_provider_sinks.core.launch.files import LaunchFiles
+from airflow_provider_sinks.core.launch.liveness_lock import held
+from airflow_provider_sinks.drivers.launch_folders import launches_of, new_directory
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from airflow_provider_sinks.core.life import LifeState, from_mappings, noted, to_mappings
-from airflow_provider_sinks.core.status import SinkState, SinkStatus
+from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus
+from airflow_provider_sinks.core.lifecycle.state_history import LifeState, from_mappings, noted, to_mappings
 from tests.airflow.fakes import SINK, FakeSpark, status
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ class PlainStore(dict[str, Any]):
 
 
 def test_a_task_that_ends_does_not_overwrite_what_a_person_noted() -> None:
-    from airflow_provider_sinks.hooks.memory import HISTORY_KEY, SinkMemory
+    from airflow_provider_sinks.metadata.memory import HISTORY_KEY, SinkMemory
 
     store = PlainStore()
     memory = SinkMemory("paused", store, cast("Any", logging.getLogger("task")))
@@ -213,7 +213,7 @@ def test_a_task_that_ends_does_not_overwrite_what_a_person_noted() -> None:
 
 
 def test_the_history_costs_nothing_while_nothing_happens() -> None:
-    from airflow_provider_sinks.hooks.memory import SinkMemory
+    from airflow_provider_sinks.metadata.memory import SinkMemory
 
     store = PlainStore()
     memory = SinkMemory("steady", store, cast("Any", logging.getLogger("task")))

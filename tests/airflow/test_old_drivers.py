@@ -15,10 +15,10 @@ from typing import Any, cast
 import psutil
 import pytest
 
-from airflow_provider_sinks.core.hold import held
-from airflow_provider_sinks.core.launch import LaunchFiles
-from airflow_provider_sinks.hooks import old_drivers
-from airflow_provider_sinks.hooks.old_drivers import DriverMark, end_abandoned
+from airflow_provider_sinks.core.launch.files import LaunchFiles
+from airflow_provider_sinks.core.launch.liveness_lock import held
+from airflow_provider_sinks.drivers import abandoned as old_drivers
+from airflow_provider_sinks.drivers.abandoned import DriverMark, end_abandoned
 
 _LOG = cast("Any", logging.getLogger("task"))
 _DRIVER = """

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_sinks.core.launch import LaunchFiles
-from airflow_provider_sinks.core.witness import Witness
-from airflow_provider_sinks.core.yarn import owner_tag, sink_tag
-from airflow_provider_sinks.hooks.launches import new_directory
-from airflow_provider_sinks.hooks.old_drivers import DriverMark
+from airflow_provider_sinks.core.launch.files import LaunchFiles
+from airflow_provider_sinks.core.launch.yarn import owner_tag, sink_tag
+from airflow_provider_sinks.core.progress.witness import Witness
+from airflow_provider_sinks.drivers.abandoned import DriverMark
+from airflow_provider_sinks.drivers.launch_folders import new_directory
 from tests.airflow.desk import Define, Desk
 from tests.airflow.fake_manager import fake_manager
 from tests.airflow.fakes import IDENTITIES

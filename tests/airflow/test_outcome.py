@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_sinks.core import errors
-from airflow_provider_sinks.core.status import SinkStatus
-from airflow_provider_sinks.operators.outcome import error_of
+from airflow_provider_sinks.core.launch.status import SinkStatus
+from airflow_provider_sinks.operators.submit.outcome import error_of
 
 
 @pytest.mark.parametrize("code", [code for code in errors.ExitCode if code])

@@ -86,19 +86,19 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_the_commands_cost_nothing_until_one_is_run() -> None:
-    module = "airflow_provider_sinks.commands.definition"
+    module = "airflow_provider_sinks.cli.definition"
     code = f"import sys, {module} as commands; commands.get_cli_commands(); print(*sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
 
     ours = {name for name in loaded if name.startswith("airflow_provider_sinks.")}
-    assert ours <= {"airflow_provider_sinks.provider_info", "airflow_provider_sinks.commands", module}
+    assert ours <= {"airflow_provider_sinks.provider_info", "airflow_provider_sinks.cli", module}
     assert "confluent_kafka" not in loaded
 
 
 def test_each_command_is_there() -> None:
-    from airflow_provider_sinks.commands import definition
+    from airflow_provider_sinks.cli import definition
 
     (group,) = definition.get_cli_commands()
 
@@ -106,4 +106,4 @@ def test_each_command_is_there() -> None:
     assert [command.name for command in group.subcommands] == list(definition.FUNCTIONS)
     for path in definition.FUNCTIONS.values():
         module, _, name = path.rpartition(".")
-        assert callable(getattr(importlib.import_module(f"airflow_provider_sinks.commands.{module}"), name))
+        assert callable(getattr(importlib.import_module(f"airflow_provider_sinks.cli.{module}"), name))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from airflow_provider_sinks.core.dag_gone import Listed
+from airflow_provider_sinks.core.lifecycle.dag_gone import Listed
 from tests.airflow.fake_manager import APP_ID, FakeManager, fake_manager
 from tests.airflow.fakes import KAFKA, SINK
 
@@ -125,7 +125,7 @@ def test_a_driver_whose_dag_is_gone_for_good_is_ended_with_its_task(
 ) -> None:
     from airflow.triggers.base import TaskSkippedEvent
 
-    from airflow_provider_sinks.core import dag_gone
+    from airflow_provider_sinks.core.lifecycle import dag_gone
     from airflow_provider_sinks.triggers import listed_dags, sink_driver
 
     monkeypatch.setattr(sink_driver, "_POLITE_SECONDS", 0.1)
@@ -188,7 +188,7 @@ def test_many_of_them_leave_the_event_loop_free(manager: FakeManager, tmp_path: 
 @pytest.fixture
 def reads_at_each_look(monkeypatch: pytest.MonkeyPatch) -> None:
     """No pause between two readings of a connection, and none between two launches."""
-    from airflow_provider_sinks.core import follow
+    from airflow_provider_sinks.core.connection import follow
     from airflow_provider_sinks.hooks.shared_readings import SharedReadings
     from airflow_provider_sinks.triggers import followed
 
@@ -260,7 +260,7 @@ def test_what_changed_before_it_looked_or_while_no_triggerer_ran_is_noticed(
     launched_on: str,
     changed: list[str],
 ) -> None:
-    from airflow_provider_sinks.core.options import KafkaOptions, ResolvedConnections
+    from airflow_provider_sinks.core.connection.resolved import KafkaOptions, ResolvedConnections
 
     connections(kafka_test=KAFKA)
     got = KafkaOptions("kafka_test", {"bootstrap.servers": launched_on})
@@ -294,7 +294,7 @@ def test_many_sinks_share_one_reading_of_a_connection() -> None:
 def test_many_sinks_share_one_reading_of_the_spark_connection(
     manager: FakeManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from airflow_provider_sinks.hooks.cluster_driver import yarn_client
+    from airflow_provider_sinks.drivers.on_yarn import yarn_client
     from airflow_provider_sinks.triggers.shared_client import shared_client
 
     reads = []

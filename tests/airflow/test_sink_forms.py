@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from airflow_provider_sinks.clients.airflow_api import ApiAnswerError
-from airflow_provider_sinks.core.spec import SinkSpec
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 from tests.airflow.desk import Define, Desk
 from tests.airflow.fakes import KAFKA, FakeSpark, status
 from tests.airflow_side import _process

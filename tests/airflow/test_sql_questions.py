@@ -11,9 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from airflow_provider_sinks.core.spec import SinkSpec
-from airflow_provider_sinks.core.sql_questions import NoAnswer, SqlAnswer, SqlQuestion
-from airflow_provider_sinks.hooks.sql_questions import ask_spark
+from airflow_provider_sinks.core.query.questions import NoAnswer, SqlAnswer, SqlQuestion
+from airflow_provider_sinks.core.spec.sink import SinkSpec
+from airflow_provider_sinks.operators.validate.sql_questions import ask_spark
 from tests.support import until
 
 SPEC = SinkSpec.parse({"name": "orders", "source": "k/in", "target": "k/out"})
@@ -23,7 +23,7 @@ ask_spark([SqlQuestion(SPEC, {})], seconds=120)
 """
 WAITS_FOR_EVER = """
 import pathlib, sys, time
-from airflow_provider_sinks.core.sql_questions import QuestionFiles
+from airflow_provider_sinks.core.query.questions import QuestionFiles
 from airflow_provider_sinks.streaming import sql_answers
 sql_answers.open_session = lambda sink: time.sleep(600)
 sql_answers.answer(QuestionFiles(pathlib.Path(sys.argv[-1])))

@@ -12,9 +12,9 @@ from typing import Any, cast
 
 import pytest
 
-from airflow_provider_sinks.core.launch import LaunchFiles
-from airflow_provider_sinks.core.status import SinkState, SinkStatus
-from airflow_provider_sinks.core.witness import Witness
+from airflow_provider_sinks.core.launch.files import LaunchFiles
+from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus
+from airflow_provider_sinks.core.progress.witness import Witness
 from tests.airflow.fakes import IDENTITIES
 
 RUNNING = SinkStatus("orders", 7, SinkState.RUNNING, owner="us", generation=1, epoch=1, identities=IDENTITIES)
@@ -49,7 +49,7 @@ def memory() -> Memory:
 
 @pytest.fixture
 def watch(files: LaunchFiles, memory: Memory, caplog: pytest.LogCaptureFixture) -> Any:
-    from airflow_provider_sinks.operators.status_watch import StatusWatch
+    from airflow_provider_sinks.operators.submit.status_watch import StatusWatch
 
     caplog.set_level(logging.INFO)
     return StatusWatch(files.read_status, cast("Any", memory), cast("Any", logging.getLogger("task")))
@@ -59,7 +59,7 @@ def watch(files: LaunchFiles, memory: Memory, caplog: pytest.LogCaptureFixture) 
 def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Moves the time on by so many seconds."""
     now = [time.monotonic()]
-    monkeypatch.setattr("airflow_provider_sinks.operators.status_watch.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("airflow_provider_sinks.operators.submit.status_watch.time.monotonic", lambda: now[0])
 
     def move(seconds: float) -> None:
         now[0] += seconds
@@ -112,7 +112,7 @@ def test_a_status_that_does_not_change_is_remembered_once(
 def test_of_many_each_is_remembered_within_ten_minutes_and_at_changes_of_state(
     files: LaunchFiles, memory: Memory, clock: Callable[[float], None]
 ) -> None:
-    from airflow_provider_sinks.operators.status_watch import StatusWatch
+    from airflow_provider_sinks.operators.submit.status_watch import StatusWatch
 
     log = cast("Any", logging.getLogger("task"))
     watch = StatusWatch(files.read_status, cast("Any", memory), log, is_one_of_many=True)
@@ -259,7 +259,7 @@ def test_a_launch_that_is_over_is_not_missed(
 
 
 def test_a_listener_that_fails_is_a_warning(files: LaunchFiles, caplog: pytest.LogCaptureFixture) -> None:
-    from airflow_provider_sinks.operators.status_watch import StatusWatch
+    from airflow_provider_sinks.operators.submit.status_watch import StatusWatch
 
     def fail(status: SinkStatus) -> None:
         raise OSError(f"no link for epoch {status.epoch}")

@@ -216,7 +216,7 @@ def test_validation_takes_a_server_from_nobody(
     broker: Listener, place: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from airflow_provider_sinks.arguments import parse
-    from airflow_provider_sinks.operators.sink_report import sink_report
+    from airflow_provider_sinks.operators.validate.sink_report import sink_report
 
     monkeypatch.setenv("_AIRFLOW_PROCESS_CONTEXT", "server")  # connections are read without a task
     with pytest.raises(ConfigurationError):  # noqa: PT012  by the spec itself, or by the report of the checks

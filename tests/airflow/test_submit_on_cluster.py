@@ -174,7 +174,7 @@ def edited_during_the_submit(
         run(*arguments)
 
     monkeypatch.setattr(manager, "run", run_and_edit)
-    monkeypatch.setattr("airflow_provider_sinks.operators.cluster_launch._POLITE_SECONDS", 0.1)
+    monkeypatch.setattr("airflow_provider_sinks.operators.submit.cluster_launch._POLITE_SECONDS", 0.1)
     return manager
 
 
@@ -209,7 +209,7 @@ class Breaking:
 
     def task(self) -> Any:
         """The task of the DAG that says what is wrong."""
-        from airflow_provider_sinks.broken_dag import Broken, broken_dag
+        from airflow_provider_sinks.dag.broken import Broken, broken_dag
 
         problem = Problem(f"s.yaml: sinks[{self.name}].tirgger", "is not known", 'did you mean "trigger"?')
         return broken_dag(Broken("s.yaml", self.name, (problem,)), self.options).get_task("submit")
@@ -273,7 +273,7 @@ def test_the_task_of_a_broken_sink_starts_nothing(breaking: Breaking) -> None:
 def test_the_task_of_a_broken_sink_that_was_cleared_leaves_no_driver(
     breaking: Breaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from airflow_provider_sinks.operators import cluster_task, place
+    from airflow_provider_sinks.operators.submit import cluster_task, place
 
     monkeypatch.setattr(cluster_task, "_POLITE_SECONDS", 0.1)
     monkeypatch.setattr(place, "generation", lambda _: -1)
@@ -288,7 +288,7 @@ def test_the_task_of_a_broken_sink_that_was_cleared_leaves_no_driver(
 def test_the_task_of_a_broken_sink_follows_its_connections(
     breaking: Breaking, connections: Callable[..., None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("airflow_provider_sinks.operators.cluster_launch._POLITE_SECONDS", 0.1)
+    monkeypatch.setattr("airflow_provider_sinks.operators.submit.cluster_launch._POLITE_SECONDS", 0.1)
     connections(kafka_test={"conn_type": "kafka", "extra": {**_SECRET, "client.id": "edited"}})
     breaking.manager.ends_after = 3
 
@@ -304,7 +304,7 @@ def test_the_task_of_a_broken_sink_follows_its_connections(
 def test_the_task_of_a_broken_sink_whose_time_is_over_leaves_no_driver(
     breaking: Breaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("airflow_provider_sinks.operators.cluster_task._POLITE_SECONDS", 0.1)
+    monkeypatch.setattr("airflow_provider_sinks.operators.submit.cluster_task._POLITE_SECONDS", 0.1)
 
     breaking.next_try(trigger_failed="Trigger timeout")
 

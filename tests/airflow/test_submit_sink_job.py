@@ -243,7 +243,7 @@ def test_open_transactions_are_ended_unless_a_successor_does_it(  # noqa: PLR091
 ) -> None:  # fmt: skip
     from airflow.models.variable import Variable
 
-    from airflow_provider_sinks.clients import final_fence
+    from airflow_provider_sinks.connectors.kafka import final_fence
 
     calls: list[Any] = []
     monkeypatch.setattr(final_fence, "end_open_transactions", lambda *given: calls.append(given[2:4]))
@@ -274,7 +274,7 @@ def test_a_task_whose_supervisor_is_gone_ends_its_driver(
     supervisor = os.getppid()
     seen = spark.folder / "seen.json"
     monkeypatch.setattr(
-        "airflow_provider_sinks.operators.client_launch.os.getppid",
+        "airflow_provider_sinks.operators.submit.client_launch.os.getppid",
         lambda: 1 if seen.exists() else supervisor,
     )
     spark.play(wait=60, statuses=[status(state="running")])

@@ -11,7 +11,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_provider_sinks import dags_from_yaml
 from airflow_provider_sinks.core.errors import ConfigurationError
-from airflow_provider_sinks.yaml_dags import BrokenSinkWarning
+from airflow_provider_sinks.dag.yaml_files import BrokenSinkWarning
 
 if TYPE_CHECKING:
     from airflow.sdk import DAG

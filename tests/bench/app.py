@@ -56,7 +56,7 @@ def tree_cpu_seconds() -> float:
 
 def run_ours(file: Path, launch: str) -> int:
     """Run our job as ``sink_job.py`` does, with the listener in its session."""
-    from airflow_provider_sinks.core.launch import LaunchFiles
+    from airflow_provider_sinks.core.launch.files import LaunchFiles
     from airflow_provider_sinks.streaming import job
     from airflow_provider_sinks.streaming.session import open_session
 

@@ -7,9 +7,9 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from airflow_provider_sinks.core.launch import Launch, LaunchFiles
-from airflow_provider_sinks.core.options import KafkaOptions, ResolvedConnections
-from airflow_provider_sinks.core.spec import SinkSpec, Writers
+from airflow_provider_sinks.core.connection.resolved import KafkaOptions, ResolvedConnections
+from airflow_provider_sinks.core.launch.files import Launch, LaunchFiles
+from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
 from airflow_provider_sinks.local.processes import LocalServiceError
 from airflow_provider_sinks.local.spark import submit_command, submit_environment
 

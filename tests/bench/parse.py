@@ -52,8 +52,8 @@ def read(folder: Path) -> dict[str, float]:
     from airflow.sdk import DAG  # noqa: F401
 
     marks.append(time.process_time())
-    from airflow_provider_sinks.core.sink_file import load_entries
-    from airflow_provider_sinks.yaml_dags import dags_from_yaml
+    from airflow_provider_sinks.core.spec.sink_file import load_entries
+    from airflow_provider_sinks.dag.yaml_files import dags_from_yaml
 
     load_entries("sinks: [{name: a, source: k/a, target: k/b, query: SELECT * FROM source}]")
     marks.append(time.process_time())

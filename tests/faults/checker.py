@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 
-from airflow_provider_sinks.core.progress import DRIVER, ProgressRecord, WriterId
+from airflow_provider_sinks.core.progress.record import DRIVER, ProgressRecord, WriterId
 from tests.faults.feed import Row
 from tests.faults.topics import Record
 

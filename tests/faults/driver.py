@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from airflow_provider_sinks.core.launch import Launch, LaunchFiles
-from airflow_provider_sinks.core.options import ResolvedConnections
-from airflow_provider_sinks.core.spec import SinkSpec
-from airflow_provider_sinks.core.status import SinkState, SinkStatus
+from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
+from airflow_provider_sinks.core.launch.files import Launch, LaunchFiles
+from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.local import spark
 from airflow_provider_sinks.local.processes import Service, session_members
 from tests import class_archive

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from airflow_provider_sinks.core.errors import ExitCode
-from airflow_provider_sinks.core.status import SinkState, SinkStatus
+from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus
 from airflow_provider_sinks.streaming import small_epochs
 from tests.faults import topics
 from tests.faults.between import Between

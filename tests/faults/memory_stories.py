@@ -12,8 +12,8 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from airflow_provider_sinks.core.errors import ExitCode
-from airflow_provider_sinks.core.spec import Writers
-from airflow_provider_sinks.core.status import SinkState
+from airflow_provider_sinks.core.launch.status import SinkState
+from airflow_provider_sinks.core.spec.sink import Writers
 from tests.faults import topics
 from tests.faults.driver import Driver
 from tests.faults.history import refusal_of

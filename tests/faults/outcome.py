@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from airflow_provider_sinks.core.progress import ProgressRecord
-from airflow_provider_sinks.core.spec import SinkSpec
+from airflow_provider_sinks.core.progress.record import ProgressRecord
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 from tests.faults import checker, topics
 from tests.faults.checker import Verdict
 from tests.faults.feed import Feed, Row

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from functools import partial
 
-from airflow_provider_sinks.core.spec import Writers
+from airflow_provider_sinks.core.spec.sink import Writers
 from tests.faults import phases
 from tests.faults.campaign import Story
 from tests.faults.control import at_least_once

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_provider_sinks.core.progress import DRIVER, Identities, ProgressRecord, TopicIdentity
+from airflow_provider_sinks.core.progress.record import DRIVER, Identities, ProgressRecord, TopicIdentity
 from tests.faults import checker, outcome
 from tests.faults.checker import Verdict, judge
 from tests.faults.feed import Row

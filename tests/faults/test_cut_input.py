@@ -20,9 +20,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.serializers import ArrowStreamSerializer
 
-from airflow_provider_sinks.connectors.kafka import KafkaTopics, KafkaWriterFactory
-from airflow_provider_sinks.core.options import KafkaOptions
-from airflow_provider_sinks.core.progress import Identities, ProgressRecord, TopicIdentity
+from airflow_provider_sinks.connectors.kafka.connector import KafkaTopics, KafkaWriterFactory
+from airflow_provider_sinks.core.connection.resolved import KafkaOptions
+from airflow_provider_sinks.core.progress.record import Identities, ProgressRecord, TopicIdentity
 from airflow_provider_sinks.streaming import held_writers, rows
 from airflow_provider_sinks.streaming.daemon import CutInputError, load_proved_stream
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan

@@ -24,7 +24,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, OffsetSpec
 
-from airflow_provider_sinks.core.progress import ProgressKey, ProgressRecord
+from airflow_provider_sinks.core.progress.record import ProgressKey, ProgressRecord
 
 COMMITTED = "read_committed"
 UNCOMMITTED = "read_uncommitted"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from psycopg import sql
 
-from airflow_provider_sinks.core.options import KafkaOptions, PostgresOptions, ResolvedConnections
+from airflow_provider_sinks.core.connection.resolved import KafkaOptions, PostgresOptions, ResolvedConnections
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres
 from tests import administrator

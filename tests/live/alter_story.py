@@ -9,7 +9,7 @@ from typing import Any
 
 from confluent_kafka.admin import AdminClient
 
-from airflow_provider_sinks.core.status import SinkState
+from airflow_provider_sinks.core.launch.status import SinkState
 from airflow_provider_sinks.local.airflow import AirflowStack, DagRun
 from tests import administrator
 from tests.live.sinks_in_airflow import PARTITIONS, AirflowSink

@@ -10,8 +10,8 @@ from typing import Any
 import psutil
 
 from airflow_provider_sinks.clients.yarn import YarnClient
-from airflow_provider_sinks.core.status import SinkStatus
-from airflow_provider_sinks.core.yarn import Application, AppState, sink_tag
+from airflow_provider_sinks.core.launch.status import SinkStatus
+from airflow_provider_sinks.core.launch.yarn import Application, AppState, sink_tag
 from airflow_provider_sinks.local import spark
 from airflow_provider_sinks.local.airflow import DagRun
 from airflow_provider_sinks.local.yarn import YarnCluster

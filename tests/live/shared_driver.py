@@ -15,7 +15,7 @@ import traceback
 from pathlib import Path
 from typing import Self
 
-from airflow_provider_sinks.core.launch import LaunchFiles
+from airflow_provider_sinks.core.launch.files import LaunchFiles
 from airflow_provider_sinks.streaming import small_epochs
 from tests.faults.driver import Driver, Process, submit
 

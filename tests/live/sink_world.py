@@ -16,13 +16,20 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from airflow_provider_sinks.clients.observer import SinkObserver
-from airflow_provider_sinks.clients.transactions import fence, producer_config, transactional_id, warm_up
-from airflow_provider_sinks.connectors.kafka import KafkaTopics, KafkaWriterFactory
-from airflow_provider_sinks.core.history import EARLIEST, History
-from airflow_provider_sinks.core.observation import Observation, Role
-from airflow_provider_sinks.core.options import KafkaOptions, ResolvedConnections
-from airflow_provider_sinks.core.progress import (
+from airflow_provider_sinks.connectors.kafka.connector import KafkaTopics, KafkaWriterFactory
+from airflow_provider_sinks.connectors.kafka.observer import SinkObserver
+from airflow_provider_sinks.connectors.kafka.transactions import (
+    fence,
+    producer_config,
+    transactional_id,
+    warm_up,
+)
+from airflow_provider_sinks.core.connection.resolved import KafkaOptions, ResolvedConnections
+from airflow_provider_sinks.core.decision.decide import Verdict, decide
+from airflow_provider_sinks.core.decision.facts import Observation, Role
+from airflow_provider_sinks.core.decision.start_request import wanted
+from airflow_provider_sinks.core.progress.history import EARLIEST, History
+from airflow_provider_sinks.core.progress.record import (
     DRIVER,
     SINGLE_WRITER,
     ProgressKey,
@@ -30,11 +37,9 @@ from airflow_provider_sinks.core.progress import (
     WriterId,
     partition_writer,
 )
-from airflow_provider_sinks.core.spec import SinkSpec
-from airflow_provider_sinks.core.topics import Verdict, decide
-from airflow_provider_sinks.core.transactional_ids import IdsToFence, ids_to_fence
-from airflow_provider_sinks.core.wanted import wanted
-from airflow_provider_sinks.core.witness import Witness
+from airflow_provider_sinks.core.progress.transactional_ids import IdsToFence, ids_to_fence
+from airflow_provider_sinks.core.progress.witness import Witness
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.local.broker import KafkaBroker
 from tests import administrator
 

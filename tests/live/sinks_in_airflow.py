@@ -23,8 +23,8 @@ import psutil
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
-from airflow_provider_sinks.core.launch import LaunchFiles
-from airflow_provider_sinks.core.status import SinkState, SinkStatus
+from airflow_provider_sinks.core.launch.files import LaunchFiles
+from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus
 from airflow_provider_sinks.local.airflow import AirflowStack, DagRun
 from airflow_provider_sinks.local.broker import KafkaBroker
 from tests import administrator

@@ -11,10 +11,10 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
+from airflow_provider_sinks.core.connection.resolved import KafkaOptions, PostgresOptions, ResolvedConnections
 from airflow_provider_sinks.core.errors import ExitCode
-from airflow_provider_sinks.core.options import KafkaOptions, PostgresOptions, ResolvedConnections
-from airflow_provider_sinks.core.progress import ProgressRecord
-from airflow_provider_sinks.core.status import SinkStatus
+from airflow_provider_sinks.core.launch.status import SinkStatus
+from airflow_provider_sinks.core.progress.record import ProgressRecord
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.streaming import small_epochs

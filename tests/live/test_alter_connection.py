@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from airflow_provider_sinks.clients.airflow_api import AirflowApi
-from airflow_provider_sinks.core.witness import Witness
+from airflow_provider_sinks.core.progress.witness import Witness
 from airflow_provider_sinks.hooks.airflow_account import airflow_api
 from tests.airflow.api_server import account, serve
 from tests.airflow_side import HOME, RunTask, airflow_db, connections, dag, run_task

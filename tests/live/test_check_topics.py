@@ -61,7 +61,7 @@ def check(dag: DAG) -> Check:
 @pytest.fixture
 def after_first_look(monkeypatch: pytest.MonkeyPatch) -> AfterFirstLook:
     """Let something happen while the sensor waits: when its first look is over, and before the next."""
-    from airflow_provider_sinks.hooks.look import look
+    from airflow_provider_sinks.lifecycle.dry_run import look
     from airflow_provider_sinks.sensors import check_topics
 
     def arrange(act: Callable[[], object]) -> None:

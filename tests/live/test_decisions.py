@@ -15,13 +15,13 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from airflow_provider_sinks.clients.transactions import fence
-from airflow_provider_sinks.core.broker_memory import BrokerMemory
-from airflow_provider_sinks.core.history import EARLIEST
-from airflow_provider_sinks.core.observation import Role
-from airflow_provider_sinks.core.progress import DRIVER, SINGLE_WRITER, ProgressKey, partition_writer
-from airflow_provider_sinks.core.topics import Verdict, VerdictKind
-from airflow_provider_sinks.core.ways import Reason
+from airflow_provider_sinks.connectors.kafka.transactions import fence
+from airflow_provider_sinks.core.decision.decide import Verdict, VerdictKind
+from airflow_provider_sinks.core.decision.facts import Role
+from airflow_provider_sinks.core.decision.ways import Reason
+from airflow_provider_sinks.core.progress.broker_memory import BrokerMemory
+from airflow_provider_sinks.core.progress.history import EARLIEST
+from airflow_provider_sinks.core.progress.record import DRIVER, SINGLE_WRITER, ProgressKey, partition_writer
 from airflow_provider_sinks.local.broker import KafkaBroker
 from tests import administrator
 from tests.live.sink_world import SOURCE_PARTITIONS, SinkWorld

@@ -8,10 +8,10 @@ import uuid
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
-from airflow_provider_sinks.clients.final_fence import end_open_transactions
+from airflow_provider_sinks.connectors.kafka.final_fence import end_open_transactions
+from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.errors import UnavailableError
-from airflow_provider_sinks.core.options import KafkaOptions
-from airflow_provider_sinks.core.progress import ProgressKey, partition_writer
+from airflow_provider_sinks.core.progress.record import ProgressKey, partition_writer
 from airflow_provider_sinks.local.broker import KafkaBroker
 from tests.live.sink_world import SOURCE_PARTITIONS, SinkWorld
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from airflow_provider_sinks.core.new_generation import Output
-from airflow_provider_sinks.core.rewind import AtOffsets, plan_rewind
+from airflow_provider_sinks.core.lifecycle.new_generation import Output
+from airflow_provider_sinks.core.lifecycle.rewind import AtOffsets, plan_rewind
 from tests.live.generations import carry_out, everything, ran, reset, written
 from tests.live.stage import Sink, Stage
 

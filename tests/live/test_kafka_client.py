@@ -21,23 +21,28 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from airflow_provider_sinks.clients import progress_log
-from airflow_provider_sinks.clients.kafka import KafkaClient
-from airflow_provider_sinks.clients.observer import SinkObserver
-from airflow_provider_sinks.clients.progress_log import ProgressLog, read_timeout_seconds
-from airflow_provider_sinks.clients.transactions import fence, producer_config, transactional_id, warm_up
-from airflow_provider_sinks.core.broker_memory import BrokerMemory
+from airflow_provider_sinks.connectors.kafka import progress_log
+from airflow_provider_sinks.connectors.kafka.observer import SinkObserver
+from airflow_provider_sinks.connectors.kafka.progress_log import ProgressLog, read_timeout_seconds
+from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
+from airflow_provider_sinks.connectors.kafka.transactions import (
+    fence,
+    producer_config,
+    transactional_id,
+    warm_up,
+)
+from airflow_provider_sinks.core.connection.resolved import KafkaOptions
+from airflow_provider_sinks.core.decision.decide import VerdictKind
+from airflow_provider_sinks.core.decision.facts import CreateTopic, Existence, Role, progress_topic
 from airflow_provider_sinks.core.errors import (
     AuthenticationError,
     ConfigurationError,
     SinkError,
     UnavailableError,
 )
-from airflow_provider_sinks.core.history import NO_HISTORY
-from airflow_provider_sinks.core.observation import CreateTopic, Existence, Role, progress_topic
-from airflow_provider_sinks.core.options import KafkaOptions
-from airflow_provider_sinks.core.progress import DRIVER, ProgressKey, ProgressRecord
-from airflow_provider_sinks.core.topics import VerdictKind
+from airflow_provider_sinks.core.progress.broker_memory import BrokerMemory
+from airflow_provider_sinks.core.progress.history import NO_HISTORY
+from airflow_provider_sinks.core.progress.record import DRIVER, ProgressKey, ProgressRecord
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.listeners import Mechanism, Sasl
 from airflow_provider_sinks.local.processes import free_port

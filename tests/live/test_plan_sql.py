@@ -14,7 +14,8 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_provider_sinks.core.functions import (
+from airflow_provider_sinks.core.query.analysis import MATCHED_COLUMN, SOURCE_COLUMNS, analyse
+from airflow_provider_sinks.core.query.functions import (
     AGGREGATES,
     ALLOWED,
     GENERATORS,
@@ -24,8 +25,7 @@ from airflow_provider_sinks.core.functions import (
     REFUSED,
     SYNTAX,
 )
-from airflow_provider_sinks.core.plan import MATCHED_COLUMN, SOURCE_COLUMNS, analyse
-from airflow_provider_sinks.core.row_wise import row_wise_sql
+from airflow_provider_sinks.core.query.rewrite import row_wise_sql
 from tests.unit.test_ddl import NO_SCHEMAS, SCHEMAS
 
 ROW = (

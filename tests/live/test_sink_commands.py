@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka import Producer
 
-from airflow_provider_sinks.core.verdict import VerdictKind
+from airflow_provider_sinks.core.decision.verdict import VerdictKind
 from airflow_provider_sinks.local.broker import KafkaBroker
 from tests.airflow.api_server import account, airflow_url
 from tests.airflow.desk import Define, Desk, open_desk
@@ -54,7 +54,7 @@ def desk(
     capsys: pytest.CaptureFixture[str],
 ) -> Iterator[Desk]:
     """A desk with that sink, which Airflow remembers."""
-    from airflow_provider_sinks.clients.generations import Generations
+    from airflow_provider_sinks.connectors.kafka.generations import Generations
 
     monkeypatch.setenv("_AIRFLOW_PROCESS_CONTEXT", "server")
     defaults = {"read_seconds": 30.0, "quiet_seconds": 0.0}  # this sink has no driver to wait for

@@ -7,10 +7,10 @@ import signal
 import time
 from pathlib import Path
 
+from airflow_provider_sinks.core.connection.resolved import KafkaOptions, ResolvedConnections
 from airflow_provider_sinks.core.errors import ExitCode
-from airflow_provider_sinks.core.launch import Launch, LaunchFiles
-from airflow_provider_sinks.core.options import KafkaOptions, ResolvedConnections
-from airflow_provider_sinks.core.status import SinkState, SinkStatus
+from airflow_provider_sinks.core.launch.files import Launch, LaunchFiles
+from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus
 from airflow_provider_sinks.local.processes import free_port
 from tests.faults.driver import APPLICATION, OWNER, Driver, submit
 from tests.live.stage import KeyValue, Sink, Stage

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from airflow_provider_sinks.core.errors import ExitCode
-from airflow_provider_sinks.hooks.application import application_file, write_library
+from airflow_provider_sinks.drivers.application import application_file, write_library
 from airflow_provider_sinks.local.processes import session_members
 from airflow_provider_sinks.local.spark import StandaloneCluster
 from airflow_provider_sinks.streaming import small_epochs

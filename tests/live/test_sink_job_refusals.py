@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Producer
 
 from airflow_provider_sinks.core.errors import ExitCode
-from airflow_provider_sinks.core.progress import ProgressKey
+from airflow_provider_sinks.core.progress.record import ProgressKey
 from tests.live.stage import Sink, Stage
 
 

@@ -18,8 +18,8 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from airflow_provider_sinks.core.connection.resolved import KafkaOptions, ResolvedConnections
 from airflow_provider_sinks.core.errors import ExitCode
-from airflow_provider_sinks.core.options import KafkaOptions, ResolvedConnections
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.listeners import Mechanism, Sasl
 from airflow_provider_sinks.local.postgres import Postgres

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_sinks.core.errors import ExitCode
-from airflow_provider_sinks.core.status import StatusError
+from airflow_provider_sinks.core.launch.status import StatusError
 from airflow_provider_sinks.local import spark
 from tests.faults.driver import Driver
 from tests.live.stage import Sink, Stage

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from psycopg import sql
 
-from airflow_provider_sinks.connectors.kafka import DriverRecords
-from airflow_provider_sinks.connectors.kafka_writer import KafkaEpochWriter
+from airflow_provider_sinks.connectors.kafka.connector import DriverRecords
+from airflow_provider_sinks.connectors.kafka.writer import KafkaEpochWriter
 from airflow_provider_sinks.core.errors import ExitCode, FencedError, JobFailedError, UnavailableError
-from airflow_provider_sinks.core.progress import ProgressRecord
+from airflow_provider_sinks.core.progress.record import ProgressRecord
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.streaming.patience import Patience

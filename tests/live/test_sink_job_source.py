@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_sinks.core.errors import ExitCode
-from airflow_provider_sinks.core.status import SinkState, SinkStatus
+from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus
 from tests.faults.outcome import ROUNDS
 from tests.faults.topics import Onlooker
 from tests.live.stage import WHO_WRITES, KeyValue, Sink, Stage

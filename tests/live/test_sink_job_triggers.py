@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 from airflow_provider_sinks.core.errors import ExitCode
-from airflow_provider_sinks.core.hold import held
-from airflow_provider_sinks.core.status import SinkState
+from airflow_provider_sinks.core.launch.liveness_lock import held
+from airflow_provider_sinks.core.launch.status import SinkState
 from tests.live.stage import KeyValue, Stage
 from tests.slow_sql import slow
 

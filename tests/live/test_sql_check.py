@@ -12,8 +12,8 @@ import pytest
 
 from airflow_provider_sinks.core.checks.check import Check, Family, Outcome
 from airflow_provider_sinks.core.checks.sql import NAME
-from airflow_provider_sinks.core.spec import SinkSpec
-from airflow_provider_sinks.core.sql_questions import AskSpark
+from airflow_provider_sinks.core.query.questions import AskSpark
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.local import spark
 from airflow_provider_sinks.local.postgres import Postgres
 from tests.airflow.fakes import KAFKA, SPARK
@@ -94,7 +94,7 @@ def of_sql(checks: tuple[Check, ...]) -> dict[str, Check]:
 
 @pytest.mark.usefixtures("worker")
 def test_spark_judges_the_sql_of_all_sinks_as_their_jobs_would(users: str) -> None:
-    from airflow_provider_sinks.operators.sink_report import sink_reports
+    from airflow_provider_sinks.operators.validate.sink_report import sink_reports
 
     specs = [sink(name, users) for name in SINKS]
     reports = sink_reports(specs, "spark_default", timeout_seconds=300)
@@ -120,7 +120,7 @@ def assert_fails(checks: Mapping[str, Check], problems: Mapping[str, str]) -> No
 def test_a_worker_without_java_says_that_types_were_not_checked(
     worker: pytest.MonkeyPatch, tmp_path: Path, users: str
 ) -> None:
-    from airflow_provider_sinks.operators.sink_report import sink_report
+    from airflow_provider_sinks.operators.validate.sink_report import sink_report
 
     worker.setenv("JAVA_HOME", str(tmp_path))
     wanted, needed = (sink_report(sink("fine", users), "spark_default", ask=ask) for ask in (AUTO, ALWAYS))
@@ -134,7 +134,7 @@ def test_a_worker_without_java_says_that_types_were_not_checked(
 
 @pytest.mark.usefixtures("worker")
 def test_nobody_is_asked_where_the_author_says_so(users: str) -> None:
-    from airflow_provider_sinks.operators.sink_report import sink_report
+    from airflow_provider_sinks.operators.validate.sink_report import sink_report
 
     begun = time.monotonic()
     report = sink_report(sink("types", users), "spark_default", ask=AskSpark.NEVER)

@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 from confluent_kafka import KafkaException, Producer
 
-from airflow_provider_sinks.clients.coordinators import broker_memory
-from airflow_provider_sinks.clients.transactions import fence
-from airflow_provider_sinks.connectors.kafka import DriverRecords
-from airflow_provider_sinks.core.broker_memory import BrokerMemory, TransactionalIdFacts
+from airflow_provider_sinks.connectors.kafka.connector import DriverRecords
+from airflow_provider_sinks.connectors.kafka.coordinators import broker_memory
+from airflow_provider_sinks.connectors.kafka.transactions import fence
+from airflow_provider_sinks.core.decision.decide import VerdictKind
 from airflow_provider_sinks.core.errors import FencedError
-from airflow_provider_sinks.core.progress import DRIVER, partition_writer
-from airflow_provider_sinks.core.topics import VerdictKind
+from airflow_provider_sinks.core.progress.broker_memory import BrokerMemory, TransactionalIdFacts
+from airflow_provider_sinks.core.progress.record import DRIVER, partition_writer
 from airflow_provider_sinks.local.broker import KafkaBroker
 from tests.live.sink_world import SinkWorld
 from tests.live.stage import Stage
@@ -116,7 +116,7 @@ def test_a_writer_that_was_frozen_looks_before_it_commits(
     world: SinkWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Here under another prefix, which nothing has fenced: only the look can stop it."""
-    monkeypatch.setattr("airflow_provider_sinks.connectors.kafka_writer._LOOK_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("airflow_provider_sinks.connectors.kafka.writer._LOOK_AGAIN_SECONDS", 0.0)
     record = world.observe().known.current[WRITER]
     frozen = world.factory(prefix="unfenced").prepare(WRITER)
     frozen.open()
@@ -140,7 +140,7 @@ def test_the_same_cluster_by_another_connection_is_the_same_sink(world: SinkWorl
 
 
 def test_what_a_coordinator_says_after_each_act(world: SinkWorld) -> None:
-    """The facts that :mod:`airflow_provider_sinks.core.broker_memory` is built on."""
+    """The facts that :mod:`airflow_provider_sinks.core.progress.broker_memory` is built on."""
     name = f"pytest.{uuid.uuid4().hex}.p0"
     options = world.kafka_options()
 

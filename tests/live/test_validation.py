@@ -17,16 +17,16 @@ from confluent_kafka.admin import (
     OffsetSpec,
 )
 
-from airflow_provider_sinks.clients.preflight import validate
+from airflow_provider_sinks.connectors.preflight import validate
 from airflow_provider_sinks.core.checks.check import Check, Outcome, Report
 from airflow_provider_sinks.core.checks.fields import ConnectionFields
 from airflow_provider_sinks.core.checks.network import Stop
 from airflow_provider_sinks.core.checks.rights import Operation
 from airflow_provider_sinks.core.checks.topics import sink_topics
-from airflow_provider_sinks.core.observation import PROGRESS_CONFIG, Role
-from airflow_provider_sinks.core.progress import Identities, TopicIdentity
-from airflow_provider_sinks.core.spec import SinkSpec
-from airflow_provider_sinks.core.witness import Witness
+from airflow_provider_sinks.core.decision.facts import PROGRESS_CONFIG, Role
+from airflow_provider_sinks.core.progress.record import Identities, TopicIdentity
+from airflow_provider_sinks.core.progress.witness import Witness
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.listeners import Mechanism, Sasl, Tls
 from airflow_provider_sinks.local.postgres import Postgres

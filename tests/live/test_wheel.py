@@ -145,7 +145,7 @@ def test_airflow_lists_the_provider(clean_python: str, tmp_path: Path) -> None:
 def test_the_operator_finds_its_application_and_its_library(clean_python: str, tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path\n"
-        "from airflow_provider_sinks.hooks.application import application_file, write_library\n"
+        "from airflow_provider_sinks.drivers.application import application_file, write_library\n"
         "print(application_file()); print(write_library(Path.cwd()))\n"
     )
     application, library = run(clean_python, "-c", code, folder=tmp_path).splitlines()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_sinks.core.alter_statement import Statement, parse_statement
-from airflow_provider_sinks.core.changes import DropOption, ResetOption, Secret, SetOption
+from airflow_provider_sinks.core.alter.changes import DropOption, ResetOption, Secret, SetOption
+from airflow_provider_sinks.core.alter.statement import Statement, parse_statement
 from airflow_provider_sinks.core.errors import ConfigurationError
 
 

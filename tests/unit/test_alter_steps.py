@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_provider_sinks.core.alter_steps import (
+from airflow_provider_sinks.core.alter.steps import (
     Before,
     End,
     Facts,

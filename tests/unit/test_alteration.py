@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_sinks.core.alter_leave import Leave
-from airflow_provider_sinks.core.alteration import alter, changed_columns, changed_names, same
-from airflow_provider_sinks.core.changes import (
+from airflow_provider_sinks.core.alter.changes import (
     Change,
     DropOption,
     Means,
@@ -14,9 +12,11 @@ from airflow_provider_sinks.core.changes import (
     Secret,
     SetOption,
 )
+from airflow_provider_sinks.core.alter.fold import alter, changed_columns, changed_names, same
+from airflow_provider_sinks.core.alter.leave import Leave
 from airflow_provider_sinks.core.checks.fields import ConnectionFields
+from airflow_provider_sinks.core.connection.overridden import shadowed
 from airflow_provider_sinks.core.errors import ConfigurationError
-from airflow_provider_sinks.core.shadowed import shadowed
 
 KAFKA = ConnectionFields(
     "kafka_prod",

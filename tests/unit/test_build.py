@@ -8,9 +8,9 @@ from datetime import timedelta
 
 import pytest
 
-from airflow_provider_sinks.core.build import Sink, kafka, postgres
 from airflow_provider_sinks.core.errors import ConfigurationError
-from airflow_provider_sinks.core.spec import SinkSpec
+from airflow_provider_sinks.core.spec.build import Sink, kafka, postgres
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 SCHEMA = "viewtime long, userid string, pageid string"
 
@@ -89,7 +89,8 @@ def test_a_keyword_of_the_other_role_is_named_with_all_other_problems() -> None:
 
 def test_sqlglot_is_not_imported_before_a_query_is_read() -> None:
     code = (
-        "import sys; from airflow_provider_sinks.core import build, sink_file, options; "
+        "import sys; from airflow_provider_sinks.core.connection import resolved; "
+        "from airflow_provider_sinks.core.spec import build, sink_file; "
         "sys.exit(sum(name in sys.modules for name in ('sqlglot', 'airflow', 'pyspark', 'confluent_kafka')))"
     )
 

@@ -26,7 +26,7 @@ from airflow_provider_sinks.checker.rules import NAMES, RULES, judge
 from airflow_provider_sinks.checker.rules.dags import difference
 from airflow_provider_sinks.checker.rules.problems import PROBLEM_RULES
 from airflow_provider_sinks.core.errors import Problem
-from airflow_provider_sinks.core.spec import SinkSpec
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 FILE = "/dags/a.py"
 LIMITS = Limits(parse_seconds=1.0, hang_seconds=2.0)

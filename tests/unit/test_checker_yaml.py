@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_sinks.checker.yaml_facts import holds_sinks, yaml_facts
-from airflow_provider_sinks.core.yaml_lines import YamlLines
+from airflow_provider_sinks.core.spec.yaml_lines import YamlLines
 
 TEXT = """\
 # two sinks

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from airflow_provider_sinks.core.checkpoint import (
+from airflow_provider_sinks.core.progress.checkpoint import (
     CHECKPOINTS,
     CheckpointFacts,
     CheckpointSeen,
@@ -15,7 +15,7 @@ from airflow_provider_sinks.core.checkpoint import (
     judge_checkpoint,
     newest_epoch_is_whole,
 )
-from airflow_provider_sinks.core.history import History
+from airflow_provider_sinks.core.progress.history import History
 from tests.facts import history, record
 
 PATH = "/checkpoints/1"

@@ -22,10 +22,10 @@ from airflow_provider_sinks.core.checks.rights import (
     needed_rights,
     rights_checks,
 )
+from airflow_provider_sinks.core.connection.resolved import KafkaOptions, PostgresOptions
+from airflow_provider_sinks.core.decision.facts import Existence, Role
 from airflow_provider_sinks.core.errors import ConfigurationError, UnavailableError
-from airflow_provider_sinks.core.observation import Existence, Role
-from airflow_provider_sinks.core.options import KafkaOptions, PostgresOptions
-from airflow_provider_sinks.core.spec import SinkSpec
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 from tests.acls import least
 
 CHECKS = Checks("k", Family.CLUSTER)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
-from airflow_provider_sinks.core.launch import LaunchFiles
+from airflow_provider_sinks.core.launch.files import LaunchFiles
 from airflow_provider_sinks.streaming import cluster_files, daemon
 from airflow_provider_sinks.streaming.cluster_files import ClusterFiles
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_sinks.core.dag_gone import GONE_FOR_SECONDS, Absence, File, Listed, is_gone
+from airflow_provider_sinks.core.lifecycle.dag_gone import GONE_FOR_SECONDS, Absence, File, Listed, is_gone
 
 
 @pytest.mark.parametrize("file", File)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_sinks.core.ddl import columns_of
-from airflow_provider_sinks.core.problems import UnfitError
+from airflow_provider_sinks.core.spec.ddl import columns_of
+from airflow_provider_sinks.core.spec.problems import UnfitError
 
 SCHEMAS: list[tuple[str, tuple[str, ...]]] = [
     ("a int", ("a",)),

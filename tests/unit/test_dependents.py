@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_sinks.core.dependents import (
+from airflow_provider_sinks.core.alter.dependents import (
     SETTLED_SECONDS,
     Activity,
     Baseline,
@@ -16,7 +16,7 @@ from airflow_provider_sinks.core.dependents import (
     judge,
     newest_states,
 )
-from airflow_provider_sinks.core.status import SinkState
+from airflow_provider_sinks.core.launch.status import SinkState
 
 RUNNING, FAILED, STARTING = SinkState.RUNNING, SinkState.FAILED, SinkState.STARTING
 DENIED = {

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_sinks.core.durations import format_duration, parse_duration
-from airflow_provider_sinks.core.problems import UnfitError
+from airflow_provider_sinks.core.spec.durations import format_duration, parse_duration
+from airflow_provider_sinks.core.spec.problems import UnfitError
 
 
 @pytest.mark.parametrize(

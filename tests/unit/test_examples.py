@@ -10,7 +10,16 @@ import pytest
 
 @pytest.mark.parametrize(
     "name",
-    ["alteration", "build", "kafka_fields", "kafka_options", "plan", "rewind_ask", "sink_file", "spec"],
+    [
+        "alter.fold",
+        "connection.kafka_fields",
+        "connection.kafka_options",
+        "lifecycle.rewind_request",
+        "query.analysis",
+        "spec.build",
+        "spec.sink",
+        "spec.sink_file",
+    ],
 )
 def test_examples(name: str) -> None:
     module = importlib.import_module(f"airflow_provider_sinks.core.{name}")

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from airflow_provider_sinks.core import follow
-from airflow_provider_sinks.core.follow import LAUNCH_SECONDS, Following, fingerprint
+from airflow_provider_sinks.core.connection import follow
+from airflow_provider_sinks.core.connection.follow import LAUNCH_SECONDS, Following, fingerprint
 
 _LATE = LAUNCH_SECONDS + 1
 

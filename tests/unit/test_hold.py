@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_sinks.core.hold import held, is_abandoned, is_held
-from airflow_provider_sinks.core.launch import LaunchFiles
+from airflow_provider_sinks.core.launch.files import LaunchFiles
+from airflow_provider_sinks.core.launch.liveness_lock import held, is_abandoned, is_held
 
 _HOLDER = """
 import subprocess, sys, time
 from pathlib import Path
-from airflow_provider_sinks.core.hold import held
+from airflow_provider_sinks.core.launch.liveness_lock import held
 with held(Path(sys.argv[1])):
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     print(child.pid, flush=True)
@@ -46,7 +46,7 @@ def test_without_locks_nothing_is_ever_abandoned(tmp_path: Path, monkeypatch: py
     def refuse(descriptor: int, operation: int) -> None:
         raise OSError(errno.ENOLCK, f"no locks for {descriptor}, {operation}")
 
-    monkeypatch.setattr("airflow_provider_sinks.core.hold.fcntl.flock", refuse)
+    monkeypatch.setattr("airflow_provider_sinks.core.launch.liveness_lock.fcntl.flock", refuse)
     with held(tmp_path / "hold"):
         pass
 

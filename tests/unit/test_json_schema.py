@@ -10,9 +10,9 @@ import jsonschema
 import pytest
 
 from airflow_provider_sinks.core.errors import ConfigurationError
-from airflow_provider_sinks.core.json_schema import document_schema, schema_text
-from airflow_provider_sinks.core.sink_file import load_entries
-from airflow_provider_sinks.core.spec import SinkSpec
+from airflow_provider_sinks.core.spec.json_schema import document_schema, schema_text
+from airflow_provider_sinks.core.spec.sink import SinkSpec
+from airflow_provider_sinks.core.spec.sink_file import load_entries
 
 FILE = Path(__file__).parents[2] / "docs" / "sink.schema.json"
 SOURCE = {"kafka": {"connection": "k", "topic": "a", "schema": "a int"}}
@@ -25,7 +25,7 @@ def check(sink: Any) -> None:
 
 def test_the_file_is_up_to_date() -> None:
     assert FILE.read_text(encoding="utf-8") == schema_text(), (
-        "python -m airflow_provider_sinks.core.json_schema docs/sink.schema.json"
+        "python -m airflow_provider_sinks.core.spec.json_schema docs/sink.schema.json"
     )
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_sinks.core.alter_leave import Leave
-from airflow_provider_sinks.core.alteration import alter, changed_columns, changed_names
-from airflow_provider_sinks.core.changes import Change, DropOption, Means, Secret, SetOption
+from airflow_provider_sinks.core.alter.changes import Change, DropOption, Means, Secret, SetOption
+from airflow_provider_sinks.core.alter.fold import alter, changed_columns, changed_names
+from airflow_provider_sinks.core.alter.leave import Leave
 from airflow_provider_sinks.core.checks.fields import ConnectionFields
+from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.errors import ConfigurationError
-from airflow_provider_sinks.core.options import KafkaOptions
 
 PEM = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 KEY = "-----BEGIN PRIVATE KEY-----\nBBBB\n-----END PRIVATE KEY-----\n"

@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import ConfigurationError, RefusedError
-from airflow_provider_sinks.core.life import (
+from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus, StatusError
+from airflow_provider_sinks.core.lifecycle.sink_home import SinkDag, SinkHome, SinkTask
+from airflow_provider_sinks.core.lifecycle.state_history import (
     HISTORY_MAX,
     History,
     LifeState,
@@ -19,12 +22,8 @@ from airflow_provider_sinks.core.life import (
     to_mappings,
     told,
 )
-from airflow_provider_sinks.core.observation import Role
-from airflow_provider_sinks.core.sink_home import SinkDag, SinkHome, SinkTask
-from airflow_provider_sinks.core.spec import SinkSpec
-from airflow_provider_sinks.core.status import SinkState, SinkStatus, StatusError
-from airflow_provider_sinks.core.steps import TaskPlace
-from airflow_provider_sinks.core.verbs import (
+from airflow_provider_sinks.core.lifecycle.steps import TaskPlace
+from airflow_provider_sinks.core.lifecycle.verbs import (
     demand_stopped,
     plan_drop,
     plan_pause,
@@ -32,6 +31,7 @@ from airflow_provider_sinks.core.verbs import (
     plan_resume,
     topics_to_delete,
 )
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 from tests.facts import DATA, PROGRESS, missing, present
 
 AWAY = StatusError("UnavailableError", "Kafka could not be reached")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_sinks.clients.kafka_connection import KafkaConnection
-from airflow_provider_sinks.clients.preflight import validate
+from airflow_provider_sinks.connectors.kafka.connection import KafkaConnection
+from airflow_provider_sinks.connectors.preflight import validate
 from airflow_provider_sinks.core.checks.fields import ConnectionFields
+from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.errors import SinkError
-from airflow_provider_sinks.core.options import KafkaOptions
 from tests.listening_broker import listening_broker, listening_database
 
 SASL = {"security.protocol": "sasl_plaintext", "sasl.username": "me", "sasl.password": "a stored secret"}

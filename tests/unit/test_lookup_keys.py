@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from airflow_provider_sinks.core.lookup_keys import lookup_keys
+from airflow_provider_sinks.core.query.lookup_keys import lookup_keys
 from airflow_provider_sinks.streaming.lookups import duplicate_keys
 
 _FROM = "SELECT * FROM source s"

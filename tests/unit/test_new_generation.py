@@ -7,17 +7,30 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_sinks.core.decision.decide import decide
+from airflow_provider_sinks.core.decision.facts import Observation, Role
+from airflow_provider_sinks.core.decision.verdict import VerdictKind
 from airflow_provider_sinks.core.errors import ConfigurationError, RefusedError, SinkError, UnavailableError
-from airflow_provider_sinks.core.history import EARLIEST, NO_HISTORY, Finding, Flaw, fold
-from airflow_provider_sinks.core.new_generation import Output, Reset, Situation, announcement, plan_reset
-from airflow_provider_sinks.core.observation import Observation, Role
-from airflow_provider_sinks.core.past_epochs import PastEpoch, past_epochs
-from airflow_provider_sinks.core.progress import DRIVER, ProgressKey, ProgressRecord, partition_writer
-from airflow_provider_sinks.core.rewind import LATEST, AtEpoch, AtOffsets, AtTime, Place, plan_rewind
-from airflow_provider_sinks.core.spec import SinkSpec
-from airflow_provider_sinks.core.steps import Announce, Fence, Plan
-from airflow_provider_sinks.core.topics import decide
-from airflow_provider_sinks.core.verdict import VerdictKind
+from airflow_provider_sinks.core.lifecycle.new_generation import (
+    Output,
+    Reset,
+    Situation,
+    announcement,
+    plan_reset,
+)
+from airflow_provider_sinks.core.lifecycle.rewind import (
+    LATEST,
+    AtEpoch,
+    AtOffsets,
+    AtTime,
+    Place,
+    plan_rewind,
+)
+from airflow_provider_sinks.core.lifecycle.steps import Announce, Fence, Plan
+from airflow_provider_sinks.core.progress.history import EARLIEST, NO_HISTORY, Finding, Flaw, fold
+from airflow_provider_sinks.core.progress.past_epochs import PastEpoch, past_epochs
+from airflow_provider_sinks.core.progress.record import DRIVER, ProgressKey, ProgressRecord, partition_writer
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 from tests.facts import (
     DATA,
     DEAD_LETTER,

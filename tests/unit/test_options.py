@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_sinks.core.connection.kafka_names import ALLOWED, DROPPED, SECRETS, refusal
+from airflow_provider_sinks.core.connection.kafka_options import LARGEST_PEM_BYTES
+from airflow_provider_sinks.core.connection.resolved import KafkaOptions, PostgresOptions, ResolvedConnections
 from airflow_provider_sinks.core.errors import ConfigurationError
-from airflow_provider_sinks.core.kafka_names import ALLOWED, DROPPED, SECRETS, refusal
-from airflow_provider_sinks.core.kafka_options import LARGEST_PEM_BYTES
-from airflow_provider_sinks.core.options import KafkaOptions, PostgresOptions, ResolvedConnections
 
 CANARY = 'c4n4ry "quoted" \\ password'
 SASL = {

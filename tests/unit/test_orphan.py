@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_sinks.core.errors import ExitCode
-from airflow_provider_sinks.core.hold import held
-from airflow_provider_sinks.core.launch import LaunchFiles
-from airflow_provider_sinks.core.status import SinkState, SinkStatus
+from airflow_provider_sinks.core.launch.files import LaunchFiles
+from airflow_provider_sinks.core.launch.liveness_lock import held
+from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus
 from airflow_provider_sinks.streaming import orphan
 from airflow_provider_sinks.streaming.orphan import OrphanWatch
 

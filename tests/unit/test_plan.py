@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_sinks.core.errors import ConfigurationError
-from airflow_provider_sinks.core.plan import analyse, select_sql
-from airflow_provider_sinks.core.row_wise import row_wise_sql
-from airflow_provider_sinks.core.sql import SqlError, read
+from airflow_provider_sinks.core.query.analysis import analyse, select_sql
+from airflow_provider_sinks.core.query.rewrite import row_wise_sql
+from airflow_provider_sinks.core.query.sql import SqlError, read
 
 LOOKUPS = ("users", "places")
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_sinks.core.history import EARLIEST, NO_HISTORY, Finding, History, fold
-from airflow_provider_sinks.core.progress import (
+from airflow_provider_sinks.core.progress.history import EARLIEST, NO_HISTORY, Finding, History, fold
+from airflow_provider_sinks.core.progress.record import (
     DRIVER,
     SINGLE_WRITER,
     Format,

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from airflow_provider_sinks.core.published import PUBLISHED_BYTES_MAX, published
-from airflow_provider_sinks.core.status import SinkState, SinkStatus, StatusError
+from airflow_provider_sinks.core.launch.published import PUBLISHED_BYTES_MAX, published
+from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus, StatusError
 
 RUNNING = SinkStatus("orders", 3, SinkState.RUNNING, epoch=7, rows=10, spark_ui_url="http://worker:4040")
 

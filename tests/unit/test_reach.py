@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_sinks.clients import kafka_reach, postgres_survey
-from airflow_provider_sinks.clients.preflight import validate
+from airflow_provider_sinks.clients import postgres_survey
 from airflow_provider_sinks.clients.time_limit import Deadline
+from airflow_provider_sinks.connectors.kafka import reach as kafka_reach
+from airflow_provider_sinks.connectors.preflight import validate
 from airflow_provider_sinks.core.checks.check import Outcome, Report
 from airflow_provider_sinks.core.checks.network import ServerFacts, Stop
-from airflow_provider_sinks.core.options import KafkaOptions, PostgresOptions
-from airflow_provider_sinks.core.spec import SinkSpec
+from airflow_provider_sinks.core.connection.resolved import KafkaOptions, PostgresOptions
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 from tests.certificates import DAY, Authority, Pair
 
 SECRET = b"AKIA-the-machines-own-secret"

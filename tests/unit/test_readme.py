@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_sinks.core.seen import ProgressSeen, TopicSeen, WitnessSeen
-from airflow_provider_sinks.core.sink_file import load_yaml
-from airflow_provider_sinks.core.topics import DECISIONS, Step
-from airflow_provider_sinks.core.ways import WAYS, Reason, Way
+from airflow_provider_sinks.core.decision.classify import ProgressSeen, TopicSeen, WitnessSeen
+from airflow_provider_sinks.core.decision.decide import DECISIONS, Step
+from airflow_provider_sinks.core.decision.ways import WAYS, Reason, Way
+from airflow_provider_sinks.core.spec.sink_file import load_yaml
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()

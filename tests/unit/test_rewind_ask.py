@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from airflow_provider_sinks.core.errors import ConfigurationError
-from airflow_provider_sinks.core.history import EARLIEST
-from airflow_provider_sinks.core.rewind import LATEST
-from airflow_provider_sinks.core.rewind_ask import RewindAsk
+from airflow_provider_sinks.core.lifecycle.rewind import LATEST
+from airflow_provider_sinks.core.lifecycle.rewind_request import RewindAsk
+from airflow_provider_sinks.core.progress.history import EARLIEST
 
 
 @pytest.mark.parametrize(

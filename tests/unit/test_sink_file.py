@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_sinks.core.errors import ConfigurationError
-from airflow_provider_sinks.core.safe_yaml import LARGEST_BYTES
-from airflow_provider_sinks.core.sink_file import load_yaml, read_sinks
+from airflow_provider_sinks.core.spec.safe_yaml import LARGEST_BYTES
+from airflow_provider_sinks.core.spec.sink_file import load_yaml, read_sinks
 
 PAGEVIEWS = """
 sinks:

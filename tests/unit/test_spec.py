@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_sinks.core.errors import ConfigurationError
-from airflow_provider_sinks.core.spec import OutputMode, SinkSpec, Writers
+from airflow_provider_sinks.core.spec.sink import OutputMode, SinkSpec, Writers
 
 SCHEMA = "viewtime long, userid string, pageid string"
 PAGEVIEWS: dict[str, Any] = {

@@ -9,8 +9,7 @@ import pytest
 from airflow_provider_sinks.core.checks.check import Outcome, Report
 from airflow_provider_sinks.core.checks.sql import NAME, NOT_IN_ALTERATION, not_wanted, sql_checks
 from airflow_provider_sinks.core.errors import Problem
-from airflow_provider_sinks.core.spec import SinkSpec
-from airflow_provider_sinks.core.sql_questions import (
+from airflow_provider_sinks.core.query.questions import (
     AskSpark,
     NoAnswer,
     NotTaken,
@@ -19,6 +18,7 @@ from airflow_provider_sinks.core.sql_questions import (
     SqlQuestion,
     Taken,
 )
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 AUTO, ALWAYS = AskSpark.AUTO, AskSpark.ALWAYS
 TWO = NotTaken((Problem("where", "has no type", "a date"), Problem("select[1]", "has none either")), 0.1)

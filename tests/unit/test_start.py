@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_sinks.core.checkpoint import CheckpointFacts
+from airflow_provider_sinks.core.progress.checkpoint import CheckpointFacts
 from airflow_provider_sinks.streaming.start import Start
 
 

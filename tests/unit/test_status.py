@@ -14,8 +14,8 @@ from airflow_provider_sinks.core.errors import (
     RefusedError,
     UnavailableError,
 )
-from airflow_provider_sinks.core.status import ALLOWED, SinkState, SinkStatus, StatusError
-from airflow_provider_sinks.core.witness import Witness
+from airflow_provider_sinks.core.launch.status import ALLOWED, SinkState, SinkStatus, StatusError
+from airflow_provider_sinks.core.progress.witness import Witness
 from tests.facts import IDENTITIES, witness
 
 RUNNING = SinkStatus(

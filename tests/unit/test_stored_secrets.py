@@ -7,12 +7,19 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_sinks.core import kafka_names, postgres_options
-from airflow_provider_sinks.core.alter_leave import Leave
-from airflow_provider_sinks.core.alteration import alter, variables
-from airflow_provider_sinks.core.altered_options import options_of_type
-from airflow_provider_sinks.core.changes import Change, DropOption, Means, ResetOption, Secret, SetOption
+from airflow_provider_sinks.core.alter.changes import (
+    Change,
+    DropOption,
+    Means,
+    ResetOption,
+    Secret,
+    SetOption,
+)
+from airflow_provider_sinks.core.alter.fold import alter, variables
+from airflow_provider_sinks.core.alter.leave import Leave
 from airflow_provider_sinks.core.checks.fields import ConnectionFields
+from airflow_provider_sinks.core.connection import kafka_names, postgres_options
+from airflow_provider_sinks.core.connection.alterable import options_of_type
 from airflow_provider_sinks.core.errors import ConfigurationError
 
 PEM = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"

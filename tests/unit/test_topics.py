@@ -9,22 +9,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_sinks.core.broker_memory import BrokerMemory, TransactionalIdFacts
-from airflow_provider_sinks.core.checkpoint import CheckpointFacts
-from airflow_provider_sinks.core.decision_table import (
-    DECISIONS,
-    PLACES,
-    REACHES,
-    RECORDS,
-    SHAPES,
-    SOURCES,
-    Step,
-)
-from airflow_provider_sinks.core.errors import RefusedError, UnavailableError
-from airflow_provider_sinks.core.history import EARLIEST, NO_HISTORY, Finding, Flaw, History
-from airflow_provider_sinks.core.observation import Existence, Observation, Role, TopicFacts, Wanted
-from airflow_provider_sinks.core.progress import DRIVER
-from airflow_provider_sinks.core.seen import (
+from airflow_provider_sinks.core.decision.classify import (
     ProgressSeen,
     ReachSeen,
     RecordsSeen,
@@ -38,9 +23,24 @@ from airflow_provider_sinks.core.seen import (
     topic_seen,
     witness_seen,
 )
-from airflow_provider_sinks.core.topics import decide, render
-from airflow_provider_sinks.core.verdict import Verdict, VerdictKind
-from airflow_provider_sinks.core.ways import WAYS, Reason, Way
+from airflow_provider_sinks.core.decision.decide import decide, render
+from airflow_provider_sinks.core.decision.facts import Existence, Observation, Role, TopicFacts, Wanted
+from airflow_provider_sinks.core.decision.table import (
+    DECISIONS,
+    PLACES,
+    REACHES,
+    RECORDS,
+    SHAPES,
+    SOURCES,
+    Step,
+)
+from airflow_provider_sinks.core.decision.verdict import Verdict, VerdictKind
+from airflow_provider_sinks.core.decision.ways import WAYS, Reason, Way
+from airflow_provider_sinks.core.errors import RefusedError, UnavailableError
+from airflow_provider_sinks.core.progress.broker_memory import BrokerMemory, TransactionalIdFacts
+from airflow_provider_sinks.core.progress.checkpoint import CheckpointFacts
+from airflow_provider_sinks.core.progress.history import EARLIEST, NO_HISTORY, Finding, Flaw, History
+from airflow_provider_sinks.core.progress.record import DRIVER
 from tests.facts import (
     DATA,
     DEAD_LETTER,

@@ -10,7 +10,7 @@ import pytest
 
 from airflow_provider_sinks.connectors.base import InDoubtError, WriteResult
 from airflow_provider_sinks.core.errors import FencedError, RefusedError
-from airflow_provider_sinks.core.progress import Identities, ProgressRecord, TopicIdentity
+from airflow_provider_sinks.core.progress.record import Identities, ProgressRecord, TopicIdentity
 from airflow_provider_sinks.streaming import daemon, held_writers
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
 from airflow_provider_sinks.streaming.rows import Outcome, TaskReport

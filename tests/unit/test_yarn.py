@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from airflow_provider_sinks.core.errors import ExitCode, FencedError, RefusedError
-from airflow_provider_sinks.core.reconnect import Kept, Plan, plan
-from airflow_provider_sinks.core.status import SinkStatus
-from airflow_provider_sinks.core.yarn import (
+from airflow_provider_sinks.core.launch.reconnect import Kept, Plan, plan
+from airflow_provider_sinks.core.launch.status import SinkStatus
+from airflow_provider_sinks.core.launch.yarn import (
     ALIVE,
     FATES,
     Application,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from airflow_provider_sinks.checker.facts import End, Failure, FileFacts, FolderFacts, Place, Reach, ReachKind
 from airflow_provider_sinks.checker.finding import Finding
 from airflow_provider_sinks.checker.rules.problems import finding_of
-from airflow_provider_sinks.core.sink_file import FILES_NOT_VALID
+from airflow_provider_sinks.core.spec.sink_file import FILES_NOT_VALID
 
 _REMEDIES = {
     ReachKind.NETWORK: "ask inside of a task: files are read every few seconds, and in CI without network",

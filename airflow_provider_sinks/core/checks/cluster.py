@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family
 from airflow_provider_sinks.core.checks.network import ServerFacts, Step, Stop
-from airflow_provider_sinks.core.durations import format_duration
+from airflow_provider_sinks.core.spec.durations import format_duration
 from airflow_provider_sinks.core.wording import count
 
 TIMEOUT_MAX = "transaction.max.timeout.ms"

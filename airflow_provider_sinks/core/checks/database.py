@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family
 from airflow_provider_sinks.core.errors import nearest
-from airflow_provider_sinks.core.parts import PostgresLookup
+from airflow_provider_sinks.core.spec.parts import PostgresLookup
 
 OLDEST = 12
 _UNLIMITED = "0"

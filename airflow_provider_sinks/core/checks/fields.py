@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family
+from airflow_provider_sinks.core.connection.kafka_fields import shown_key, unused, whole
+from airflow_provider_sinks.core.connection.resolved import ConnectionOptions, KafkaOptions, PostgresOptions
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, SinkError
-from airflow_provider_sinks.core.kafka_fields import shown_key, unused, whole
-from airflow_provider_sinks.core.options import ConnectionOptions, KafkaOptions, PostgresOptions
 
 KAFKA = "kafka"
 POSTGRES = "postgres"

@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family
-from airflow_provider_sinks.core.observation import Existence, Role
+from airflow_provider_sinks.core.decision.facts import Existence, Role
 
 
 class Operation(enum.StrEnum):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family
-from airflow_provider_sinks.core.sql_questions import AskSpark, NoAnswer, NotTaken, SqlAnswer, Taken
+from airflow_provider_sinks.core.query.questions import AskSpark, NoAnswer, NotTaken, SqlAnswer, Taken
 
 NAME = "SQL, by Spark"
 _LATER = "the types of the SQL are not checked; the job asks Spark before it makes anything"

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family
 from airflow_provider_sinks.core.checks.rights import Held, Operation
-from airflow_provider_sinks.core.observation import CreateTopic, Existence, Role
-from airflow_provider_sinks.core.options import KafkaOptions
-from airflow_provider_sinks.core.record_size import CLIENT_LIMIT, CLIENT_LIMIT_BYTES, TOPIC_LIMIT
-from airflow_provider_sinks.core.spec import SinkSpec
-from airflow_provider_sinks.core.wanted import wanted
-from airflow_provider_sinks.core.witness import Witness
+from airflow_provider_sinks.core.connection.resolved import KafkaOptions
+from airflow_provider_sinks.core.decision.facts import CreateTopic, Existence, Role
+from airflow_provider_sinks.core.decision.start_request import wanted
+from airflow_provider_sinks.core.progress.witness import Witness
+from airflow_provider_sinks.core.spec.record_size import CLIENT_LIMIT, CLIENT_LIMIT_BYTES, TOPIC_LIMIT
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.core.wording import count
 
 POLICY, MIN_IN_SYNC = "cleanup.policy", "min.insync.replicas"

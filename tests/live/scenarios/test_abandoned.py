@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_sinks.core.errors import ExitCode
-from airflow_provider_sinks.core.hold import held
-from airflow_provider_sinks.core.status import SinkState
+from airflow_provider_sinks.core.launch.liveness_lock import held
+from airflow_provider_sinks.core.launch.status import SinkState
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.spark import StandaloneCluster

@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 import pytest
 
-from airflow_provider_sinks.core.status import SinkState
+from airflow_provider_sinks.core.launch.status import SinkState
 from airflow_provider_sinks.local.airflow import AirflowStack
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.processes import session_members

@@ -25,7 +25,7 @@ _DEFERRED = {"deferrable": True}
 _ON_YARN = ("--yarn-conn-id", CONNECTION)
 
 _IMPATIENT = """
-from airflow_provider_sinks.core import dag_gone
+from airflow_provider_sinks.core.lifecycle import dag_gone
 
 dag_gone.GONE_FOR_SECONDS, dag_gone.LOOK_OF_MANY_SECONDS = {seconds}, 5.0
 """

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_sinks.core.status import SinkState
-from airflow_provider_sinks.core.yarn import AppState
+from airflow_provider_sinks.core.launch.status import SinkState
+from airflow_provider_sinks.core.launch.yarn import AppState
 from airflow_provider_sinks.local.airflow import AirflowStack, DagRun
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.yarn import YarnCluster

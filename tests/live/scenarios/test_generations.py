@@ -8,7 +8,8 @@ from contextlib import AbstractContextManager
 
 import pytest
 
-from airflow_provider_sinks.clients.generations import Generations
+from airflow_provider_sinks.connectors.kafka.generations import Generations
+from airflow_provider_sinks.core.connection.resolved import KafkaOptions, ResolvedConnections
 from airflow_provider_sinks.core.errors import (
     ExitCode,
     FencedError,
@@ -16,11 +17,10 @@ from airflow_provider_sinks.core.errors import (
     SinkError,
     UnavailableError,
 )
-from airflow_provider_sinks.core.new_generation import Output, Reset, Situation, plan_reset
-from airflow_provider_sinks.core.options import KafkaOptions, ResolvedConnections
-from airflow_provider_sinks.core.progress import DRIVER
-from airflow_provider_sinks.core.rewind import AtEpoch, AtOffsets, AtTime, plan_rewind
-from airflow_provider_sinks.core.steps import Announce, Plan
+from airflow_provider_sinks.core.lifecycle.new_generation import Output, Reset, Situation, plan_reset
+from airflow_provider_sinks.core.lifecycle.rewind import AtEpoch, AtOffsets, AtTime, plan_rewind
+from airflow_provider_sinks.core.lifecycle.steps import Announce, Plan
+from airflow_provider_sinks.core.progress.record import DRIVER
 from tests.faults.driver import OWNER
 from tests.live.generations import (
     ENDLESS,

@@ -8,7 +8,7 @@ import pytest
 
 from airflow_provider_sinks.clients.yarn import YarnClient
 from airflow_provider_sinks.core.errors import UnavailableError
-from airflow_provider_sinks.core.yarn import AppState, Fate, fate, sink_tag
+from airflow_provider_sinks.core.launch.yarn import AppState, Fate, fate, sink_tag
 from airflow_provider_sinks.local.jars import HADOOP_VERSION
 from airflow_provider_sinks.local.processes import session_members
 from airflow_provider_sinks.local.yarn import YarnCluster

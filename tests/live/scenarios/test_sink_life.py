@@ -67,7 +67,7 @@ def test_a_running_sink_is_paused_begun_anew_started_again_and_stays_exact(sink:
 
 
 _SOON = """
-from airflow_provider_sinks.core import dag_gone
+from airflow_provider_sinks.core.lifecycle import dag_gone
 
 dag_gone.LOOK_SECONDS, dag_gone.GONE_FOR_SECONDS = 1.0, {seconds}
 """

@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from airflow_provider_sinks.core.status import SinkState
+from airflow_provider_sinks.core.launch.status import SinkState
 from airflow_provider_sinks.local import spark
 from airflow_provider_sinks.local.airflow import AirflowStack, DagRun
 from airflow_provider_sinks.local.broker import KafkaBroker

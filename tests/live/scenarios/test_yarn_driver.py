@@ -12,9 +12,9 @@ import httpx
 import pytest
 
 from airflow_provider_sinks.clients.launch_store import LaunchStore
-from airflow_provider_sinks.core.launch import LaunchFiles
-from airflow_provider_sinks.core.status import SinkState, SinkStatus
-from airflow_provider_sinks.hooks.application import application_file, write_library
+from airflow_provider_sinks.core.launch.files import LaunchFiles
+from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus
+from airflow_provider_sinks.drivers.application import application_file, write_library
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.listeners import Mechanism, Sasl
 from airflow_provider_sinks.local.postgres import Postgres

@@ -1,0 +1,88 @@
+"""``plan`` and ``check``: what a start would do, and whether connections and SQL are good. Both only look."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+
+from airflow_provider_sinks.arguments import accept_code
+from airflow_provider_sinks.cli.frame import command, show, show_one, sink_homes, tell
+from airflow_provider_sinks.cli.sources import spec_in_folder, specs_in_folder
+from airflow_provider_sinks.core.checks.check import Report
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem
+from airflow_provider_sinks.core.query.questions import AskSpark
+from airflow_provider_sinks.core.spec.sink import SinkSpec
+from airflow_provider_sinks.lifecycle.verbs import spec_of
+from airflow_provider_sinks.metadata.memory import Memory
+from airflow_provider_sinks.metadata.sink_homes import SinkHomes
+
+
+@dataclass(frozen=True)
+class _Remembered:
+    """What Airflow remembers of one sink, for a look."""
+
+    homes: SinkHomes
+    sink: str
+
+    def recall(self) -> Memory:
+        """Return it."""
+        return self.homes.memory(self.sink)
+
+
+@command
+def plan(options: argparse.Namespace) -> int:
+    """Show what a start would do; the exit code is the one that it would end with."""
+    from airflow_provider_sinks.lifecycle.dry_run import look
+
+    with sink_homes(options) as homes:
+        spec = _spec(options, homes)
+        seen = look(spec, _Remembered(homes, spec.name), accept_code(options.accept))
+    if options.output in ("table", "plain"):
+        print(seen)  # noqa: T201  it is the result
+    else:
+        show_one(seen.to_mapping(), options.output)
+    error = seen.verdict.error()
+    return int(error.exit_code) if error else 0
+
+
+@command
+def check(options: argparse.Namespace) -> int:
+    """Show all checks of some sinks; one Spark is asked about the SQL of all."""
+    from airflow_provider_sinks.operators.validate.sink_report import sink_reports
+
+    specs = _specs(options)
+    reports = sink_reports(specs, options.spark_conn_id, ask=AskSpark(options.ask_spark))
+    if options.output == "table":
+        print("\n\n".join(_table(report, titled=len(reports) > 1) for report in reports))  # noqa: T201  the result
+    else:
+        named = zip(specs, reports, strict=True)
+        show(
+            [{"sink": spec.name, **made} for spec, report in named for made in report.to_data()],
+            options.output,
+        )
+    errors = [error for report in reports if (error := report.error()) is not None]
+    for error in errors:
+        tell(error.primary)
+    return int(min(error.exit_code for error in errors)) if errors else 0
+
+
+def _table(report: Report, *, titled: bool) -> str:
+    return f"{report.title}:\n{report.table()}" if titled else report.table()
+
+
+def _specs(options: argparse.Namespace) -> list[SinkSpec]:
+    """Return the sinks that were named, or all of the folder."""
+    if options.folder:
+        return specs_in_folder(options.folder, options.sinks)
+    if not options.sinks:
+        raise ConfigurationError(
+            "no sink is named", [Problem("SINK", "is missing", "name sinks, or give --folder")]
+        )
+    with sink_homes(options) as homes:
+        return [spec_of(homes.one(sink)) for sink in options.sinks]
+
+
+def _spec(options: argparse.Namespace, homes: SinkHomes) -> SinkSpec:
+    if options.folder:
+        return spec_in_folder(options.folder, options.sink)
+    return spec_of(homes.one(options.sink))

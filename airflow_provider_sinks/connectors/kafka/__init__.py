@@ -1,0 +1,1 @@
+"""Everything that knows Kafka as a target."""

@@ -1,0 +1,240 @@
+"""A connection to one Kafka cluster for asking, and its failures in our words.
+
+librdkafka retries for ever in the background and tells *why* only through its error callback, which is
+served when somebody polls. So everything that waits here polls too: a wrong password ends a call in well
+under a second instead of after the whole timeout.
+
+An admin client answers in a thread of its own, and that thread must never be the one that ends it: librdkafka
+would wait for itself, and aborts the process. It came to that when a question was given up and its error held
+the client in a circle: the late answer ran Python in the client's thread, the garbage collector took its turn
+there, and found the client. So an admin client is never garbage: somebody holds it until it is ended, by
+:meth:`KafkaConnection.close` or, where nobody closes, by a thread that is not its own.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from typing import Any, Self, TypeVar
+
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, ClusterMetadata, OffsetSpec
+
+from airflow_provider_sinks.core.connection.resolved import KafkaOptions
+from airflow_provider_sinks.core.errors import AuthenticationError, SinkError, UnavailableError
+
+T = TypeVar("T")
+
+FIRST = OffsetSpec.earliest()
+END = OffsetSpec.latest()
+
+_SERVE_SECONDS = 0.05
+_GRACE_SECONDS = 1.0
+
+REFUSED_CREDENTIALS = frozenset(
+    {
+        KafkaError._AUTHENTICATION,  # noqa: SLF001  public in C
+        KafkaError.SASL_AUTHENTICATION_FAILED,
+        KafkaError.UNSUPPORTED_SASL_MECHANISM,
+        KafkaError.ILLEGAL_SASL_STATE,
+    }
+)
+NOT_TRUSTED = frozenset({KafkaError._SSL})  # noqa: SLF001  public in C
+
+
+class Complaints:
+    """What librdkafka has complained about; give :meth:`take` to a client as ``error_cb``."""
+
+    def __init__(self) -> None:
+        self.final: KafkaError | None = None
+        self.newest: KafkaError | None = None
+
+    def forget(self) -> None:
+        """Begin anew: what was refused an hour ago may be right by now."""
+        self.final = self.newest = None
+
+    def take(self, error: KafkaError) -> None:
+        """Remember a complaint; refused credentials or certificates are final, the rest is tried again."""
+        if error.code() in REFUSED_CREDENTIALS | NOT_TRUSTED:
+            self.final = self.final or error
+        elif error.code() != KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001  says less than what came before
+            self.newest = error
+
+
+class KafkaConnection:
+    """An admin client that answers or says why not.
+
+    :param options: the connection.
+    :param timeout_seconds: how long one answer may take.
+    """
+
+    def __init__(self, options: KafkaOptions, timeout_seconds: float = 10.0) -> None:
+        self.options = options
+        self.timeout_seconds = timeout_seconds
+        self._complaints = Complaints()
+        config = {**client_config(options), "error_cb": self._complaints.take}
+        self.admin = AdminClient(config)
+        self._forgotten = weakref.finalize(self, _end_elsewhere, self.admin)  # it holds the client
+        self._forgotten.atexit = False
+
+    @property
+    def servers(self) -> str:
+        """The brokers that are asked first, for messages."""
+        return self.options.bootstrap_servers
+
+    def cluster_id(self) -> str:
+        """Return the id of the cluster; proves that it can be reached and takes our credentials."""
+        what = "name the cluster"
+
+        def ask() -> str:
+            future = self.admin.describe_cluster(request_timeout=self.timeout_seconds)
+            return str(self.wait(future, what).cluster_id)
+
+        return self._ask_patiently(ask, what)
+
+    def listing(self) -> ClusterMetadata:
+        """Return the list of *all* topics: a broker may create one that is asked for by name."""
+        return self._ask_patiently(
+            lambda: self.admin.list_topics(timeout=self.timeout_seconds), "list the topics"
+        )
+
+    def offsets(self, partitions: Iterable[tuple[str, int]], spec: OffsetSpec) -> dict[tuple[str, int], int]:
+        """Return offsets by topic and partition, open transactions included; none where there is no leader.
+
+        :param spec: ``FIRST`` or ``END``.
+        """
+        asked = {TopicPartition(topic, partition): spec for topic, partition in partitions}
+        if not asked:
+            return {}
+        isolation, timeout = IsolationLevel.READ_UNCOMMITTED, self.timeout_seconds
+        futures = self.admin.list_offsets(asked, isolation_level=isolation, request_timeout=timeout)
+        found = {}
+        for place, future in futures.items():
+            with contextlib.suppress(KafkaException):
+                found[place.topic, place.partition] = int(self.wait(future, "list offsets").offset)
+        return found
+
+    def _ask_patiently(self, ask: Callable[[], T], what: str) -> T:
+        """Return an answer; ask again when librdkafka dropped the question with its idea of a broker.
+
+        It does so when a broker is back from a restart.
+        """
+        deadline = time.monotonic() + self.timeout_seconds
+        while True:
+            try:
+                return ask()
+            except KafkaException as error:
+                if code_of(error) != KafkaError._DESTROY_BROKER or time.monotonic() > deadline:  # noqa: SLF001
+                    self.admin.poll(0)
+                    raise self.failure(error, what) from error
+            time.sleep(_SERVE_SECONDS)
+
+    def wait(self, future: Future[T], what: str) -> T:
+        """Return what a future brings.
+
+        :param what: what the broker was asked to do, for messages.
+        :raises AuthenticationError: the broker refused the credentials.
+        :raises UnavailableError: no answer in time.
+        :raises KafkaException: the broker's own answer, which the caller knows to judge.
+        """
+        deadline = time.monotonic() + self.timeout_seconds + _GRACE_SECONDS
+        self.admin.poll(0)
+        self._complaints.forget()
+        while not future.done() and time.monotonic() < deadline:
+            concurrent.futures.wait([future], timeout=_SERVE_SECONDS)
+            self.admin.poll(0)
+            if self._complaints.final is not None:
+                raise self.failure(KafkaException(self._complaints.final), what)
+        try:
+            return future.result(timeout=0)
+        except concurrent.futures.TimeoutError:
+            raise self.failure(KafkaException(KafkaError(KafkaError._TIMED_OUT)), what) from None  # noqa: SLF001
+        except KafkaException as error:
+            if is_about_reaching(error):
+                raise self.failure(error, what) from error
+            raise
+
+    def failure(self, error: KafkaException, what: str) -> SinkError:
+        """Return our error for a call that the broker did not answer."""
+        return reaching_failure(self.options, self._complaints, error, what)
+
+    def close(self) -> None:
+        """End the client."""
+        if self._forgotten.detach() is not None:
+            _end(self.admin)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _end(admin: AdminClient) -> None:
+    """End a client now, whoever still holds it; leaving its context is the only word it has for that."""
+    admin.__exit__(None, None, None)
+
+
+def _end_elsewhere(admin: AdminClient) -> None:
+    """End a client that nobody closed. Called by the garbage collector, also in the client's own thread."""
+    threading.Thread(target=_end, args=(admin,), name="sinks-forgotten-client", daemon=True).start()
+
+
+def client_config(options: KafkaOptions) -> dict[str, Any]:
+    """Return what every client of ours has: the connection, and complaints in our hands, not on stderr."""
+    return {**options.librdkafka(), "log_level": 0}
+
+
+def code_of(error: BaseException) -> int:
+    """Return librdkafka's code of an error, or 0."""
+    cause = error.args[0] if error.args else None
+    return int(cause.code()) if isinstance(cause, KafkaError) else 0
+
+
+def text_of(error: BaseException) -> str:
+    """Return an error in the broker's own words, with the name of its code."""
+    cause = error.args[0] if error.args else None
+    return f"{cause.name()}: {cause.str()}" if isinstance(cause, KafkaError) else str(error)
+
+
+def is_about_reaching(error: BaseException) -> bool:
+    """Return whether an error says that the cluster could not be asked, rather than what it answered."""
+    code = code_of(error)
+    reachable = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._RESOLVE)  # noqa: SLF001
+    brokers = (KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT_QUEUE, KafkaError._DESTROY)  # noqa: SLF001
+    return code in (*reachable, *brokers, *REFUSED_CREDENTIALS, *NOT_TRUSTED, KafkaError.REQUEST_TIMED_OUT)
+
+
+def reaching_failure(
+    options: KafkaOptions, complaints: Complaints, error: KafkaException, what: str
+) -> SinkError:
+    """Return our error for a cluster that could not be asked.
+
+    :param what: what it was asked to do, such as ``list the topics``.
+    """
+    servers, connection = options.bootstrap_servers, f'connection "{options.conn_id}"'
+    cause = complaints.final or (error.args[0] if isinstance(error.args[0], KafkaError) else None)
+    if cause is not None and cause.code() in REFUSED_CREDENTIALS:
+        return AuthenticationError(
+            f"Kafka at {servers} refused the credentials",
+            cause.str(),
+            f"Correct sasl.mechanism, user and password of {connection}; its password field comes first.",
+        ).of(options.conn_id)
+    if cause is not None and cause.code() in NOT_TRUSTED:
+        return AuthenticationError(
+            f"Kafka at {servers} did not pass the check of its certificate, or of ours",
+            cause.str(),
+            f"Correct ssl.ca.location, or the ssl.certificate and ssl.key, in the extra of {connection}.",
+        ).of(options.conn_id)
+    newest = complaints.newest
+    seen = f"{text_of(error)}. " + (f"Last seen: {newest.str()}" if newest else "The broker did not answer.")
+    return UnavailableError(
+        f"Kafka at {servers} could not {what}",
+        seen,
+        f"Check bootstrap.servers and security.protocol of {connection}, and that the brokers are up.",
+    ).of(options.conn_id)

@@ -1,0 +1,55 @@
+"""The fence behind a driver that was ended hard, so that no reader hangs behind its open transaction.
+
+A transaction that nobody ends holds every ``read_committed`` reader of its topics back until the broker gives
+it up, a minute by default. ``init_transactions`` ends it at once.
+
+Why it disturbs nobody: it is called when the driver is gone, for a run that announced itself, and only while
+no newer run has. A newer run has fenced these ids itself, and must not be fenced in turn. Reading who is in
+force may itself wait behind the open transaction; then nobody has fenced it, so there is no newer run either.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from airflow_provider_sinks.connectors.kafka.progress_log import ProgressLog
+from airflow_provider_sinks.connectors.kafka.transactions import fence, transactional_id
+from airflow_provider_sinks.core.connection.resolved import KafkaOptions
+from airflow_provider_sinks.core.errors import UnavailableError
+from airflow_provider_sinks.core.progress.record import DRIVER, WriterId
+from airflow_provider_sinks.core.spec.sink import SinkSpec
+
+_READ_SHARE = 0.4
+
+
+def end_open_transactions(
+    options: KafkaOptions, spec: SinkSpec, run: str, writers: Iterable[WriterId], seconds: float
+) -> bool:
+    """End what the writers of a run left open, unless a newer run of the sink is in force.
+
+    :param options: the target's connection.
+    :param run: the uuid of the run that is over.
+    :param writers: every writer that can have a transaction open.
+    :param seconds: how long all of it may take.
+    :return: whether the run was still in force, and its transactions were ended.
+    :raises SinkError: it did not work out in time; the broker ends them after the transaction timeout.
+    """
+    deadline = time.monotonic() + seconds
+    if _newest_run(options, spec, seconds * _READ_SHARE) not in (run, None):
+        return False
+    ids = [transactional_id(spec.transactional_id_prefix, spec.name, writer) for writer in {*writers, DRIVER}]
+    fence(options, ids, spec.transaction_timeout, seconds=deadline - time.monotonic())
+    return True
+
+
+def _newest_run(options: KafkaOptions, spec: SinkSpec, seconds: float) -> str | None:
+    """Return the run that announced itself last, or ``None`` when an open transaction hides it."""
+    log = ProgressLog(options, spec.progress_topic, answer_seconds=seconds)
+    try:
+        record = log.read(spec.name, seconds).records.get(DRIVER)
+    except UnavailableError:
+        return None
+    finally:
+        log.close()
+    return record.run if record else None

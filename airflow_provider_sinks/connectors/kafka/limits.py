@@ -1,0 +1,95 @@
+"""How large a row may be: known before it is produced, because one that is refused fails its transaction.
+
+A broker compares whole batches, so batches of several rows are kept below the topic's limit. A row that is
+larger gets a batch of its own, and fits exactly when that batch does, compressed as it will be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
+from airflow_provider_sinks.core.connection.resolved import KafkaOptions
+from airflow_provider_sinks.core.spec.record_size import (
+    BATCH_HEAD_BYTES,
+    CLIENT_LIMIT,
+    CLIENT_LIMIT_BYTES,
+    TOPIC_LIMIT,
+    Headers,
+    client_bytes,
+    stored_bytes,
+    surely_taken_bytes,
+)
+
+BATCH_BYTES = 1_000_000
+"""How large librdkafka makes a batch unless it is told otherwise."""
+_NEAR = 0.95
+"""Two programs compress with one codec not quite alike; what comes this near to the limit is refused."""
+
+
+@dataclass(frozen=True)
+class TopicLimit:
+    """What one topic takes of one connection.
+
+    :param topic_bytes: its ``max.message.bytes``; ``None`` where that cannot be seen.
+    :param client_bytes: ``message.max.bytes`` of the connection.
+    :param compression: the codec of its batches.
+    """
+
+    topic: str
+    topic_bytes: int | None
+    client_bytes: int
+    compression: str
+
+    @property
+    def surely_taken_bytes(self) -> int:
+        """How large key and value together may be without a closer look."""
+        return surely_taken_bytes(self.client_bytes, self.topic_bytes)
+
+    def why_not(self, key: bytes | None, value: bytes | None, headers: Headers = ()) -> str:
+        """Return why a record is not taken, as a sentence; empty when it is taken."""
+        size = stored_bytes(key, value, headers)
+        if client_bytes(key, value, headers) > self.client_bytes:
+            return f"It has {size:,} bytes, and {CLIENT_LIMIT} of the connection is {self.client_bytes:,}."
+        if self.topic_bytes is None or size <= self.topic_bytes:
+            return ""
+        compressed = self._compressed_bytes((key or b"") + (value or b""))
+        if compressed is not None and compressed <= self.topic_bytes * _NEAR:
+            return ""
+        shrunk = f" (about {compressed:,} with {self.compression})" if compressed is not None else ""
+        return f"It has {size:,} bytes{shrunk}, and {TOPIC_LIMIT} of the topic is {self.topic_bytes:,}."
+
+    def _compressed_bytes(self, content: bytes) -> int | None:
+        if self.compression == "none":
+            return None
+        return BATCH_HEAD_BYTES + len(pa.compress(content, codec=self.compression, asbytes=True))
+
+
+def read_limits(options: KafkaOptions, topics: Sequence[str], compression: str) -> dict[str, TopicLimit]:
+    """Ask for the limits of topics as they are now.
+
+    :raises UnavailableError: no answer in time.
+    """
+    client_limit = int(options.options.get(CLIENT_LIMIT, CLIENT_LIMIT_BYTES))
+    seen = KafkaClient.shared(options).settings(topics, TOPIC_LIMIT)
+    return {
+        topic: TopicLimit(topic, int(text) if text else None, client_limit, compression)
+        for topic, text in seen.items()
+    }
+
+
+def batch_bytes(limits: Mapping[str, TopicLimit]) -> int:
+    """Return how large a batch of several rows may become, whichever of the topics it is for."""
+    return min([BATCH_BYTES, *(limit.topic_bytes or BATCH_BYTES for limit in limits.values())])
+
+
+def lengths(column: pa.Array) -> np.ndarray:
+    """Return the length of each value of a column of bytes, from Arrow's own offsets; a null has none."""
+    kind = np.dtype("i8" if pa.types.is_large_binary(column.type) else "i4")
+    bounds = np.frombuffer(column.buffers()[1], dtype=kind)[column.offset : column.offset + len(column) + 1]
+    sizes: np.ndarray = np.diff(bounds).astype(np.int64)
+    return sizes

@@ -1,0 +1,121 @@
+"""Which rows of a sink its topics take: asked before they are produced, and known when one is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from confluent_kafka import KafkaError, Message
+
+from airflow_provider_sinks.connectors.base import RejectedRowError
+from airflow_provider_sinks.connectors.kafka.limits import TopicLimit, batch_bytes, lengths, read_limits
+from airflow_provider_sinks.core.connection.resolved import KafkaOptions
+from airflow_provider_sinks.core.errors import UnavailableError
+from airflow_provider_sinks.core.spec.record_size import CLIENT_LIMIT, TOPIC_LIMIT
+
+if TYPE_CHECKING:
+    from airflow_provider_sinks.connectors.kafka.connector import KafkaTopics
+
+
+@dataclass(frozen=True)
+class Undelivered:
+    """A message that a broker refused."""
+
+    error: KafkaError
+    topic: str
+    size_bytes: int
+
+
+class RowLimits:
+    """The limits of a writer's topics, as they were when it was made.
+
+    :param options: the connection; holds secrets and is never printed.
+    :param sink: the sink's name.
+    :param topics: those of the writer.
+    :param compression: the codec of their batches.
+    :raises UnavailableError: the limits could not be asked for.
+    """
+
+    def __init__(self, options: KafkaOptions, sink: str, topics: KafkaTopics, compression: str) -> None:
+        self.undelivered: Undelivered | None = None
+        self._options = options
+        self._sink = sink
+        self._topics = topics
+        self._compression = compression
+        self._known = self._read()
+
+    @property
+    def batch_bytes(self) -> int:
+        """How large a batch of several rows may become, whichever of the topics it is for."""
+        return batch_bytes(self._known)
+
+    def of(self, topic: str) -> TopicLimit:
+        """Return the limit of one topic."""
+        return self._known[topic]
+
+    def too_large(self, rows: pa.RecordBatch) -> dict[int, str]:
+        """Return which rows the data topic does not take, by index, and why.
+
+        :raises RejectedRowError: when such a row has nowhere else to go.
+        """
+        keys, values, data = rows.column("__sinks_key"), rows.column("__sinks_value"), self._topics.data
+        suspects = np.flatnonzero(lengths(keys) + lengths(values) > self.of(data).surely_taken_bytes)
+        if not len(suspects):
+            return {}
+        self._known = self._read()  # the limit may have been raised since
+        judged = {
+            row: self.of(data).why_not(keys[row].as_py(), values[row].as_py()) for row in suspects.tolist()
+        }
+        refused = {row: why for row, why in judged.items() if why}
+        if refused and self._topics.dead_letter is None:
+            row, why = next(iter(refused.items()))
+            raise self.rejection(why, row)
+        return {row: f'Topic "{data}" does not take the row. {why}' for row, why in refused.items()}
+
+    def note_undelivered(self, error: KafkaError, message: Message) -> None:
+        """Remember the first message that a broker refused; those behind it fail because of it."""
+        if self.undelivered is None:
+            self.undelivered = Undelivered(error, message.topic() or "", len(message))
+
+    def demand_delivered(self) -> None:
+        """Raise when a broker refused a message for its size.
+
+        It knows best: the topic's limit may be lower than when this writer asked. Then the task is repeated
+        by a writer that asks anew and tells which row it is.
+
+        :raises UnavailableError: the limit has changed.
+        :raises RejectedRowError: it has not, so that no attempt can help.
+        """
+        refused = self.undelivered
+        if refused is None or refused.error.code() != KafkaError.MSG_SIZE_TOO_LARGE:
+            return
+        if self._read() != self._known:
+            raise UnavailableError(
+                f'{TOPIC_LIMIT} of topic "{refused.topic}" has changed',
+                f"It refused a record of {refused.size_bytes:,} bytes.",
+                "The task is repeated; nothing of it is visible.",
+            )
+        raise self.rejection(f"The broker refused a record of {refused.size_bytes:,} bytes.", None)
+
+    def rejection(self, detail: str, row: int | None) -> RejectedRowError:
+        """Return our error for a row.
+
+        :param row: its index, where it is known.
+        """
+        servers, data = self._options.bootstrap_servers, self._topics.data
+        aside = "" if self._topics.dead_letter else " Or set such rows aside: `dead_letter: {topic: ...}`."
+        return RejectedRowError(
+            f'topic "{data}" does not take a row of sink "{self._sink}"',
+            detail,
+            f"Raise the limit of the topic: kafka-configs.sh --bootstrap-server {servers} --alter "
+            f"--entity-type topics --entity-name {data} --add-config {TOPIC_LIMIT}=<bytes>; and "
+            f'{CLIENT_LIMIT} in the extra of connection "{self._options.conn_id}".{aside}',
+            row,
+        )
+
+    def _read(self) -> Mapping[str, TopicLimit]:
+        topics = [topic for topic in (self._topics.data, self._topics.dead_letter) if topic is not None]
+        return read_limits(self._options, topics, self._compression)

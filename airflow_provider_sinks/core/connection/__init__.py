@@ -1,0 +1,1 @@
+"""The options of connections: which there are, what is secret, and whether they changed."""

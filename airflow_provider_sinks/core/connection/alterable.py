@@ -1,0 +1,89 @@
+"""Which options of a connection may be altered, by its type: their names, and which of them are secret."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from airflow_provider_sinks.core.connection import kafka_names, postgres_options
+
+COLUMNS = ("host", "port", "login", "password", "schema")
+"""The fields of a connection beside its extra."""
+
+_OTHERS = "other users of the connection read it, and no sink does; change it in Airflow's UI"
+_IDENTITY = "it says what the connection is; make a new connection instead"
+_IDENTITY_NAMES = ("conn_id", "conn_type", "connection_id", "description", "extra", "team_name")
+
+
+@dataclass(frozen=True)
+class AlterableOptions:
+    """The options of one type of connection.
+
+    :param columns: those that are fields of their own; the others stand in the extra.
+    :param in_extra: those that stand in the extra.
+    :param aliases: second names.
+    :param secrets: those whose values are never written down.
+    :param harmless: those that decide nothing about who hears a secret.
+    :param files: those that name files of the worker.
+    :param refusal: says why an option may not be altered; an empty text for one that nobody knows.
+    """
+
+    columns: frozenset[str]
+    in_extra: frozenset[str]
+    aliases: Mapping[str, str]
+    secrets: frozenset[str]
+    harmless: frozenset[str]
+    files: frozenset[str]
+    refusal: Callable[[str], str]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names that may be written, sorted."""
+        return tuple(sorted(self.columns | self.in_extra | self.aliases.keys()))
+
+    def canonical(self, name: str) -> str:
+        """Return the first name of an option."""
+        return self.aliases.get(name, name)
+
+    def is_alterable(self, name: str) -> bool:
+        """Return whether the option of this first name may be altered."""
+        return name in self.columns or name in self.in_extra
+
+
+def options_of_type(conn_type: str) -> AlterableOptions | None:
+    """Return the options of a type, or ``None`` for one that no sink follows."""
+    return _TYPES.get(conn_type)
+
+
+def _kafka_refusal(name: str) -> str:
+    if name in _IDENTITY_NAMES:
+        return _IDENTITY
+    return _OTHERS if name in kafka_names.DROPPED else kafka_names.refusal(name)
+
+
+def _postgres_refusal(name: str) -> str:
+    if name in _IDENTITY_NAMES:
+        return _IDENTITY
+    return _OTHERS if name in postgres_options.DROPPED else postgres_options.REFUSED.get(name, "")
+
+
+_TYPES: Mapping[str, AlterableOptions] = {
+    "kafka": AlterableOptions(
+        columns=frozenset(),
+        in_extra=frozenset(kafka_names.ALLOWED),
+        aliases={**kafka_names.ALIASES, "login": "sasl.username", "password": "sasl.password"},
+        secrets=kafka_names.SECRETS,
+        harmless=kafka_names.HARMLESS | kafka_names.DROPPED,
+        files=kafka_names.FILES,
+        refusal=_kafka_refusal,
+    ),
+    "postgres": AlterableOptions(
+        columns=frozenset({"host", "port", "login", "password", "schema"}),
+        in_extra=postgres_options.ALLOWED,
+        aliases={"user": "login", "dbname": "schema", "database": "schema"},
+        secrets=postgres_options.SECRETS,
+        harmless=postgres_options.HARMLESS | postgres_options.DROPPED,
+        files=postgres_options.FILES,
+        refusal=_postgres_refusal,
+    ),
+}

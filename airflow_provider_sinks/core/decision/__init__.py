@@ -1,0 +1,1 @@
+"""From facts to a verdict: start, resume, wait or refuse, and the ways on."""

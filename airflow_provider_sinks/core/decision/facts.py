@@ -1,0 +1,202 @@
+"""What was seen of a sink's topics and what is wanted of them: plain facts, without any judgement.
+
+Whoever observes (a sensor, a preflight, the job) fills the same types, so all of them decide the same.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from airflow_provider_sinks.core.errors import UnavailableError
+from airflow_provider_sinks.core.progress.broker_memory import BrokerMemory
+from airflow_provider_sinks.core.progress.checkpoint import CheckpointFacts
+from airflow_provider_sinks.core.progress.history import NO_HISTORY, History
+from airflow_provider_sinks.core.progress.record import Identities, TopicIdentity, utc_now
+from airflow_provider_sinks.core.progress.witness import Witness
+from airflow_provider_sinks.core.wording import count
+
+
+class Role(enum.StrEnum):
+    """What a topic is to a sink."""
+
+    SOURCE = "source topic"
+    DATA = "data topic"
+    DEAD_LETTER = "dead-letter topic"
+    PROGRESS = "progress topic"
+
+
+class Existence(enum.StrEnum):
+    """Is the topic there? Not being allowed to see it is no answer."""
+
+    PRESENT = "present"
+    MISSING = "missing"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class TopicFacts:
+    """What was seen of one topic.
+
+    :param topic_id: Kafka's own id of the topic, in the spelling of ``kafka-topics.sh``.
+    :param low: first offset of each partition; empty if not looked at.
+    :param high: offset after the last record of each partition, open transactions included.
+    :param cleanup_policy: as the broker applies it; None if not looked at or hidden.
+    :param reason: why something could not be seen.
+    :param denied: the operation that an ACL denied, such as ``Describe``.
+    """
+
+    name: str
+    existence: Existence
+    cluster_id: str = ""
+    topic_id: str = ""
+    partitions: int = 0
+    replication_factor: int = 0
+    low: Mapping[int, int] = field(default_factory=dict)
+    high: Mapping[int, int] = field(default_factory=dict)
+    cleanup_policy: str | None = None
+    reason: str = ""
+    denied: str = ""
+
+    @property
+    def identity(self) -> TopicIdentity:
+        """Which topic this really is."""
+        return TopicIdentity(self.cluster_id, self.name, self.topic_id, self.partitions)
+
+    @property
+    def records(self) -> int:
+        """At most how many records the topic holds; marks of transactions and compacted offsets count too."""
+        return sum(high - self.low.get(partition, 0) for partition, high in self.high.items())
+
+    def __str__(self) -> str:
+        if self.existence is not Existence.PRESENT:
+            return f'"{self.name}" {self.existence}' + (f" ({self.reason})" if self.reason else "")
+        size = count(self.partitions, "partition")
+        return f'"{self.name}" {size}, id {self.topic_id}, cluster {self.cluster_id}'
+
+
+@dataclass(frozen=True)
+class Observation:
+    """Everything the decision is made from.
+
+    :param history: what the progress topic says; None if it could not be read.
+    :param history_reason: why it could not be read.
+    :param history_hint: what helps to read it.
+    :param bootstrap: servers of the target's cluster, for the commands in hints.
+    :param checkpoint: what stands in Spark's checkpoint; None where nobody looked, as in Airflow.
+    :param broker: what the transaction coordinators remember; None where nobody asked, because records do.
+    :param at: when this was seen, in UTC.
+    """
+
+    source: TopicFacts
+    data: TopicFacts
+    progress: TopicFacts
+    dead_letter: TopicFacts | None
+    history: History | None
+    history_reason: str = ""
+    history_hint: str = ""
+    bootstrap: str = ""
+    checkpoint: CheckpointFacts | None = None
+    broker: BrokerMemory | None = None
+    at: str = field(default_factory=utc_now)
+
+    def topics(self) -> dict[Role, TopicFacts]:
+        """Return the facts of each topic that the sink has, in the order of their importance."""
+        found = {Role.SOURCE: self.source, Role.DATA: self.data, Role.DEAD_LETTER: self.dead_letter}
+        return {role: facts for role, facts in {**found, Role.PROGRESS: self.progress}.items() if facts}
+
+    @property
+    def known(self) -> History:
+        """What the progress topic says, or nothing where it could not be read."""
+        return self.history if self.history is not None else NO_HISTORY
+
+    @property
+    def recorded(self) -> dict[Role, TopicIdentity]:
+        """Which topics the run in force announced; empty without a record."""
+        known = self.known.identities
+        if known is None:
+            return {}
+        found = {Role.SOURCE: known.source, Role.DATA: known.data, Role.DEAD_LETTER: known.dead_letter}
+        return {role: topic for role, topic in {**found, Role.PROGRESS: known.progress}.items() if topic}
+
+    def identities(self) -> Identities:
+        """Return the identities of all topics, for the record that announces a run.
+
+        :raises UnavailableError: a topic is not there, or not to be seen, although it was just made sure of.
+        """
+        for role, facts in self.topics().items():
+            if facts.existence is not Existence.PRESENT:
+                raise UnavailableError(
+                    f'{role} "{facts.name}" is {facts.existence} although it should be there by now',
+                    facts.reason or "It was deleted a moment ago, or a broker has not heard of it yet.",
+                    "Try again: the next start looks anew.",
+                )
+        dead_letter = self.dead_letter.identity if self.dead_letter else None
+        return Identities(self.source.identity, self.data.identity, self.progress.identity, dead_letter)
+
+
+@dataclass(frozen=True)
+class CreateTopic:
+    """An action: this topic must exist.
+
+    :param partitions: how many; None means as many as the source topic has.
+    :param replication_factor: None means what the broker does by default.
+    """
+
+    role: Role
+    name: str
+    partitions: int | None = None
+    replication_factor: int | None = None
+    config: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        copies = f", replication factor {self.replication_factor}" if self.replication_factor else ""
+        settings = "".join(f", {name}={value}" for name, value in sorted(self.config.items()))
+        return (
+            f'create {self.role} "{self.name}": {count(self.partitions or 0, "partition")}{copies}{settings}'
+        )
+
+
+PROGRESS_CONFIG: Mapping[str, str] = {
+    "cleanup.policy": "compact",
+    "segment.bytes": str(16 * 1024 * 1024),
+    "min.cleanable.dirty.ratio": "0.1",
+}
+"""Compacted, exactly, and cleaned early: a start reads this topic, and the open segment is never cleaned."""
+
+
+def progress_topic(name: str, replication_factor: int | None = None) -> CreateTopic:
+    """Return how a progress topic must be made: one partition, because its order is the truth."""
+    return CreateTopic(Role.PROGRESS, name, 1, replication_factor, PROGRESS_CONFIG)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a start asks for.
+
+    :param owner: this Airflow; a sink belongs to one.
+    :param source: the name of the source topic.
+    :param start: where a new sink begins in the source, in the words of the spec.
+    :param stateful: the plan keeps state in Spark's checkpoint.
+    :param progress_is_shared: other sinks may have records in the progress topic.
+    :param witness: what Airflow remembers, or None.
+    :param generation: the newest generation that this very start has seen before, such as at its first look.
+    """
+
+    sink: str
+    owner: str
+    source: str
+    data: CreateTopic
+    progress: CreateTopic
+    dead_letter: CreateTopic | None = None
+    start: str = "earliest"
+    stateful: bool = False
+    progress_is_shared: bool = False
+    witness: Witness | None = None
+    generation: int | None = None
+
+    def topics(self) -> dict[Role, CreateTopic]:
+        """Return the topics that the sink may make, the progress topic first."""
+        found = {Role.PROGRESS: self.progress, Role.DATA: self.data, Role.DEAD_LETTER: self.dead_letter}
+        return {role: topic for role, topic in found.items() if topic}

@@ -1,0 +1,69 @@
+"""The verdict: what a start does, or why it does not, with everything that a person or a job needs to act."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from airflow_provider_sinks.core.decision.accept import WayOn
+from airflow_provider_sinks.core.decision.facts import CreateTopic
+from airflow_provider_sinks.core.decision.ways import Refusal, Way
+from airflow_provider_sinks.core.errors import RefusedError, SinkError, UnavailableError
+
+
+class VerdictKind(enum.StrEnum):
+    """What a start does."""
+
+    START = "start"
+    RESUME = "resume"
+    WAIT = "wait"
+    REFUSE = "refuse"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a start does, as data: a dry run prints it, a job carries it out.
+
+    :param actions: topics to make, in this order.
+    :param warnings: what a person should know although nothing stops.
+    :param ways: with a refusal: the answers that are offered.
+    :param accepted: the ways on that were chosen by an accept code.
+    :param generation: the generation of the coming run; 0 if there is none.
+    :param epoch: the newest epoch of that generation so far.
+    :param positions: where each source partition goes on; None means where the spec says that a sink starts.
+    :param continues_checkpoint: the checkpoint that was looked at is to be used; otherwise a new folder.
+    :param rows_before: rows of earlier generations in the data topic, for the record that announces the run.
+    :param dead_before: dead letters of earlier generations, likewise.
+    """
+
+    kind: VerdictKind
+    primary: str
+    detail: str = ""
+    hint: str = ""
+    actions: tuple[CreateTopic, ...] = ()
+    warnings: tuple[str, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    ways: tuple[WayOn, ...] = ()
+    accepted: tuple[Way, ...] = ()
+    generation: int = 0
+    epoch: int = 0
+    positions: Mapping[int, int] | None = None
+    continues_checkpoint: bool = False
+    rows_before: int = 0
+    dead_before: int = 0
+
+    @property
+    def goes_on(self) -> bool:
+        """The sink may run."""
+        return self.kind in (VerdictKind.START, VerdictKind.RESUME)
+
+    def error(self) -> SinkError | None:
+        """Return the error that ends a start, or None if the sink may run; only waiting is worth a retry."""
+        if self.goes_on:
+            return None
+        error = RefusedError if self.kind is VerdictKind.REFUSE else UnavailableError
+        return error(self.primary, self.detail, self.hint)
+
+    def __str__(self) -> str:
+        return str(SinkError(f"{self.kind}: {self.primary}", self.detail, self.hint))

@@ -1,0 +1,264 @@
+"""A new generation of a sink, on purpose: how a reset or a rewind begins one. Pure: facts in, steps out.
+
+Both fence before they write, and both end with the driver's record of the new generation: older progress can
+never be mistaken for newer, because generations are compared first. The next start reads that record and goes
+on from it with a checkpoint of its own.
+
+Why a crash in the middle does no harm: until the new generation is announced nothing has changed but that old
+producers are fenced. Where outputs are emptied or made anew, the generation is announced as unfinished before
+the first record is lost, and a start between then and the end is refused. The same command, run again, begins
+a generation after that one.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from airflow_provider_sinks.core.decision.accept import next_generation
+from airflow_provider_sinks.core.decision.decide import decide
+from airflow_provider_sinks.core.decision.facts import (
+    CreateTopic,
+    Existence,
+    Observation,
+    Role,
+    TopicFacts,
+    Wanted,
+)
+from airflow_provider_sinks.core.decision.outcomes import dead_left, missing_topics, rows_left, wait
+from airflow_provider_sinks.core.decision.start_request import wanted
+from airflow_provider_sinks.core.decision.verdict import Verdict, VerdictKind
+from airflow_provider_sinks.core.decision.ways import WAYS, Reason, Way
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem, RefusedError, UnavailableError
+from airflow_provider_sinks.core.lifecycle.steps import Announce, DeleteTopic, EmptyTopic, Fence, Plan, Step
+from airflow_provider_sinks.core.progress.history import History
+from airflow_provider_sinks.core.progress.record import (
+    DRIVER,
+    SINGLE_WRITER,
+    ProgressRecord,
+    WriterId,
+    partition_writer,
+)
+from airflow_provider_sinks.core.progress.source_range import start_positions
+from airflow_provider_sinks.core.progress.transactional_ids import IdsToFence, ids_to_fence
+from airflow_provider_sinks.core.progress.witness import Witness
+from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
+from airflow_provider_sinks.core.wording import count
+
+UNFINISHED = "unfinished-reset"
+"""Stands for the id of a topic that is being emptied or made anew; no topic of Kafka has it."""
+
+
+class Output(enum.StrEnum):
+    """What becomes of a topic that the sink wrote to."""
+
+    KEEP = "keep"
+    EMPTY = "empty"
+    RECREATE = "recreate"
+
+
+@dataclass(frozen=True)
+class Reset:
+    """Begin again where the spec says that the sink starts."""
+
+    data: Output = Output.KEEP
+    dead_letter: Output = Output.KEEP
+
+    def of(self, role: Role) -> Output:
+        """Return what becomes of an output."""
+        return {Role.DATA: self.data, Role.DEAD_LETTER: self.dead_letter}.get(role, Output.KEEP)
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What a new generation is decided from.
+
+    :param observation: what was seen. The cleanup policy of an output must have been looked at where it is
+        to be emptied.
+    :param owner: this Airflow.
+    :param witness: what it remembers.
+    :param configs: what an administrator has set for an output, to be kept where it is made anew.
+    """
+
+    spec: SinkSpec
+    observation: Observation
+    owner: str
+    witness: Witness | None = None
+    configs: Mapping[Role, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def wanted(self) -> Wanted:
+        """What a start asks for."""
+        return wanted(self.spec, self.owner, self.witness)
+
+    @property
+    def history(self) -> History:
+        """What the records say."""
+        return self.observation.known
+
+    @property
+    def writers(self) -> tuple[WriterId, ...]:
+        """Every writer that may have something open: those of the spec, and those that records name."""
+        if self.spec.writer_mode is Writers.SINGLE:
+            own: tuple[WriterId, ...] = (SINGLE_WRITER,)
+        else:
+            own = tuple(map(partition_writer, range(self.observation.source.partitions)))
+        others = {*own, *self.history.writers_ever} - {DRIVER}
+        return (DRIVER, *sorted(others))
+
+    @property
+    def ids(self) -> IdsToFence:
+        """The transactional ids of all these writers, and those that records name."""
+        spec = self.spec
+        return ids_to_fence(spec.transactional_id_prefix, spec.name, self.writers, self.history)
+
+
+def plan_reset(situation: Situation, ask: Reset) -> Plan:
+    """Return the steps that begin the sink anew; none if it never did anything.
+
+    :raises UnavailableError: something could not be seen.
+    :raises RefusedError: what is seen must be mended first.
+    :raises ConfigurationError: what is asked for cannot be done.
+    """
+    sink, observation = situation.spec.name, situation.observation
+    verdict = decide(observation, situation.wanted)
+    demand_settled(verdict, settles=lambda reason: Way.START_OVER in WAYS[reason])
+    demand_seen(verdict, situation)
+    if verdict.kind is VerdictKind.START and verdict.generation == 1:
+        return Plan(sink, f'sink "{sink}" has no progress: there is nothing to reset')
+    _demand_emptiable(situation, ask)
+    positions = start_positions(situation.spec.source.kafka.start, observation.source)
+    number = next_generation(observation, situation.wanted)
+    what = _begins(situation, number)
+    return Plan(sink, what, generation_steps(situation, number, positions, ask), tuple(_kept(situation, ask)))
+
+
+def generation_steps(
+    situation: Situation, number: int, positions: Mapping[int, int], ask: Reset
+) -> tuple[Step, ...]:
+    """Return the steps that begin a generation.
+
+    :param positions: where each source partition goes on.
+    :param ask: what becomes of the outputs.
+    """
+    observation, wishes = situation.observation, situation.wanted
+    changed = {
+        role: facts
+        for role, facts in observation.topics().items()
+        if ask.of(role) is not Output.KEEP and facts.existence is Existence.PRESENT
+    }
+    rows = 0 if Role.DATA in changed else rows_left(observation, wishes)
+    dead = 0 if Role.DEAD_LETTER in changed else dead_left(observation)
+    steps: list[Step] = [Fence(situation.writers), *missing_topics(observation, wishes)]
+    if changed:
+        steps.append(Announce(number, positions, rows, dead, tuple(changed)))
+    for role, facts in changed.items():
+        steps += _anew(role, facts, ask.of(role), situation)
+    return (*steps, Announce(number, positions, rows, dead))
+
+
+def demand_settled(verdict: Verdict, settles: Callable[[Reason], bool]) -> None:
+    """Stop for what the new generation does not settle.
+
+    :param settles: says whether it settles a reason to stop.
+    :raises RefusedError: in the words of a start that is refused.
+    """
+    if any(not settles(refusal.reason) for refusal in verdict.refusals):
+        raise RefusedError(verdict.primary, verdict.detail, verdict.hint)
+
+
+def demand_seen(verdict: Verdict, situation: Situation) -> None:
+    """Stop where anything could not be seen: what is asked for cannot be taken back.
+
+    :raises UnavailableError: with what could not be seen.
+    """
+    observation = situation.observation
+    hidden = {r for r, facts in observation.topics().items() if facts.existence is Existence.UNKNOWN}
+    if observation.history is None:
+        hidden.add(Role.PROGRESS)
+    unseen = wait(hidden, observation, situation.wanted) if hidden else verdict
+    if unseen.kind is VerdictKind.WAIT:
+        raise UnavailableError(unseen.primary, unseen.detail, unseen.hint)
+
+
+def announcement(situation: Situation, step: Announce, run: str, ids: Collection[str]) -> ProgressRecord:
+    """Return the driver's record of a new generation.
+
+    It names no checkpoint: the next start makes one of its own, because Spark ignores start offsets where a
+    checkpoint exists.
+
+    :param situation: as it is now, with every topic there.
+    :param run: the uuid of this reset or rewind.
+    :param ids: every transactional id that was fenced.
+    :raises UnavailableError: a topic is not there.
+    """
+    spec, identities = situation.spec, situation.observation.identities()
+    if Role.DATA in step.unfinished:
+        identities = replace(identities, data=replace(identities.data, topic_id=UNFINISHED))
+    if Role.DEAD_LETTER in step.unfinished and identities.dead_letter is not None:
+        dead_letter = replace(identities.dead_letter, topic_id=UNFINISHED)
+        identities = replace(identities, dead_letter=dead_letter)
+    return ProgressRecord(
+        generation=step.generation,
+        owner=situation.owner,
+        run=run,
+        epoch=0,
+        from_=step.positions,
+        to=step.positions,
+        identities=identities,
+        spec_digest=spec.digest,
+        writers=tuple(sorted(situation.writers)),
+        writer_mode=spec.writer_mode.value,
+        spec=spec.to_json(),
+        ids=tuple(sorted(ids)),
+        rows_before=max(step.rows_before, int(Role.DATA in step.unfinished)),
+        dead_before=max(step.dead_before, int(Role.DEAD_LETTER in step.unfinished)),
+    )
+
+
+def _begins(situation: Situation, number: int) -> str:
+    start, source = situation.wanted.start, situation.observation.source.name
+    return f'sink "{situation.spec.name}" begins generation {number} at {start} of "{source}"'
+
+
+def _anew(role: Role, facts: TopicFacts, output: Output, situation: Situation) -> Iterator[Step]:
+    if output is Output.EMPTY:
+        yield EmptyTopic(role, facts.name, facts.topic_id, facts.high)
+        return
+    asked = situation.wanted.topics()[role]
+    yield DeleteTopic(role, facts.name, facts.topic_id, facts.records)
+    yield CreateTopic(
+        role,
+        facts.name,
+        asked.partitions or facts.partitions,
+        asked.replication_factor or facts.replication_factor,
+        {**situation.configs.get(role, {}), **asked.config},
+    )
+
+
+def _demand_emptiable(situation: Situation, ask: Reset) -> None:
+    """Kafka deletes records only where the topic's own policy would delete some one day."""
+    for role, facts in situation.observation.topics().items():
+        if ask.of(role) is not Output.EMPTY or facts.existence is not Existence.PRESENT:
+            continue
+        if facts.cleanup_policy is None:
+            raise UnavailableError(
+                f'cleanup.policy of {role} "{facts.name}" could not be seen',
+                facts.reason,
+                "Allow DescribeConfigs on the topic.",
+            )
+        if "delete" not in facts.cleanup_policy.split(","):
+            problem = Problem(
+                role.value,
+                f'"{facts.name}" has cleanup.policy={facts.cleanup_policy}',
+                "recreate it, or keep it",
+            )
+            raise ConfigurationError("records of a topic that is only compacted cannot be deleted", [problem])
+
+
+def _kept(situation: Situation, ask: Reset) -> Iterator[str]:
+    data = situation.observation.data
+    if ask.data is Output.KEEP and data.existence is Existence.PRESENT and data.records:
+        held = f"up to {count(data.records, 'record')}"
+        yield f'data topic "{data.name}" keeps what it holds ({held}); rows read again are written again'

@@ -1,0 +1,240 @@
+"""What the verbs of a sink's life do, as a list of steps: a dry run prints the list that a run follows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from airflow_provider_sinks.core.decision.facts import CreateTopic, Role
+from airflow_provider_sinks.core.progress.record import WriterId
+from airflow_provider_sinks.core.wording import count, offsets
+
+
+@dataclass(frozen=True)
+class Fence:
+    """End what these writers have open, and let no older producer of theirs write again."""
+
+    writers: tuple[WriterId, ...]
+
+    def __str__(self) -> str:
+        return f"fence {count(len(self.writers), 'writer')}: {', '.join(self.writers)}"
+
+
+@dataclass(frozen=True)
+class Announce:
+    """Commit the driver's record of a new generation: from then on older progress counts no more.
+
+    :param positions: where each source partition goes on.
+    :param rows_before: rows of earlier generations that the data topic keeps.
+    :param dead_before: dead letters of earlier generations that their topic keeps.
+    :param unfinished: outputs that are still to be emptied or made anew. They are recorded as topics that
+        cannot exist, so that a start in between is refused, and the same command goes on where this one died.
+    """
+
+    generation: int
+    positions: Mapping[int, int]
+    rows_before: int = 0
+    dead_before: int = 0
+    unfinished: tuple[Role, ...] = ()
+
+    def __str__(self) -> str:
+        if self.unfinished:
+            waits = " and ".join(self.unfinished)
+            return f"announce generation {self.generation} as unfinished: no start goes on before the {waits}"
+        return f"announce generation {self.generation} at source offsets {offsets(self.positions)}"
+
+
+@dataclass(frozen=True)
+class EmptyTopic:
+    """Delete all records of a topic that stays the same topic.
+
+    :param high: the offset of each partition before which everything goes.
+    """
+
+    role: Role
+    name: str
+    topic_id: str
+    high: Mapping[int, int]
+
+    def __str__(self) -> str:
+        return f'empty {self.role} "{self.name}": delete its records before offsets {offsets(self.high)}'
+
+
+@dataclass(frozen=True)
+class DeleteTopic:
+    """Delete a topic, if it is still the one that was looked at."""
+
+    role: Role
+    name: str
+    topic_id: str
+    records: int
+
+    def __str__(self) -> str:
+        return f'delete {self.role} "{self.name}" with up to {count(self.records, "record")}'
+
+
+@dataclass(frozen=True)
+class PauseDag:
+    """Let Airflow start no more runs of a DAG.
+
+    :param others: other sinks of the same DAG, which are not started any more either.
+    """
+
+    dag_id: str
+    others: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        also = f"; it also runs {', '.join(self.others)}" if self.others else ""
+        return f'pause DAG "{self.dag_id}"{also}'
+
+
+@dataclass(frozen=True)
+class UnpauseDag:
+    """Let Airflow start runs of a DAG again."""
+
+    dag_id: str
+    others: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        also = f"; it also runs {', '.join(self.others)}" if self.others else ""
+        return f'unpause DAG "{self.dag_id}"{also}'
+
+
+@dataclass(frozen=True)
+class StartRun:
+    """Start a run of a DAG that no schedule starts."""
+
+    dag_id: str
+
+    def __str__(self) -> str:
+        return f'start a run of DAG "{self.dag_id}"'
+
+
+@dataclass(frozen=True)
+class TaskPlace:
+    """Names one task instance."""
+
+    dag_id: str
+    run_id: str
+    task_id: str
+    map_index: int = -1
+
+    def __str__(self) -> str:
+        mapped = f"[{self.map_index}]" if self.map_index >= 0 else ""
+        return f"{self.dag_id}.{self.task_id}{mapped} of run {self.run_id}"
+
+
+@dataclass(frozen=True)
+class EndTask:
+    """Mark a task instance as failed: its driver ends, and nothing is lost or written twice."""
+
+    task: TaskPlace
+
+    def __str__(self) -> str:
+        return f"end task {self.task} by marking it as failed"
+
+
+@dataclass(frozen=True)
+class ClearTask:
+    """Clear a task instance: its driver ends, and the task begins anew."""
+
+    task: TaskPlace
+
+    def __str__(self) -> str:
+        return f"clear task {self.task}: it begins anew"
+
+
+@dataclass(frozen=True)
+class EndProcess:
+    """End a driver that runs on this machine: between two epochs if it listens, and hard if it does not.
+
+    :param directory: of its launch, which stands in its command line: a pid alone may be a stranger's.
+    """
+
+    pid: int
+    directory: str
+
+    @property
+    def runs(self) -> str:
+        """Which driver runs."""
+        return f"process {self.pid} of this machine"
+
+    def __str__(self) -> str:
+        return f"end driver process {self.pid} of {self.directory}"
+
+
+@dataclass(frozen=True)
+class KillApplication:
+    """Kill a driver on YARN, and wait until it is over.
+
+    :param spark_conn_id: the connection that names the resource manager.
+    """
+
+    app_id: str
+    spark_conn_id: str
+
+    @property
+    def runs(self) -> str:
+        """Which driver runs."""
+        return f"{self.app_id} of YARN"
+
+    def __str__(self) -> str:
+        return f"kill YARN application {self.app_id}"
+
+
+@dataclass(frozen=True)
+class Forget:
+    """Delete what Airflow remembers of a sink: witness, count of launches, status."""
+
+    sink: str
+
+    def __str__(self) -> str:
+        return f'forget what Airflow remembers of sink "{self.sink}"'
+
+
+EndDriver: TypeAlias = EndProcess | KillApplication
+"""How a driver is ended that is known by what runs, and not by a task."""
+
+Step: TypeAlias = (
+    Fence
+    | Announce
+    | EmptyTopic
+    | DeleteTopic
+    | CreateTopic
+    | PauseDag
+    | UnpauseDag
+    | StartRun
+    | EndTask
+    | ClearTask
+    | EndDriver
+    | Forget
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one verb does to one sink.
+
+    :param what: the outcome in one sentence.
+    :param warnings: what a person should know before it is done.
+    """
+
+    sink: str
+    what: str
+    steps: tuple[Step, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return it as plain JSON values, for XCom and ``-o json``."""
+        steps, warnings = [str(step) for step in self.steps], list(self.warnings)
+        return {"sink": self.sink, "what": self.what, "steps": steps, "warnings": warnings}
+
+    def __str__(self) -> str:
+        return "\n".join(
+            [self.what, *_numbered(self.steps), *(f"  warning: {text}" for text in self.warnings)]
+        )
+
+
+def _numbered(steps: Sequence[Step]) -> list[str]:
+    return [f"  {number}. {step}" for number, step in enumerate(steps, 1)]

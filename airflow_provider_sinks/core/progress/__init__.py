@@ -1,0 +1,1 @@
+"""What is known to be committed: records, what they say together, and who else remembers."""

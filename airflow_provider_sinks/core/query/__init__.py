@@ -1,0 +1,1 @@
+"""Is the SQL of a sink row-wise? Read, judged and rewritten; names and types of its columns."""

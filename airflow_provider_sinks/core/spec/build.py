@@ -1,0 +1,110 @@
+"""The short Python API: the same sink as in YAML, with keywords that an editor completes.
+
+>>> sink = Sink(
+...     name="pageviews_clean",
+...     source=kafka("kafka_prod", "pageviews", schema="userid string, pageid string"),
+...     where="pageid IS NOT NULL",
+...     target=kafka("kafka_prod", "pageviews-clean", key=["userid"]),
+... )
+>>> sink.writer_mode.value
+'per_partition'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Required, TypedDict, Unpack
+
+from airflow_provider_sinks.core.spec.sink import SinkSpec
+
+Every = timedelta | str
+
+
+class KafkaKeywords(TypedDict, total=False):
+    """What ``kafka()`` takes beside connection and topic: as a source, then as a target, then as both."""
+
+    schema: str
+    start: str | Mapping[int, int]
+    watermark: Mapping[str, Any]
+    max_offsets_per_epoch: int
+    options: Mapping[str, str | int]
+
+    key: str | Sequence[str]
+    value: str
+    tombstones: bool
+    partitions: int
+    replication_factor: int
+    config: Mapping[str, str | int | bool]
+    compression: str
+
+    format: str
+
+
+class PostgresKeywords(TypedDict, total=False):
+    """What ``postgres()`` takes beside connection and table."""
+
+    columns: Sequence[str]
+    refresh: Every
+    max_bytes: int
+
+
+class SinkKeywords(TypedDict, total=False):
+    """What ``Sink()`` takes: first what each sink must have, then what most have, then the rest."""
+
+    name: Required[str]
+    source: Required[str | Mapping[str, Any]]
+    target: Required[str | Mapping[str, Any]]
+
+    select: str | Sequence[str] | None
+    where: str | None
+    query: str | None
+    lookups: Mapping[str, Any] | None
+    every: Every | None
+
+    dead_letter: str | Mapping[str, Any]
+    progress: str | Mapping[str, Any]
+    writers: str
+    output_mode: str
+    checkpoint: str
+    transaction_timeout: Every
+    transactional_id_prefix: str
+    patience: Every
+
+
+def kafka(connection: str, topic: str, **options: Unpack[KafkaKeywords]) -> dict[str, Any]:
+    """Name a Kafka topic, as a source or as a target.
+
+    Whether a keyword fits is checked where the role is known: in :func:`Sink`, with all other problems.
+
+    :param connection: id of an Airflow connection of type ``kafka``.
+    """
+    return {"kafka": {"connection": connection, "topic": topic, **options}}
+
+
+def postgres(connection: str, table: str, **options: Unpack[PostgresKeywords]) -> dict[str, Any]:
+    """Name a Postgres table to join with.
+
+    :param connection: id of an Airflow connection of type ``postgres``.
+    :param table: ``schema.table``.
+    """
+    return {"postgres": {"connection": connection, "table": table, **options}}
+
+
+def Sink(**keywords: Unpack[SinkKeywords]) -> SinkSpec:  # noqa: N802  it reads as what it makes
+    """Declare a sink. One that is missing or misspelt is said with all other problems.
+
+    - ``source``: ``kafka(...)``, or ``"connection/topic"`` for raw bytes.
+    - ``target``: ``kafka(...)``, or ``"connection/topic"``.
+    - ``select``: expressions of the output; or write a whole ``query`` from ``source``.
+    - ``lookups``: tables to join with, by the names that the query gives them.
+    - ``every``: how often an endless sink runs an epoch; without it the sink takes what is there and ends.
+
+    :raises ConfigurationError: with all problems at once.
+    """
+    given: dict[str, Any] = {key: value for key, value in keywords.items() if value is not None}
+    if isinstance(given.get("select"), str):
+        given["select"] = [given["select"]]
+    if "every" in given:
+        given["trigger"] = {"every": given.pop("every")}
+    return SinkSpec.parse(given)

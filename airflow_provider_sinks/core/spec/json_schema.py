@@ -1,0 +1,54 @@
+"""Writes the JSON Schema of the YAML file of sinks, for editors.
+
+``python -m airflow_provider_sinks.core.spec.json_schema docs/sink.schema.json`` writes the file. Name it in
+the first line of a file of sinks, and an editor that speaks YAML completes and checks as you type::
+
+    # yaml-language-server: $schema=https://…/docs/sink.schema.json
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from airflow_provider_sinks.core.spec.dag_options import DagOptions
+from airflow_provider_sinks.core.spec.sink import json_schema
+from airflow_provider_sinks.core.spec.sink_file import DAG_KEY
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def document_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a whole file: a mapping with a list of sinks."""
+    sink = json_schema()
+    definitions = sink.pop("$defs")
+    sink["properties"][DAG_KEY] = {"$ref": "#/$defs/Dag"}
+    return {
+        "$schema": DIALECT,
+        "title": "Sinks",
+        "description": "Exactly-once streaming sinks of airflow-provider-sinks.",
+        "type": "object",
+        "properties": {"sinks": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/Sink"}}},
+        "required": ["sinks"],
+        "additionalProperties": False,
+        "$defs": {**definitions, "Dag": DagOptions.model_json_schema(), "Sink": sink},
+    }
+
+
+def schema_text() -> str:
+    """Return the text of the schema file."""
+    return json.dumps(document_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def main(arguments: list[str]) -> None:
+    """Write the schema into the named file, or to the standard output."""
+    if arguments:
+        Path(arguments[0]).write_text(schema_text(), encoding="utf-8")
+    else:
+        sys.stdout.write(schema_text())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,255 @@
+"""The parts of a sink: source, lookups, target, trigger, and the topics beside them.
+
+Each part knows what is right about its own options; what must hold between parts stands in ``rules.py``.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Annotated, Any, ClassVar
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    StrictBool,
+    model_serializer,
+    model_validator,
+)
+
+from airflow_provider_sinks.core.errors import nearest
+from airflow_provider_sinks.core.spec.durations import Duration, format_duration
+from airflow_provider_sinks.core.spec.fields import (
+    TOPIC_PATTERN,
+    Columns,
+    Config,
+    ConnectionId,
+    Count,
+    Replication,
+    SourceOptions,
+    Start,
+    TableName,
+    Text,
+    TopicName,
+    no_longer_than,
+    whole_number,
+    within,
+)
+from airflow_provider_sinks.core.spec.problems import UnfitError
+
+MEBIBYTE = 1024 * 1024
+OFFSETS_MAX = 100_000_000
+LOOKUP_BYTES_MAX = 8 * 1024 * MEBIBYTE
+_REFRESH = "rows would be joined with a table that is a month old"
+_EVERY = "leave trigger out, and give the DAG a schedule: a driver would wait for days"
+
+
+class Format(enum.StrEnum):
+    """How the bytes of a Kafka record are read or written."""
+
+    JSON = "json"
+    TEXT = "text"
+    BYTES = "bytes"
+
+
+class Compression(enum.StrEnum):
+    """How the target's batches are compressed."""
+
+    NONE = "none"
+    GZIP = "gzip"
+    SNAPPY = "snappy"
+    LZ4 = "lz4"
+    ZSTD = "zstd"
+
+
+class Part(BaseModel):
+    """What all parts share: frozen, and unknown options are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    short_form: ClassVar[str] = ""
+    """The pattern of the text that may stand for this part, for the JSON Schema."""
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        whole: dict[str, Any] = handler.resolve_ref_schema(handler(core))
+        if not cls.short_form:
+            return whole
+        named: dict[str, Any] = {key: whole.pop(key) for key in ("title", "description") if key in whole}
+        return {**named, "anyOf": [{"type": "string", "pattern": cls.short_form}, whole]}
+
+
+def _address(value: Any, kind: str, second: str) -> Any:
+    """Read the short form ``connection/topic``."""
+    if not isinstance(value, str):
+        return value
+    connection, slash, name = value.rpartition("/")
+    if not slash:
+        raise UnfitError(f"{value!r} is no short form", f"write connection/{second}")
+    return {kind: {"connection": connection, second: name}}
+
+
+class Watermark(Part):
+    """How late a row may come, by a column with its time."""
+
+    column: Text
+    delay: Annotated[Duration, no_longer_than(timedelta(days=365), "Spark keeps state for as long")]
+
+
+class KafkaSource(Part):
+    """A Kafka topic to read."""
+
+    connection: ConnectionId
+    topic: TopicName
+    format: Format = Format.JSON
+    schema_: Text | None = Field(
+        default=None, alias="schema", description="Spark DDL: viewtime long, userid string"
+    )
+    required: Columns | None = Field(
+        default=None,
+        description="columns that no value may lack or have null, as NOT NULL in the schema",
+    )
+    start: Start = "earliest"
+    watermark: Watermark | None = None
+    max_offsets_per_epoch: Annotated[
+        int,
+        Field(strict=True),
+        within(1, OFFSETS_MAX, "an epoch must end within the transaction timeout"),
+        whole_number(1, OFFSETS_MAX),
+    ] = 1_000_000
+    options: SourceOptions = Field(default_factory=dict)
+
+
+class Source(Part):
+    """Where rows come from. ``connection/topic`` stands for a topic of raw bytes."""
+
+    short_form = r"^[^\s]+/[a-zA-Z0-9._-]{1,249}$"
+
+    kafka: KafkaSource
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        read = _address(value, "kafka", "topic")
+        if isinstance(value, str):
+            read["kafka"]["format"] = Format.BYTES
+        return read
+
+
+class PostgresLookup(Part):
+    """A Postgres table to join with, small enough to be sent to every executor."""
+
+    connection: ConnectionId
+    table: TableName
+    columns: Columns | None = None
+    refresh: Annotated[Duration, no_longer_than(timedelta(days=30), _REFRESH)] | None = None
+    max_bytes: Annotated[
+        int,
+        Field(strict=True),
+        within(1, LOOKUP_BYTES_MAX, "Spark sends no larger table to its executors"),
+        whole_number(1, LOOKUP_BYTES_MAX),
+    ] = 64 * MEBIBYTE
+
+
+class Lookup(Part):
+    """A table to join with. ``connection/schema.table`` is its short form."""
+
+    short_form = r"^[^\s]+/[^/.]+\.[^/.]+$"
+
+    postgres: PostgresLookup
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        return _address(value, "postgres", "table")
+
+
+class KafkaTarget(Part):
+    """A Kafka topic to write."""
+
+    connection: ConnectionId
+    topic: TopicName
+    key: Columns = Field(
+        default=(), description="columns of the key; none: the source record's key goes through"
+    )
+    format: Format = Format.JSON
+    value: Text | None = None
+    tombstones: StrictBool = False
+    partitions: Count | None = None
+    replication_factor: Replication | None = None
+    config: Config = {}
+    compression: Compression = Compression.LZ4
+
+
+class Target(Part):
+    """Where rows go. ``connection/topic`` is its short form."""
+
+    short_form = Source.short_form
+
+    kafka: KafkaTarget
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        return _address(value, "kafka", "topic")
+
+
+class Trigger(Part):
+    """When epochs run: ``available_now`` takes what is there and ends; ``every`` goes on."""
+
+    short_form = "^available_now$"
+
+    every: Annotated[Duration, no_longer_than(timedelta(days=1), _EVERY)] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        if value == "available_now":
+            return {}
+        if isinstance(value, cls):
+            return value
+        if not isinstance(value, Mapping) or dict(value) in ({}, {"every": None}):
+            near = nearest(str(value), ["available_now"])
+            raise UnfitError(f"{value!r} is no trigger", near or "available_now, or {every: 1s}")
+        return value
+
+    @model_serializer(mode="plain", when_used="json")
+    def _written(self) -> Any:
+        return "available_now" if self.every is None else {"every": format_duration(self.every)}
+
+    @property
+    def available_now(self) -> bool:
+        """Take what is there now, then end."""
+        return self.every is None
+
+
+class DeadLetter(Part):
+    """The topic for records that do not parse, on the target's connection. Its name is the short form."""
+
+    short_form = TOPIC_PATTERN
+
+    topic: TopicName
+    partitions: Count = 1
+    replication_factor: Replication | None = None
+    config: Config = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        return {"topic": value} if isinstance(value, str) else value
+
+
+class Progress(Part):
+    """The compacted topic with the sink's progress, beside the target. Its name is the short form."""
+
+    short_form = TOPIC_PATTERN
+
+    topic: TopicName | None = None
+    replication_factor: Replication | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        return {"topic": value} if isinstance(value, str) else value

@@ -1,0 +1,232 @@
+"""What the user wants: one sink, frozen and checked.
+
+``SinkSpec.parse`` takes what Python, YAML and JSON have in common, a mapping, and reports every problem at
+once. The other way, ``to_json`` writes a canonical text: it is what travels to the job, stands in the
+progress record, and is digested.
+
+>>> spec = SinkSpec.parse({"name": "mirror", "source": "prod/clicks", "target": "prod/clicks-copy"})
+>>> spec.target.kafka.topic, spec.writer_mode.value, spec.progress_topic
+('clicks-copy', 'per_partition', '_sinks-progress-mirror')
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError
+
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem
+from airflow_provider_sinks.core.query.analysis import Plan, analyse, select_sql
+from airflow_provider_sinks.core.query.rewrite import row_wise_sql
+from airflow_provider_sinks.core.query.sql import SqlError
+from airflow_provider_sinks.core.spec import rules
+from airflow_provider_sinks.core.spec.ddl import columns_of
+from airflow_provider_sinks.core.spec.durations import Duration
+from airflow_provider_sinks.core.spec.fields import VIEW_PATTERN, Checkpoint, SinkName, Text, ViewName
+from airflow_provider_sinks.core.spec.parts import (
+    DeadLetter,
+    Format,
+    Lookup,
+    Part,
+    Progress,
+    Source,
+    Target,
+    Trigger,
+)
+from airflow_provider_sinks.core.spec.problems import UnfitError, problems_of
+
+_MEANS_NO_ROWS = frozenset({"patience"})
+"""Options that change no row, nor where it goes."""
+LOOKUP_REFRESH = timedelta(seconds=60)
+
+
+class Writers(enum.StrEnum):
+    """Who writes: one transactional writer per source partition, or one for the whole sink."""
+
+    PER_PARTITION = "per_partition"
+    SINGLE = "single"
+
+
+class OutputMode(enum.StrEnum):
+    """What a stateful query gives: finished rows only, or each row that changed."""
+
+    APPEND = "append"
+    UPDATE = "update"
+
+
+def _transaction_timeout(value: timedelta) -> timedelta:
+    if not timedelta(seconds=1) <= value <= timedelta(minutes=15):
+        raise UnfitError(
+            f"{value.total_seconds():g}s is out of range", "from 1s to 15m, the broker's default limit"
+        )
+    return value
+
+
+def _patience(value: timedelta) -> timedelta:
+    if not timedelta(seconds=1) <= value <= timedelta(hours=1):
+        raise UnfitError(f"{value.total_seconds():g}s is out of range", "from 1s to 1h")
+    return value
+
+
+class SinkSpec(Part):
+    """A sink: where rows come from, what happens to them, where they go."""
+
+    model_config = ConfigDict(title="Sink")
+
+    name: SinkName
+    source: Source
+    lookups: dict[ViewName, Lookup] = Field(
+        default_factory=dict, json_schema_extra={"propertyNames": {"pattern": VIEW_PATTERN}}
+    )
+    select: Annotated[tuple[Text, ...], Field(min_length=1)] | None = None
+    where: Text | None = None
+    query: Text | None = None
+    target: Target
+    trigger: Trigger = Trigger.model_construct()
+    dead_letter: DeadLetter | None = None
+    progress: Progress = Progress()
+    writers: Writers | None = None
+    output_mode: OutputMode | None = None
+    checkpoint: Checkpoint | None = None
+    transaction_timeout: Annotated[Duration, AfterValidator(_transaction_timeout)] = timedelta(seconds=60)
+    transactional_id_prefix: SinkName = "sinks"
+    patience: Annotated[Duration, AfterValidator(_patience)] = timedelta(minutes=5)
+
+    @classmethod
+    def parse(cls, data: Mapping[str, Any]) -> SinkSpec:
+        """Read a sink.
+
+        :raises ConfigurationError: with all problems at once, in the order of the input.
+        """
+        if not isinstance(data, Mapping):
+            raise ConfigurationError("the sink is not valid", [Problem("", "must be a mapping of options")])
+        shown = _same_format(data)
+        problems: list[Problem] = []
+        broken: frozenset[str] = frozenset()
+        try:
+            spec = cls.model_validate(shown)
+        except ValidationError as error:
+            problems += problems_of(error, cls)
+            broken = frozenset(str(details["loc"][0]) for details in error.errors() if details["loc"])
+            spec = cls.model_validate(_without(shown, broken))
+        problems += rules.check(spec, broken)
+        if problems:
+            name = data.get("name")
+            which = f'sink "{name}"' if isinstance(name, str) else "the sink"
+            raise ConfigurationError(f"{which} is not valid", problems)
+        return spec
+
+    def to_json(self) -> str:
+        """Write it canonically: sorted, every default spelt out, durations in their largest unit."""
+        return self._written()
+
+    def _written(self, without: frozenset[str] = frozenset()) -> str:
+        data = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=set(without))
+        return json.dumps(data, sort_keys=True, separators=(",", ":"))
+
+    @property
+    def digest(self) -> str:
+        """Sixteen hexadecimal digits that change when the meaning may have changed."""
+        return hashlib.sha256(self._written(without=_MEANS_NO_ROWS).encode()).hexdigest()[:16]
+
+    @property
+    def sql(self) -> str:
+        """The query as the user means it, also where it was written as ``select`` and ``where``."""
+        return self.query if self.query is not None else select_sql(self.select, self.where)
+
+    @property
+    def plan(self) -> Plan:
+        """What the SQL says about itself."""
+        named = {name: lookup.postgres.columns for name, lookup in self.lookups.items()}
+        known = {name: columns for name, columns in named.items() if columns is not None}
+        return analyse(self.sql, tuple(self.lookups), self.source_columns, known)
+
+    @property
+    def readable_plan(self) -> Plan | None:
+        """The plan, or None while the SQL cannot be read."""
+        try:
+            return self.plan
+        except SqlError:
+            return None
+
+    @property
+    def job_sql(self) -> str:
+        """The query that the job runs: with the source coordinates in it where the plan is row-wise."""
+        return row_wise_sql(self.plan) if self.plan.row_wise else self.sql
+
+    @property
+    def source_columns(self) -> tuple[str, ...] | None:
+        """The user's columns of the view ``source``; None if the schema cannot be read."""
+        kafka = self.source.kafka
+        if kafka.format is not Format.JSON:
+            return ("value",)
+        try:
+            return None if kafka.schema_ is None else columns_of(kafka.schema_)
+        except UnfitError:
+            return None
+
+    @property
+    def writer_mode(self) -> Writers:
+        """Who writes, resolved: per partition wherever the plan allows it."""
+        return self.writers or (Writers.PER_PARTITION if self.plan.row_wise else Writers.SINGLE)
+
+    @property
+    def stream_mode(self) -> OutputMode:
+        """The output mode, resolved."""
+        return self.output_mode or (OutputMode.UPDATE if self.plan.stateful else OutputMode.APPEND)
+
+    @property
+    def progress_topic(self) -> str:
+        """The name of the progress topic, resolved."""
+        return self.progress.topic or f"_sinks-progress-{self.name}"
+
+    @property
+    def connections(self) -> tuple[str, ...]:
+        """The ids of all Airflow connections that it names, sorted."""
+        named = {self.source.kafka.connection, self.target.kafka.connection}
+        return tuple(sorted(named | {lookup.postgres.connection for lookup in self.lookups.values()}))
+
+    def refresh_of(self, lookup: str) -> timedelta | None:
+        """Return how old a lookup's rows may be: 60 s in row-wise plans where the spec says nothing."""
+        given = self.lookups[lookup].postgres.refresh
+        return given if given is not None else LOOKUP_REFRESH if self.plan.row_wise else None
+
+
+def _same_format(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Write a target in its source's format where it names none."""
+    source = _kafka_options(data.get("source"), Format.BYTES)
+    target = _kafka_options(data.get("target"), None)
+    if target is None or source is None or "format" in target or source.get("format") not in list(Format):
+        return dict(data)
+    return {**data, "target": {"kafka": {**target, "format": source["format"]}}}
+
+
+def _kafka_options(part: Any, short: Format | None) -> dict[str, Any] | None:
+    if isinstance(part, str) and "/" in part:
+        connection, _, topic = part.rpartition("/")
+        return {"connection": connection, "topic": topic, **({"format": short} if short else {})}
+    if isinstance(part, Mapping) and set(part) == {"kafka"} and isinstance(part["kafka"], Mapping):
+        return dict(part["kafka"])
+    return None
+
+
+_RIGHT = {"name": "sink", "source": "a/b", "target": "a/c"}
+"""Stands for required fields that are wrong, while the rules between the others are asked."""
+
+
+def _without(data: Mapping[str, Any], broken: frozenset[str]) -> dict[str, Any]:
+    return {**_RIGHT, **{key: value for key, value in data.items() if str(key) not in broken}}
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of one sink."""
+    schema: dict[str, Any] = SinkSpec.model_json_schema(by_alias=True)
+    return schema
+
+
+__all__ = ["OutputMode", "SinkSpec", "Writers", "json_schema"]

@@ -1,0 +1,1 @@
+"""DAGs of sinks: made from Python and YAML."""

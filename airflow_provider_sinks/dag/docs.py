@@ -1,0 +1,127 @@
+"""The page of a sink's DAG in the UI (``doc_md``).
+
+Where rows come from and go, what is promised, and what a start does when topics are missing. The last is
+read from the decision table, never told twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from airflow_provider_sinks.core.decision.classify import ProgressSeen as P
+from airflow_provider_sinks.core.decision.classify import TopicSeen as T
+from airflow_provider_sinks.core.decision.classify import WitnessSeen as W
+from airflow_provider_sinks.core.decision.decide import DECISIONS, Step
+from airflow_provider_sinks.core.decision.ways import Reason
+from airflow_provider_sinks.core.spec.durations import format_duration
+from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a reader sees as one case, and the cells of the decision table behind it, which agree."""
+
+    progress: str
+    data: str
+    seen: tuple[P, ...]
+    topics: tuple[T, ...]
+    witness: tuple[W, ...]
+
+    @property
+    def cells(self) -> tuple[tuple[P, T, W], ...]:
+        """The keys of the decision table that this row stands for."""
+        return tuple(product(self.seen, self.topics, self.witness))
+
+    @property
+    def verdict(self) -> str:
+        """What a start does in this case."""
+        return _VERDICTS.get(cell := DECISIONS[self.cells[0]], f"**refuses**: {cell.value}")
+
+
+_EVERY = tuple(T)
+_THERE = (T.PRESENT, T.GREW, T.REPLACED)
+_SILENT, _AHEAD, _BROKER = (W.SILENT,), (W.AHEAD,), (W.BROKER,)
+_NOT_AHEAD = (*_SILENT, *_BROKER)
+_RECORDED = (P.UNWRITTEN, P.WRITTEN)
+
+ROWS = (
+    Row("not readable", "any", (P.UNKNOWN,), _EVERY, tuple(W)),
+    Row("missing, or without a record of the sink", "not visible", (P.NONE,), (T.UNKNOWN,), _SILENT),
+    Row("missing, or without a record of the sink", "missing", (P.NONE,), (T.MISSING,), _SILENT),
+    Row("missing, or without a record of the sink", "there", (P.NONE,), _THERE, _SILENT),
+    Row("lost, and Airflow remembers rows", "any", (P.NONE, P.EMPTIED), _EVERY, _AHEAD),
+    Row("lost, and the broker remembers commits", "any", (P.NONE,), _EVERY, _BROKER),
+    Row("its records are gone", "any", (P.EMPTIED,), _EVERY, _NOT_AHEAD),
+    Row("some of its records are gone", "any", (P.IN_PART,), _EVERY, _NOT_AHEAD),
+    Row("no rows written yet", "missing", (P.UNWRITTEN,), (T.MISSING,), _NOT_AHEAD),
+    Row("no rows written yet", "another one", (P.UNWRITTEN,), (T.REPLACED,), _NOT_AHEAD),
+    Row("rows written", "missing", (P.WRITTEN,), (T.MISSING,), _NOT_AHEAD),
+    Row("rows written", "another one", (P.WRITTEN,), (T.REPLACED,), _NOT_AHEAD),
+    Row("older than Airflow remembers", "any", (P.IN_PART, *_RECORDED), _EVERY, _AHEAD),
+    Row("there", "not visible", _RECORDED, (T.UNKNOWN,), _NOT_AHEAD),
+    Row("there", "the same", _RECORDED, (T.PRESENT,), _NOT_AHEAD),
+    Row("there", "the same, with more partitions", _RECORDED, (T.GREW,), _NOT_AHEAD),
+)
+"""Every cell of the decision table, in the words and the order of a reader."""
+
+_VERDICTS: dict[Step | Reason, str] = {
+    Step.WAIT: "**waits**, then fails with what it could not see",
+    Step.CREATE: "**makes** what is missing and goes on",
+    Step.TAKE: "**makes** the progress topic and goes on; says how many records were there",
+    Step.ADOPT: "**takes** it and goes on",
+    Step.GO_ON: "**goes on** where the records end",
+    Step.GREW: "**goes on**; keys move",
+}
+
+
+def dag_page(spec: SinkSpec) -> str:
+    """Return the page of a sink's DAG, in Markdown."""
+    return "\n".join(
+        [
+            f"Sink **{spec.name}**, exactly once.",
+            "",
+            *_facts(spec),
+            "",
+            *_guarantee(spec),
+            "",
+            "| progress topic | data topic | a start |",
+            "|---|---|---|",
+            *(f"| {row.progress} | {row.data} | {row.verdict} |" for row in ROWS),
+            "",
+            "A refusal prints its ways on, each with a code. Trigger the DAG with one as *Accept code*.",
+            *_how_to_stop(spec),
+        ]
+    )
+
+
+def _facts(spec: SinkSpec) -> Iterator[str]:
+    source, target = spec.source.kafka, spec.target.kafka
+    yield f"- source: topic `{source.topic}` of connection `{source.connection}`"
+    for name, lookup in spec.lookups.items():
+        table = lookup.postgres
+        yield f"- lookup `{name}`: table `{table.table}` of connection `{table.connection}`"
+    yield f"- target: topic `{target.topic}` of connection `{target.connection}`"
+    if spec.dead_letter is not None:
+        yield f"- records that do not parse: topic `{spec.dead_letter.topic}`, in the same transactions"
+    yield f"- progress: topic `{spec.progress_topic}`, in the same transactions as the rows"
+    every = spec.trigger.every
+    yield "- runs: " + (
+        "takes what is there, then ends" if every is None else f"an epoch every {format_duration(every)}"
+    )
+
+
+def _guarantee(spec: SinkSpec) -> Iterator[str]:
+    yield "Every source row is written exactly once, as a reader with `read_committed` sees it,"
+    if spec.writer_mode is Writers.PER_PARTITION:
+        yield "also after a crash, with changed lookups, or with a lost checkpoint. Each source partition"
+        yield "becomes visible by itself (`writers: per_partition`)."
+    else:
+        state = "" if spec.plan.stateful else ", or with a lost checkpoint"
+        yield f"also after a crash{state}. Each epoch becomes visible as a whole (`writers: single`)."
+
+
+def _how_to_stop(spec: SinkSpec) -> Iterator[str]:
+    if not spec.trigger.available_now:
+        yield "To stop the sink, pause the DAG and then end the task; unpausing starts it again."

@@ -1,0 +1,116 @@
+"""One look at a sink's topics from Airflow, and what a start would make of it: a verdict, whatever happens.
+
+What cannot be seen is a verdict too (*wait*, with what could not be seen), so that a sensor, its trigger and
+anybody else who looks treats a hidden topic, a broker that is away and a memory that cannot be read alike.
+
+The order is memory, then topics. A witness lags behind the progress topic and never runs ahead of it; read
+after the topics it could hold an epoch that was committed meanwhile, and the sink would look rolled back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from airflow_provider_sinks.core.decision.decide import decide
+from airflow_provider_sinks.core.decision.facts import Observation
+from airflow_provider_sinks.core.decision.report import render
+from airflow_provider_sinks.core.decision.start_request import wanted
+from airflow_provider_sinks.core.decision.verdict import Verdict, VerdictKind
+from airflow_provider_sinks.core.errors import UnavailableError
+from airflow_provider_sinks.core.spec.sink import SinkSpec
+from airflow_provider_sinks.hooks.connections import resolve
+from airflow_provider_sinks.metadata.memory import Memory
+
+_READ_SECONDS = 30.0
+"""How long one look reads the progress topic. An open transaction is waited for by looking again."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was seen, and what it leads to.
+
+    :param observation: the facts; ``None`` when a cluster or Airflow's memory did not answer at all.
+    """
+
+    verdict: Verdict
+    observation: Observation | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Something could not be seen; looking again may help."""
+        return self.verdict.kind is VerdictKind.WAIT
+
+    def __str__(self) -> str:
+        return render(self.observation, self.verdict) if self.observation else f"verdict: {self.verdict}"
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return it as plain JSON values, for XCom."""
+        return {"observation": _facts(self.observation), "verdict": _decision(self.verdict)}
+
+
+class Remembers(Protocol):
+    """Knows what Airflow remembers of one sink."""
+
+    def recall(self) -> Memory:
+        """Return it.
+
+        :raises UnavailableError: it could not be read.
+        """
+
+
+def look(spec: SinkSpec, memory: Remembers, accept: str | None = None) -> Look:
+    """Look once. Creates nothing, and returns within about a minute even when nothing answers.
+
+    :param memory: what Airflow remembers of the sink.
+    :param accept: a one-time answer to a refusal.
+    :raises ConfigurationError: a connection cannot be used.
+    :raises AuthenticationError: a cluster refused the credentials.
+    """
+    from airflow_provider_sinks.connectors.kafka.observer import SinkObserver
+
+    try:
+        connections = resolve(spec)
+        remembered = memory.recall()
+        with SinkObserver(spec, connections, _READ_SECONDS) as observer:
+            observation = observer.observe()
+    except UnavailableError as error:
+        return Look(Verdict(VerdictKind.WAIT, error.primary, error.detail, error.hint))
+    verdict = decide(observation, wanted(spec, remembered.owner, remembered.witness), accept)
+    return Look(verdict, observation)
+
+
+def _facts(observation: Observation | None) -> dict[str, Any] | None:
+    if observation is None:
+        return None
+    topics = {
+        role.name.lower(): {
+            "name": facts.name,
+            "existence": facts.existence.value,
+            "reason": facts.reason,
+            "topic_id": facts.topic_id,
+            "partitions": facts.partitions,
+            "records": facts.records,
+        }
+        for role, facts in observation.topics().items()
+    }
+    return {"at": observation.at, "topics": topics}
+
+
+def _decision(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "kind": verdict.kind.value,
+        "primary": verdict.primary,
+        "detail": verdict.detail,
+        "hint": verdict.hint,
+        "actions": _texts(verdict.actions),
+        "warnings": _texts(verdict.warnings),
+        "ways": [way.code for way in verdict.ways],
+        "generation": verdict.generation,
+        "positions": {str(partition): offset for partition, offset in (verdict.positions or {}).items()},
+    }
+
+
+def _texts(things: Sequence[object]) -> list[str]:
+    return [str(thing) for thing in things]

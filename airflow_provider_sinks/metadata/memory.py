@@ -1,0 +1,258 @@
+"""What Airflow remembers of a sink between its launches: the witness, the owner and the count of launches.
+
+It is one JSON object under the key ``witness`` of the asset ``sink:<name>``: the witness's fields, with
+``owner`` and ``launch`` (the number of the newest launch) there from the first start on. Airflow deletes an
+asset's store about a minute after the last DAG that names it is gone or fails to import, so each write also
+goes to the Variable ``sinks.<name>.witness``; the newer copy counts. The newest status stands beside it,
+under the key ``status``, and what came before under ``history`` (:mod:`.state_history`), for whoever asks;
+nothing hangs on them, so they have no second copy.
+
+A memory that cannot be read is not an empty one: the decision that a sink never wrote hangs on it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from airflow.sdk import Variable
+
+from airflow_provider_sinks.core.errors import UnavailableError
+from airflow_provider_sinks.core.launch.published import published
+from airflow_provider_sinks.core.launch.status import SinkStatus
+from airflow_provider_sinks.core.lifecycle.state_history import History, from_mappings, to_mappings, told
+from airflow_provider_sinks.core.progress.witness import Witness
+
+if TYPE_CHECKING:
+    from airflow.sdk import Asset, Context
+    from airflow.sdk.types import Logger
+
+KEY = "witness"
+STATUS_KEY = "status"
+HISTORY_KEY = "history"
+STORE_BYTES_MAX = 60_000
+"""Airflow takes 64 KiB; a witness of a source with thousands of partitions is only in the Variable then."""
+OWNER_VARIABLE = "sinks.owner"
+OWNER_SETTLES_SECONDS = 1.0
+"""Longer than a task takes from finding no owner to having written one."""
+
+
+class Store(Protocol):
+    """The part of Airflow's asset state store that is used here."""
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return a value; raises when Airflow cannot say."""
+
+    def set(self, key: str, value: Any) -> None:
+        """Write a value."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What is remembered of a sink.
+
+    :param owner: whose sink it is: random text, made once per Airflow.
+    :param launch: the number of the newest launch; 0 before the first.
+    :param witness: the newest progress that a job reported, or ``None`` before the first report.
+    """
+
+    owner: str = ""
+    launch: int = 0
+    witness: Witness | None = None
+
+    @property
+    def order(self) -> tuple[int, int, int]:
+        """What two copies are compared by."""
+        generation, epoch = self.witness.order if self.witness else (0, 0)
+        return generation, epoch, self.launch
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return the JSON object that is stored."""
+        witness = json.loads(self.witness.to_json()) if self.witness else {}
+        return {**witness, "owner": self.owner, "launch": self.launch}
+
+    @classmethod
+    def from_mapping(cls, data: Mapping[str, Any]) -> Memory:
+        """Read back what :meth:`to_mapping` returned."""
+        witness = Witness.from_mapping(data) if "generation" in data else None
+        return cls(owner=data["owner"], launch=data["launch"], witness=witness)
+
+    @classmethod
+    def newest(cls, copies: Iterable[Any]) -> Memory:
+        """Return the newest of some copies, as JSON text or parsed; the count of launches never goes back."""
+        known = [_parse(copy) for copy in copies]
+        newest = max(known, key=lambda memory: memory.order, default=cls())
+        return replace(newest, launch=max((memory.launch for memory in known), default=0))
+
+
+def store_of(context: Context, asset: Asset | None) -> Store | None:
+    """Return the state store of a sink's asset, or ``None`` where Airflow gives the task none.
+
+    That is so for a sink whose name is a template, and for a mapped task: Airflow learns its assets too late.
+
+    :param asset: the asset of the sink.
+    """
+    if asset is None or "asset_state_store" not in context:
+        return None
+    try:
+        return context["asset_state_store"][asset]
+    except KeyError:
+        return None
+
+
+class SinkMemory:
+    """Read and write the memory of one sink, in both its places.
+
+    :param sink: the sink's name.
+    :param store: the state store of the sink's asset, or ``None`` when the task does not name the asset.
+    :param log: takes warnings about writes that failed.
+    :param follows: whether the sink launches again when a connection changes; others are told.
+    """
+
+    def __init__(self, sink: str, store: Store | None, log: Logger, *, follows: bool = True) -> None:
+        self._sink = sink
+        self._store = store
+        self._log = log
+        self._follows = follows
+        self._variable = f"sinks.{sink}.witness"
+        self._history: History | None = None
+        self._shown: Mapping[str, Any] | None = None
+
+    def recall(self) -> Memory:
+        """Return the newer copy; a sink without one belongs to this Airflow, and has never been launched.
+
+        :raises UnavailableError: a copy could not be read, so that "nothing is remembered" would be a guess.
+        """
+        with _readable(self._sink):
+            memory = Memory.newest(copy for copy in (self._from_store(), _variable(self._variable)) if copy)
+            return memory if memory.owner else replace(memory, owner=_owner())
+
+    def newest_launch(self) -> int:
+        """Return the number of the newest launch that anybody began; 0 where that cannot be read now.
+
+        Asks for the Variable alone: a task that was cleared has lost the right to read its asset's store.
+        """
+        try:
+            copy = _variable(self._variable)
+            return _parse(copy).launch if copy else 0
+        except Exception as error:  # noqa: BLE001  a sink does not stop because its memory is away
+            self._log.info("the newest launch of sink %s cannot be read: %s", self._sink, error)
+            return 0
+
+    def begin_launch(self) -> Memory:
+        """Count a new launch, and return the new memory."""
+        memory = self.recall()
+        begun = replace(memory, launch=memory.launch + 1)
+        self._write(begun)
+        return begun
+
+    def keep(self, witness: Witness) -> bool:
+        """Write a witness to both places; a place that fails is a warning.
+
+        The count of launches never goes back: a launch that is being taken over still reports for a while.
+
+        :return: whether both writes succeeded.
+        """
+        launch = max(witness.launch, self.newest_launch())
+        return self._write(Memory(witness.owner, launch, witness))
+
+    def show(self, status: SinkStatus) -> bool:
+        """Write the newest status where everybody may read it; a failure is a warning.
+
+        :return: whether it was written.
+        """
+        if (store := self._store) is None:
+            return True
+        written = self._attempt("status", "asset store", lambda: self._publish(store, status))
+        return written and self._tell(store, status)
+
+    def _publish(self, store: Store, status: SinkStatus) -> None:
+        """Write the status, with what is still known from before."""
+        if self._shown is None or self._shown.get("launch") != status.launch:
+            self._shown = store.get(STATUS_KEY) or {}
+        document = published(status, follows=self._follows, before=self._shown)
+        store.set(STATUS_KEY, document)
+        self._shown = document
+
+    def _tell(self, store: Store, status: SinkStatus) -> bool:
+        """Add to the history what the status has to tell; most of the time that is nothing.
+
+        Before it writes it reads again: a person may have paused the sink meanwhile, by the REST API.
+        """
+
+        def write() -> None:
+            if self._history is not None and told(self._history, status) is self._history:
+                return
+            before = from_mappings(store.get(HISTORY_KEY) or ())
+            self._history = told(before, status)
+            if self._history is not before:
+                store.set(HISTORY_KEY, to_mappings(self._history))
+
+        return self._attempt("history", "asset store", write)
+
+    def _from_store(self) -> Any:
+        return None if self._store is None else self._store.get(KEY)
+
+    def _write(self, memory: Memory) -> bool:
+        value = memory.to_mapping()
+        text = json.dumps(value, sort_keys=True)
+        description = f"Progress of sink {self._sink}, second copy; the first is in the store of its asset."
+        written = self._attempt(
+            "witness", "Variable", lambda: Variable.set(self._variable, text, description)
+        )
+        if (store := self._store) is not None and len(text) <= STORE_BYTES_MAX:
+            written &= self._attempt("witness", "asset store", lambda: store.set(KEY, value))
+        return written
+
+    def _attempt(self, what: str, place: str, write: Callable[[], None]) -> bool:
+        try:
+            write()
+        except Exception as error:  # noqa: BLE001  a sink does not stop because its memory is away
+            self._log.warning(
+                "the %s of sink %s was not written to the %s: %s", what, self._sink, place, error
+            )
+            return False
+        return True
+
+
+def _variable(key: str) -> Any:
+    """Return a Variable, or ``None`` if there is none; for ``Variable.get`` a failure looks the same."""
+    if key not in Variable.keys(prefix=key):
+        return None
+    return Variable.get(key)
+
+
+def _owner() -> str:
+    """Return whose sinks these are; made up once per Airflow, by whoever asks first.
+
+    Airflow has no "write if absent". So whoever made one up waits before reading it back: of several tasks
+    that found none and wrote within that time, all read the one that was written last.
+    """
+    known = _variable(OWNER_VARIABLE)
+    if not known:
+        description = "Whose sinks these are; made once per Airflow. Written into their progress records."
+        Variable.set(OWNER_VARIABLE, uuid.uuid4().hex, description)
+        time.sleep(OWNER_SETTLES_SECONDS)
+        known = _variable(OWNER_VARIABLE)
+    return str(known)
+
+
+def _parse(copy: Any) -> Memory:
+    return Memory.from_mapping(json.loads(copy) if isinstance(copy, str) else copy)
+
+
+@contextmanager
+def _readable(sink: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        raise UnavailableError(
+            f'Airflow\'s memory of sink "{sink}" could not be read',
+            detail=f"{type(error).__name__}: {error}",
+            hint=f"It is in the state store of asset sink:{sink} and in the Variable sinks.{sink}.witness.",
+        ) from error

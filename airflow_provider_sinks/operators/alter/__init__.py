@@ -1,0 +1,1 @@
+"""The parts of the operator that alters a connection under running sinks."""

@@ -1,0 +1,210 @@
+"""Does an alteration: looks, asks ``core/alter/steps.py`` what comes next, does that, and looks again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from airflow_provider_sinks.core.alter.backup import Mark
+from airflow_provider_sinks.core.alter.report import Scene, report, say
+from airflow_provider_sinks.core.alter.steps import (
+    Before,
+    End,
+    Facts,
+    Row,
+    Step,
+    Watch,
+    after,
+    next_step,
+    plan,
+)
+from airflow_provider_sinks.core.checks.fields import ConnectionFields
+from airflow_provider_sinks.core.connection.resolved import ConnectionOptions, KafkaOptions
+from airflow_provider_sinks.core.errors import ConfigurationError, SinkError
+from airflow_provider_sinks.operators.alter.arguments import AlterOrder
+from airflow_provider_sinks.operators.alter.checks import check_connection, check_sinks
+from airflow_provider_sinks.operators.alter.dependent_sinks import DependentSinks, Outcome
+from airflow_provider_sinks.operators.alter.held_connection import HeldConnection
+
+if TYPE_CHECKING:
+    from airflow.sdk.types import Logger
+
+_CHECKS = (Step.VALIDATE, Step.PREFLIGHT)
+
+
+@dataclass(frozen=True)
+class Altered:
+    """How an alteration ended.
+
+    :param steps: those that were planned, as they were printed.
+    :param changed: the names of the options that differ.
+    :param new: what became of the sinks on the new options; ``None`` when nobody waited.
+    :param old: what became of them on the old options again.
+    """
+
+    end: End | None
+    steps: tuple[Step, ...]
+    changed: tuple[str, ...]
+    new: Outcome | None = None
+    old: Outcome | None = None
+
+
+class Alteration:
+    """One alteration of one connection, by one try of a task.
+
+    Every step looks at the world when it is done and never takes its own success for granted, so a try may
+    end anywhere and the next one goes on. The order of the steps is argued for in ``core/alter/steps.py``.
+
+    :param order: what is to be done.
+    :param held: the connection.
+    :param sinks: those that use the connection.
+    """
+
+    def __init__(self, order: AlterOrder, held: HeldConnection, sinks: DependentSinks, log: Logger) -> None:
+        self._order = order
+        self._held = held
+        self._sinks = sinks
+        self._log = log
+        self._facts: Facts | None = None
+        self._planned: tuple[Step, ...] = ()
+        self._on_new: Outcome | None = None
+        self._on_old: Outcome | None = None
+
+    @property
+    def mark(self) -> Mark:
+        """Who is altering the connection."""
+        return self._held.mark
+
+    def plan(self) -> Altered:
+        """Do what has no effect, the checks too, and print the steps that a run would do."""
+        self._do(Step.READ)
+        self._say_plan()
+        for step in self._planned:
+            if step in _CHECKS:
+                self._do(step)
+        following = next_step(self._facts, self._order.wishes)
+        return self._altered(following if isinstance(following, End) else None)
+
+    def run(self) -> Altered:
+        """Do all steps.
+
+        :raises SinkError: a step could not be done; if the connection was not changed yet, nothing is left.
+        """
+        while isinstance(step := next_step(self._facts, self._order.wishes), Step):
+            try:
+                self._do(step)
+            except SinkError as error:
+                if step in _CHECKS or not error.retryable:
+                    self._held.leave_nothing()
+                raise
+            if step is Step.READ:
+                self._say_plan()
+        return self._altered(step)
+
+    def _do(self, step: Step) -> None:
+        if self._facts is not None:
+            self._log.info("%s: %s", step, say(step, self._scene()))
+        self._facts = self._actions[step]()
+
+    @property
+    def _actions(self) -> Mapping[Step, Callable[[], Facts]]:
+        return {
+            Step.READ: lambda: self._held.read(self._order.changes, self._order.leave),
+            Step.VALIDATE: self._validate,
+            Step.PREFLIGHT: self._preflight,
+            Step.KEEP: lambda: replace(self._known, before=self._held.keep()),
+            Step.COMMIT: self._commit,
+            Step.WATCH: self._watch,
+            Step.UNDO: self._undo,
+            Step.WATCH_OLD: self._watch_old,
+            Step.FORGET: self._forget,
+        }
+
+    @property
+    def _known(self) -> Facts:
+        assert self._facts is not None  # noqa: S101  every step but the first comes after it
+        return self._facts
+
+    def _validate(self) -> Facts:
+        check_connection(self._held.new, self._log)
+        return after(Step.VALIDATE, self._known)
+
+    def _preflight(self) -> Facts:
+        check_sinks(self._sinks, self._held.old, self._held.new, self._log)
+        return after(Step.PREFLIGHT, self._known)
+
+    def _commit(self) -> Facts:
+        """Compare again, change, read back.
+
+        Airflow has no comparison of its own: between this one and the request a person may still edit.
+        """
+        self._sinks.note_before(self._change)
+        row = self._held.row()
+        if row is not Row.OLD:
+            return replace(self._known, row=row)
+        row = self._held.commit()
+        if self._order.wishes.restart:
+            self._sinks.note_after(self._change)
+        return replace(self._known, row=row)
+
+    def _watch(self) -> Facts:
+        self._on_new = self._wait(self._change, self._held.new, Row.NEW)
+        watch = Watch.FAILED if self._on_new.missing else Watch.BACK
+        return replace(self._known, watch=watch, row=self._held.row())
+
+    def _undo(self) -> Facts:
+        """Put the old options back, unless somebody edited meanwhile."""
+        self._sinks.note_before_undo(self._change, self._undo_change)
+        row = self._held.row()
+        if row is not Row.NEW:
+            return replace(self._known, row=row)
+        row = self._held.undo()
+        self._sinks.note_after(self._undo_change)
+        return replace(self._known, before=Before.UNDOING, row=row)
+
+    def _watch_old(self) -> Facts:
+        self._on_old = self._wait(self._undo_change, self._held.old, Row.OLD)
+        return replace(self._known, watched_old=True, row=self._held.row())
+
+    def _forget(self) -> Facts:
+        self._held.forget()
+        return after(Step.FORGET, self._known)
+
+    def _wait(self, change: str, fields: ConnectionFields, row: Row) -> Outcome:
+        options: ConnectionOptions | None = None
+        with suppress(ConfigurationError):  # the old ones may have been of no use before
+            options = fields.options()
+        kafka = options if isinstance(options, KafkaOptions) else None
+        return self._sinks.wait(
+            change, kafka, self._order.watch_seconds, stands=lambda: self._held.row() is row
+        )
+
+    @property
+    def _change(self) -> str:
+        return self.mark.at
+
+    @property
+    def _undo_change(self) -> str:
+        return f"undo_{self.mark.at}"
+
+    def _say_plan(self) -> None:
+        self._planned = plan(self._known, self._order.wishes)
+        if self._planned:
+            words = report(self._planned, self._scene(), self._order.wishes)
+            self._log.info("connection %s:\n%s", self._held.conn_id, words)
+
+    def _scene(self) -> Scene:
+        held, sinks = self._held, self._sinks
+        return Scene(
+            conn_id=held.conn_id,
+            before_id=held.before_id,
+            changed=held.changed,
+            dependents=sinks.seen,
+            watch_seconds=self._order.watch_seconds,
+            noted=sinks.noted(self._change),
+        )
+
+    def _altered(self, end: End | None) -> Altered:
+        return Altered(end, self._planned, self._held.changed, self._on_new, self._on_old)

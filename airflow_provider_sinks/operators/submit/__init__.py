@@ -1,0 +1,1 @@
+"""The parts of the operator that submits a sink's job."""

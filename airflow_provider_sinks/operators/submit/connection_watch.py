@@ -1,0 +1,104 @@
+"""A thread that follows the connections of a running launch, and has it launched again when they change."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Self
+
+from airflow_provider_sinks.core.connection.follow import Fingerprint, Following, fingerprint
+from airflow_provider_sinks.core.connection.resolved import ConnectionOptions, ResolvedConnections
+from airflow_provider_sinks.core.errors import SinkError
+
+if TYPE_CHECKING:
+    from airflow.sdk.types import Logger
+
+
+class ConnectionWatch(threading.Thread):
+    """Follow connections while the ``with`` block runs.
+
+    :param connections: what the driver got.
+    :param read: returns the options of a connection as a driver would get them now, by its id.
+    :param interval_seconds: the time between two readings.
+    :param restart: called once, with the ids of the connections that changed.
+    :param log: takes a warning when a connection cannot be read.
+    """
+
+    def __init__(
+        self,
+        connections: ResolvedConnections,
+        read: Callable[[str], ConnectionOptions],
+        interval_seconds: float,
+        restart: Callable[[tuple[str, ...]], None],
+        log: Logger,
+    ) -> None:
+        super().__init__(name="sink-connections", daemon=True)
+        launched = {
+            conn_id: _fingerprint(conn_id, options) for conn_id, options in connections.options.items()
+        }
+        self._following = Following(launched, time.monotonic())
+        self._read = read
+        self._interval_seconds = interval_seconds
+        self._restart = restart
+        self._log = log
+        self._over = threading.Event()
+        self._unreadable: set[str] = set()
+
+    def run(self) -> None:
+        """Read again and again. Called by :meth:`start`, in the new thread."""
+        while not self._over.wait(self._interval_seconds):
+            self._following = self._following.read(self._reading())
+            if changed := self._following.changed(time.monotonic()):
+                self._restart(changed)
+                return
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop following; a restart that is under way has ended its launch by now."""
+        self._over.set()
+        self.join()
+
+    def _reading(self) -> Mapping[str, Fingerprint | None]:
+        return {conn_id: self._fingerprint_now(conn_id) for conn_id in self._following.launched}
+
+    def _fingerprint_now(self, conn_id: str) -> Fingerprint | None:
+        try:
+            value = _fingerprint(conn_id, self._read(conn_id))
+        except Exception as error:  # noqa: BLE001  whatever the reason: unreadable is not changed
+            self._say_once(conn_id, error.primary if isinstance(error, SinkError) else type(error).__name__)
+            return None
+        self._unreadable.discard(conn_id)
+        return value
+
+    def _say_once(self, conn_id: str, why: str) -> None:
+        if conn_id not in self._unreadable:
+            self._unreadable.add(conn_id)
+            self._log.warning(
+                "connection %s cannot be read now, so the sink goes on as it is: %s", conn_id, why
+            )
+
+
+def changed_meanwhile(
+    launched: ResolvedConnections, read: Callable[[str], ConnectionOptions]
+) -> tuple[str, ...]:
+    """Return the connections that changed since a driver got them, each read twice as the thread does.
+
+    Asked right before a task begins to wait in the triggerer, which knows only what it reads itself: a change
+    that falls into the time of a submit would be missed.
+    """
+    changed = []
+    for conn_id, options in launched.options.items():
+        with contextlib.suppress(SinkError):  # unreadable is not changed
+            newer = read(conn_id)
+            if newer != options and read(conn_id) == newer:
+                changed.append(conn_id)
+    return tuple(changed)
+
+
+def _fingerprint(conn_id: str, options: ConnectionOptions) -> Fingerprint:
+    return fingerprint(ResolvedConnections({conn_id: options}).to_json())

@@ -1,0 +1,60 @@
+"""What the end of a driver means: an exit code and the last status, as an error of ours."""
+
+from __future__ import annotations
+
+import signal
+
+from airflow_provider_sinks.core.errors import (
+    ConfigurationError,
+    ExitCode,
+    FencedError,
+    JobFailedError,
+    RefusedError,
+    SinkError,
+    UnavailableError,
+)
+from airflow_provider_sinks.core.launch.out_of_memory import EXIT_CODE, SIGNS, out_of_memory
+from airflow_provider_sinks.core.launch.status import SinkStatus
+
+_ERRORS: dict[int, type[SinkError]] = {
+    ExitCode.CONFIGURATION: ConfigurationError,
+    ExitCode.REFUSED: RefusedError,
+    ExitCode.FENCED: FencedError,
+    ExitCode.UNAVAILABLE: UnavailableError,
+}
+"""The error of each exit code; every other code is a job that stopped in the middle."""
+
+_SHELL_SIGNAL = 128
+
+
+def error_of(code: int, sink: str, status: SinkStatus | None, last_lines: str) -> SinkError:
+    """Return the error that a driver ended with, in its own words where it left some.
+
+    :param code: the exit code of ``spark-submit``, negative for a signal; not 0.
+    :param status: the newest status of the launch, if it wrote one.
+    :param last_lines: the end of the driver's log, shown when the driver left no words.
+    """
+    kind = _ERRORS.get(code, JobFailedError)
+    if status is not None and status.error is not None:
+        found = status.error
+        return _with(kind, found.primary, found.detail, found.hint).of(*found.connections)
+    if code == EXIT_CODE or SIGNS.search(last_lines):
+        return out_of_memory(sink, next((line for line in last_lines.splitlines() if SIGNS.search(line)), ""))
+    primary = f'the job of sink "{sink}" {_ended(code)} and did not say why'
+    return _with(
+        kind, primary, last_lines, "The driver's log is in the launch directory, which the task log names."
+    )
+
+
+def _with(kind: type[SinkError], primary: str, detail: str, hint: str) -> SinkError:
+    error = kind(primary, hint=hint)
+    error.detail = detail  # of a ConfigurationError the job left the text of its problems, not the problems
+    return error
+
+
+def _ended(code: int) -> str:
+    number = -code if code < 0 else code - _SHELL_SIGNAL
+    try:
+        return f"was ended by {signal.Signals(number).name}"
+    except ValueError:
+        return f"ended with exit code {code}"

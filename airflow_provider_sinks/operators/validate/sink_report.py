@@ -1,0 +1,99 @@
+"""All checks of sinks: Spark's connection, their own connections, and their SQL by Spark itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from airflow_provider_sinks.connectors.preflight import VALIDATION_SECONDS, validate
+from airflow_provider_sinks.core.checks.check import Check, Report
+from airflow_provider_sinks.core.checks.fields import Given
+from airflow_provider_sinks.core.checks.sql import not_wanted, sql_checks
+from airflow_provider_sinks.core.errors import SinkError
+from airflow_provider_sinks.core.query.questions import AskSpark, NoAnswer, SqlAnswer, SqlQuestion
+from airflow_provider_sinks.core.spec.sink import SinkSpec
+from airflow_provider_sinks.hooks import connections
+from airflow_provider_sinks.operators.validate.spark_checks import spark_checks, submit_command
+from airflow_provider_sinks.operators.validate.sql_questions import ask_spark
+
+_LEAST_SECONDS = 1.0
+
+
+def sink_report(
+    spec: SinkSpec,
+    spark_conn_id: str,
+    timeout_seconds: float = VALIDATION_SECONDS,
+    ask: AskSpark = AskSpark.AUTO,
+) -> Report:
+    """Return all checks of a sink.
+
+    :param spark_conn_id: the Airflow connection of type ``spark`` that runs the sink.
+    :param timeout_seconds: how long all checks together may take.
+    :param ask: whether Spark is asked about the SQL.
+    """
+    return sink_reports([spec], spark_conn_id, timeout_seconds, ask)[0]
+
+
+def sink_reports(
+    specs: Sequence[SinkSpec],
+    spark_conn_id: str,
+    timeout_seconds: float = VALIDATION_SECONDS,
+    ask: AskSpark = AskSpark.AUTO,
+) -> list[Report]:
+    """Return all checks of some sinks. One Spark answers for all of them: it takes seconds to start.
+
+    :param timeout_seconds: how long the checks may take, for each of them.
+    """
+    over_at = time.monotonic() + timeout_seconds * len(specs)
+    spark = tuple(spark_checks(spark_conn_id))
+    reports: list[Report] = []
+    for spec in specs:
+        seconds = min(timeout_seconds, _left(over_at))
+        wants_types = ask is not AskSpark.NEVER
+        found = validate(given(spec.connections), spec, seconds=seconds, with_types=wants_types)
+        reports.append(replace(found, checks=(*spark, *found.checks)))
+    lookups = [report.lookups for report in reports]
+    sql = _sql(specs, lookups, submit_command(spark_conn_id), _left(over_at), ask)
+    return [
+        replace(report, checks=(*report.checks, *checks)) for report, checks in zip(reports, sql, strict=True)
+    ]
+
+
+def _left(over_at: float) -> float:
+    return max(over_at - time.monotonic(), _LEAST_SECONDS)
+
+
+def given(conn_ids: Sequence[str]) -> Mapping[str, Given]:
+    """Return connections as they are stored, or why they could not be read."""
+    return {conn_id: read(conn_id) for conn_id in conn_ids}
+
+
+def read(conn_id: str) -> Given:
+    """Return a connection as it is stored, or why it could not be read."""
+    try:
+        return connections.fields(conn_id)
+    except SinkError as error:
+        return error
+
+
+def _sql(
+    specs: Sequence[SinkSpec],
+    lookups: Sequence[Mapping[str, bytes]],
+    command: str,
+    seconds: float,
+    ask: AskSpark,
+) -> list[tuple[Check, ...]]:
+    if ask is AskSpark.NEVER:
+        return [(not_wanted(spec.name),) for spec in specs]
+    answers: dict[int, SqlAnswer] = {}
+    questions: dict[int, SqlQuestion] = {}
+    for number, (spec, types) in enumerate(zip(specs, lookups, strict=True)):
+        if missing := [name for name in spec.lookups if name not in types]:
+            answers[number] = NoAnswer(f"what lookup {', '.join(missing)} holds is not known", retryable=True)
+        else:
+            questions[number] = SqlQuestion(spec, types)
+    if questions:
+        found = ask_spark(list(questions.values()), command, seconds=seconds)
+        answers |= dict(zip(questions, found, strict=True))
+    return [tuple(sql_checks(spec.name, answers[number], ask)) for number, spec in enumerate(specs)]
