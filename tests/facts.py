@@ -11,19 +11,20 @@ from airflow_provider_sinks.core.decision.facts import (
     CreateTopic,
     Existence,
     Observation,
+    ResourceFacts,
     Role,
-    TopicFacts,
     Wanted,
     progress_topic,
 )
 from airflow_provider_sinks.core.progress.history import NO_HISTORY, History
-from airflow_provider_sinks.core.progress.record import DRIVER, Identities, ProgressRecord, TopicIdentity
+from airflow_provider_sinks.core.progress.identity import Identities, Identity
+from airflow_provider_sinks.core.progress.record import DRIVER, ProgressRecord
 from airflow_provider_sinks.core.progress.witness import Witness
 
-SOURCE = TopicIdentity("cluster-a", "orders-in", "id-source", 2)
-DATA = TopicIdentity("cluster-a", "orders-out", "id-data", 2)
-PROGRESS = TopicIdentity("cluster-a", "_sinks-progress-orders", "id-progress", 1)
-DEAD_LETTER = TopicIdentity("cluster-a", "orders-dlq", "id-dead", 1)
+SOURCE = Identity("cluster-a", "orders-in", "id-source", 2)
+DATA = Identity("cluster-a", "orders-out", "id-data", 2)
+PROGRESS = Identity("cluster-a", "_sinks-progress-orders", "id-progress", 1)
+DEAD_LETTER = Identity("cluster-a", "orders-dlq", "id-dead", 1)
 IDENTITIES = Identities(SOURCE, DATA, PROGRESS, DEAD_LETTER)
 AT = "2026-11-20T22:14:00Z"
 
@@ -52,31 +53,31 @@ def history(rows_total: int = 500, dead_total: int = 0, flaws: Any = (), **chang
     return History({DRIVER: driver, "all": writer}, flaws=flaws)
 
 
-def present(identity: TopicIdentity, **changes: Any) -> TopicFacts:
+def present(identity: Identity, **changes: Any) -> ResourceFacts:
     """Return the facts of a topic that is there, with 100 records in each partition."""
     fields: dict[str, Any] = {
-        "name": identity.topic,
+        "name": identity.name,
         "existence": Existence.PRESENT,
-        "cluster_id": identity.cluster_id,
-        "topic_id": identity.topic_id,
+        "system": identity.system,
+        "id": identity.id,
         "partitions": identity.partitions,
         "low": dict.fromkeys(range(identity.partitions), 0),
         "high": dict.fromkeys(range(identity.partitions), 100),
     }
-    if identity.topic == PROGRESS.topic:
+    if identity.name == PROGRESS.name:
         fields["cleanup_policy"] = "compact"
-    return TopicFacts(**{**fields, **changes})
+    return ResourceFacts(**{**fields, **changes})
 
 
-def missing(identity: TopicIdentity) -> TopicFacts:
+def missing(identity: Identity) -> ResourceFacts:
     """Return the facts of a topic that is not there."""
-    return TopicFacts(identity.topic, Existence.MISSING, identity.cluster_id)
+    return ResourceFacts(identity.name, Existence.MISSING, identity.system)
 
 
-def hidden(identity: TopicIdentity) -> TopicFacts:
+def hidden(identity: Identity) -> ResourceFacts:
     """Return the facts of a topic that an ACL hides."""
     reason = "TOPIC_AUTHORIZATION_FAILED"
-    return TopicFacts(identity.topic, Existence.UNKNOWN, "cluster-a", reason=reason, denied="Describe")
+    return ResourceFacts(identity.name, Existence.UNKNOWN, "cluster-a", reason=reason, denied="Describe")
 
 
 def observation(**changes: Any) -> Observation:
@@ -104,16 +105,16 @@ def wanted(**changes: Any) -> Wanted:
     fields: dict[str, Any] = {
         "sink": "orders",
         "owner": "us",
-        "source": SOURCE.topic,
-        "data": CreateTopic(Role.DATA, DATA.topic),
-        "progress": progress_topic(PROGRESS.topic),
+        "source": SOURCE.name,
+        "data": CreateTopic(Role.DATA, DATA.name),
+        "progress": progress_topic(PROGRESS.name),
     }
     return Wanted(**{**fields, **changes})
 
 
 def dead_letter_wanted() -> CreateTopic:
     """Return the dead-letter topic that a spec asks for."""
-    return CreateTopic(Role.DEAD_LETTER, DEAD_LETTER.topic, 1)
+    return CreateTopic(Role.DEAD_LETTER, DEAD_LETTER.name, 1)
 
 
 def witness(**changes: Any) -> Witness:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from airflow_provider_sinks.core.decision.classify import ProgressSeen as P
-from airflow_provider_sinks.core.decision.classify import TopicSeen as T
+from airflow_provider_sinks.core.decision.classify import ResourceSeen as T
 from airflow_provider_sinks.core.decision.classify import WitnessSeen as W
 from airflow_provider_sinks.core.decision.decide import DECISIONS, Step
 from airflow_provider_sinks.core.decision.ways import Reason

@@ -89,7 +89,7 @@ def _facts(observation: Observation | None) -> dict[str, Any] | None:
             "name": facts.name,
             "existence": facts.existence.value,
             "reason": facts.reason,
-            "topic_id": facts.topic_id,
+            "topic_id": facts.id,
             "partitions": facts.partitions,
             "records": facts.records,
         }

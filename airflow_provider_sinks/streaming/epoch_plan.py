@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from airflow_provider_sinks.connectors.base import WriterFactory
 from airflow_provider_sinks.core.errors import SinkError
-from airflow_provider_sinks.core.progress.record import ProgressRecord, TopicIdentity
+from airflow_provider_sinks.core.progress.identity import Identity
+from airflow_provider_sinks.core.progress.record import ProgressRecord
 
 
 class StopDriverError(SinkError):
@@ -44,5 +45,5 @@ class EpochPlan:
     step_rows: int
     step_seconds: float
     step_bytes: int
-    demand_source: Callable[[TopicIdentity], None]
+    demand_source: Callable[[Identity], None]
     factory: WriterFactory = field(repr=False)

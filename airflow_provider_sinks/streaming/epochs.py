@@ -32,12 +32,11 @@ from airflow_provider_sinks.core.errors import (
     RefusedError,
     UnavailableError,
 )
+from airflow_provider_sinks.core.progress.identity import Identities, Identity
 from airflow_provider_sinks.core.progress.record import (
     DRIVER,
     SINGLE_WRITER,
-    Identities,
     ProgressRecord,
-    TopicIdentity,
     WriterId,
     partition_writer,
 )
@@ -90,7 +89,7 @@ class Epochs:
         to_rows: Callable[[DataFrame, Offsets, Offsets], DataFrame],
         check_before: Callable[[], Identities],
         check_after: Callable[[], Identities],
-        demand_source: Callable[[TopicIdentity], None],
+        demand_source: Callable[[Identity], None],
         patience: Patience,
         announce: Callable[[ProgressRecord], None],
         finished: Callable[[EpochResult], None],

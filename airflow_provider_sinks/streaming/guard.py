@@ -11,14 +11,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 
-from airflow_provider_sinks.core.decision.facts import Role, TopicFacts
+from airflow_provider_sinks.core.decision.facts import ResourceFacts, Role
 from airflow_provider_sinks.core.errors import (
     FencedError,
     JobFailedError,
     RefusedError,
     SinkError,
 )
-from airflow_provider_sinks.core.progress.record import Identities, TopicIdentity
+from airflow_provider_sinks.core.progress.identity import Identities, Identity
 from airflow_provider_sinks.streaming.patience import Patience
 from airflow_provider_sinks.streaming.source_identity import demand_same
 
@@ -41,7 +41,7 @@ class Guard:
     def __init__(
         self,
         expected: Identities,
-        look: Callable[[], Mapping[Role, TopicFacts]],
+        look: Callable[[], Mapping[Role, ResourceFacts]],
         demand_in_force: Callable[[], None],
         patience: Patience,
         brokers: str,
@@ -107,7 +107,7 @@ class Guard:
                 continue
 
 
-def _by_role(identities: Identities) -> Iterator[tuple[Role, TopicIdentity]]:
+def _by_role(identities: Identities) -> Iterator[tuple[Role, Identity]]:
     yield Role.SOURCE, identities.source
     yield Role.DATA, identities.data
     yield Role.PROGRESS, identities.progress

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 
 from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions
-from airflow_provider_sinks.core.decision.facts import Existence, Role, TopicFacts
+from airflow_provider_sinks.core.decision.facts import Existence, ResourceFacts, Role
 from airflow_provider_sinks.core.errors import RefusedError, UnavailableError
-from airflow_provider_sinks.core.progress.record import TopicIdentity
+from airflow_provider_sinks.core.progress.identity import Identity
 
 
 @dataclass(frozen=True)
@@ -32,34 +32,34 @@ class SourceLook:
 
     options: KafkaOptions = field(repr=False)
 
-    def __call__(self, recorded: TopicIdentity) -> None:
+    def __call__(self, recorded: Identity) -> None:
         """Raise unless the source topic is the recorded one.
 
         :raises RefusedError: it is another one, or gone.
         :raises UnavailableError: that could not be seen.
         """
-        facts = KafkaClient.shared(self.options).describe_topics([recorded.topic])[recorded.topic]
+        facts = KafkaClient.shared(self.options).describe_topics([recorded.name])[recorded.name]
         demand_same(Role.SOURCE, recorded, facts)
 
 
-def demand_same(role: Role, was: TopicIdentity, facts: TopicFacts) -> None:
+def demand_same(role: Role, was: Identity, facts: ResourceFacts) -> None:
     """Raise unless a topic is the one that was announced.
 
     :raises RefusedError: it is another one, or gone.
     :raises UnavailableError: it could not be seen.
     """
     if facts.existence is Existence.UNKNOWN:
-        raise UnavailableError(f'{role} "{was.topic}" cannot be seen', facts.reason)
+        raise UnavailableError(f'{role} "{was.name}" cannot be seen', facts.reason)
     if facts.existence is Existence.MISSING:
         raise RefusedError(
-            f'{role} "{was.topic}" was deleted while the sink ran',
-            f"It had id {was.topic_id} and {was.partitions} partitions.",
+            f'{role} "{was.name}" was deleted while the sink ran',
+            f"It had id {was.id} and {was.partitions} partitions.",
             "Start the sink again: it decides from its progress what can be done.",
         )
     now = facts.identity
-    if (now.cluster_id, now.topic_id) != (was.cluster_id, was.topic_id) or now.partitions < was.partitions:
+    if not now.compared_with(was).is_same:
         raise RefusedError(
-            f'{role} "{was.topic}" was replaced while the sink ran',
-            f"It was {was.topic_id} ({was.partitions} partitions) and is {now.topic_id} ({now.partitions}).",
+            f'{role} "{was.name}" was replaced while the sink ran',
+            f"It was {was.id} ({was.partitions} partitions) and is {now.id} ({now.partitions}).",
             "Start the sink again: it decides from its progress what can be done.",
         )

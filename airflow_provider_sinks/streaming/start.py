@@ -27,7 +27,7 @@ from airflow_provider_sinks.connectors.kafka.observer import SinkObserver
 from airflow_provider_sinks.connectors.kafka.transactions import fence, fence_dead
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.decision.decide import decide
-from airflow_provider_sinks.core.decision.facts import Observation, Role, TopicFacts
+from airflow_provider_sinks.core.decision.facts import Observation, ResourceFacts, Role
 from airflow_provider_sinks.core.decision.report import render
 from airflow_provider_sinks.core.decision.start_request import wanted
 from airflow_provider_sinks.core.decision.verdict import Verdict
@@ -35,10 +35,10 @@ from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.launch.files import Launch
 from airflow_provider_sinks.core.progress.checkpoint import CheckpointFacts
 from airflow_provider_sinks.core.progress.history import EARLIEST, NO_HISTORY, History
+from airflow_provider_sinks.core.progress.identity import Identities
 from airflow_provider_sinks.core.progress.record import (
     DRIVER,
     SINGLE_WRITER,
-    Identities,
     ProgressRecord,
     WriterId,
     partition_writer,
@@ -116,7 +116,7 @@ class Start:
         observation = self._ensure(verdict, observation)
         return self._announce_run(verdict, observation)
 
-    def look(self) -> dict[Role, TopicFacts]:
+    def look(self) -> dict[Role, ResourceFacts]:
         """Return which topics the sink's topics are right now."""
         return self._observer.identify()
 
@@ -282,7 +282,7 @@ class Start:
             announced, from_=newest.from_, to=newest.to, checkpoint=newest.checkpoint, batch=newest.batch
         )
 
-    def _positions(self, verdict: Verdict, source: TopicFacts) -> dict[int, int]:
+    def _positions(self, verdict: Verdict, source: ResourceFacts) -> dict[int, int]:
         """Return an offset for every source partition; names such as ``earliest`` are resolved here, once."""
         if verdict.positions is not None:
             return {p: source.low[p] if at == EARLIEST else at for p, at in verdict.positions.items()}

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from airflow_provider_sinks.core.launch.status import SinkStatus
-from airflow_provider_sinks.core.progress.record import Identities, TopicIdentity
+from airflow_provider_sinks.core.progress.identity import Identities, Identity
 
 SINK: dict[str, Any] = {"name": "orders", "source": "kafka_test/orders", "target": "kafka_test/orders-out"}
 KAFKA = {"conn_type": "kafka", "extra": {"bootstrap.servers": "127.0.0.1:1"}}
 SPARK = {"conn_type": "spark", "host": "local[2,4]"}
 
-_TOPIC = TopicIdentity("cluster", "topic", "id", 1)
+_TOPIC = Identity("cluster", "topic", "id", 1)
 IDENTITIES = Identities(_TOPIC, _TOPIC, _TOPIC)
 
 

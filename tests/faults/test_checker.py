@@ -9,14 +9,15 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_provider_sinks.core.progress.record import DRIVER, Identities, ProgressRecord, TopicIdentity
+from airflow_provider_sinks.core.progress.identity import Identities, Identity
+from airflow_provider_sinks.core.progress.record import DRIVER, ProgressRecord
 from tests.faults import checker, outcome
 from tests.faults.checker import Verdict, judge
 from tests.faults.feed import Row
 from tests.faults.topics import Record
 
 ROWS = [Row.make(0, seq) for seq in range(12)]
-TOPIC = TopicIdentity("cluster", "topic", "id", 1)
+TOPIC = Identity("cluster", "topic", "id", 1)
 EPOCH = ProgressRecord(
     1, "me", "run", 1, {0: 0}, {0: 6}, Identities(TOPIC, TOPIC, TOPIC), rows=6, rows_total=6
 )

@@ -22,7 +22,8 @@ from pyspark.sql.pandas.serializers import ArrowStreamSerializer
 
 from airflow_provider_sinks.connectors.kafka.connector import KafkaTopics, KafkaWriterFactory
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions
-from airflow_provider_sinks.core.progress.record import Identities, ProgressRecord, TopicIdentity
+from airflow_provider_sinks.core.progress.identity import Identities, Identity
+from airflow_provider_sinks.core.progress.record import ProgressRecord
 from airflow_provider_sinks.streaming import held_writers, rows
 from airflow_provider_sinks.streaming.daemon import CutInputError, load_proved_stream
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
@@ -131,7 +132,7 @@ def test_spark_takes_a_cut_input_for_a_whole_one(message: int) -> None:
 def plan(topic: TopicFactory, kafka_options: KafkaOptions) -> Iterator[EpochPlan]:
     """An epoch of all rows, into topics of its own on the real broker."""
     data, progress = topic("data"), topic("progress")
-    identity = TopicIdentity("cluster", data, "id", 1)
+    identity = Identity("cluster", data, "id", 1)
     record = ProgressRecord(
         1, "faults", "run", 1, {0: 0}, {0: BATCHES * ROWS_PER_BATCH}, Identities(identity, identity, identity)
     )

@@ -138,7 +138,7 @@ class SinkWorld:
 
     def identify(self) -> dict[str, str]:
         with SinkObserver(self.spec, self.connections()) as observer:
-            return {facts.name: facts.topic_id for facts in observer.identify().values()}
+            return {facts.name: facts.id for facts in observer.identify().values()}
 
     # What a start does.
 

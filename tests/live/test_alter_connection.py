@@ -126,7 +126,7 @@ def other_cluster(witness: Witness) -> Witness:
     """Return the witness of a sink that ran on another cluster."""
     known = witness.identities
     ends = {
-        name: replace(getattr(known, name), cluster_id="another cluster")
+        name: replace(getattr(known, name), system="another cluster")
         for name in ("source", "data", "progress")
     }
     return replace(witness, identities=replace(known, **ends))

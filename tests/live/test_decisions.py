@@ -903,5 +903,5 @@ def test_a_connection_that_leads_to_another_cluster_is_told_as_that(
 
     primary = f'sink "{written.name}" has written to another cluster'
     assert_refused(verdict, Reason.PROGRESS_LOST, primary, "start_over")
-    assert f"in cluster {witness.identities.progress.cluster_id}" in verdict.detail
+    assert f"in cluster {witness.identities.progress.system}" in verdict.detail
     assert "let it lead to the old cluster again" in verdict.hint

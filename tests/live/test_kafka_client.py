@@ -122,8 +122,8 @@ def test_a_topic_is_seen_with_its_id_and_offsets(kafka_options: KafkaOptions, to
 
     assert (facts.existence, facts.partitions, facts.replication_factor) == (Existence.PRESENT, 2, 1)
     assert (dict(facts.low), dict(facts.high), facts.records) == ({0: 0, 1: 0}, {0: 0, 1: 1}, 1)
-    assert facts.cluster_id == cluster_id
-    assert len(facts.topic_id) == 22
+    assert facts.system == cluster_id
+    assert len(facts.id) == 22
 
 
 def test_a_topic_that_was_made_again_has_another_id(kafka_options: KafkaOptions, topic: TopicFactory) -> None:
@@ -137,7 +137,7 @@ def test_a_topic_that_was_made_again_has_another_id(kafka_options: KafkaOptions,
         after = client.describe_topics([name])[name]
 
     assert gone.existence is Existence.MISSING
-    assert before.topic_id != after.topic_id
+    assert before.id != after.id
 
 
 def test_topic_ids_are_spelled_as_kafkas_own_tools_spell_them(
@@ -145,7 +145,7 @@ def test_topic_ids_are_spelled_as_kafkas_own_tools_spell_them(
 ) -> None:
     names = [topic(str(number)) for number in range(8)]
     with KafkaClient(kafka_options) as client:
-        ids = [facts.topic_id for facts in client.describe_topics(names).values()]
+        ids = [facts.id for facts in client.describe_topics(names).values()]
 
     assert not set("".join(ids)) & set("+/=")
 
@@ -332,7 +332,7 @@ def test_ensuring_a_topic_twice_is_the_same_as_once(kafka_options: KafkaOptions)
     with KafkaClient(kafka_options) as client:
         first, second = client.ensure_topic(wanted), client.ensure_topic(wanted)
 
-    assert (first.topic_id, first.partitions) == (second.topic_id, 3)
+    assert (first.id, first.partitions) == (second.id, 3)
 
 
 def test_a_progress_topic_that_somebody_made_differently_meanwhile_is_not_taken(

@@ -48,7 +48,7 @@ def test_endless_sink_reports_each_epoch_and_stops_when_asked(stage: Stage) -> N
     assert first.lag == {0: 0, 1: 0}
     assert first.rows_per_second > 0
     assert first.identities is not None
-    assert first.identities.source.topic == source
+    assert first.identities.source.name == source
     assert first.started_at < first.at
     assert (second.epoch, second.rows, second.run) == (2, 43, first.run)
     assert (code, last.state, last.error) == (ExitCode.OK, SinkState.STOPPED, None)

@@ -24,7 +24,7 @@ from airflow_provider_sinks.core.checks.network import Stop
 from airflow_provider_sinks.core.checks.rights import Operation
 from airflow_provider_sinks.core.checks.topics import sink_topics
 from airflow_provider_sinks.core.decision.facts import PROGRESS_CONFIG, Role
-from airflow_provider_sinks.core.progress.record import Identities, TopicIdentity
+from airflow_provider_sinks.core.progress.identity import Identities, Identity
 from airflow_provider_sinks.core.progress.witness import Witness
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.local.broker import KafkaBroker
@@ -298,8 +298,8 @@ def test_another_cluster_or_topic_than_before_is_refused(broker: KafkaBroker, sp
     fields = {"k": ConnectionFields("k", "kafka", extra=broker.client_config())}
     names = (spec.source.kafka.topic, f"{spec.name}-out", spec.progress_topic)
     cluster_id = validate(fields).clusters["k"]
-    here = [TopicIdentity(cluster_id, name, f"id of {name}", 1) for name in names]
-    there = [replace(identity, cluster_id="another") for identity in here]
+    here = [Identity(cluster_id, name, f"id of {name}", 1) for name in names]
+    there = [replace(identity, system="another") for identity in here]
     elsewhere = validate(fields, spec, witness=witness(there))
     replaced = validate(fields, spec, witness=witness(here))
 
@@ -310,7 +310,7 @@ def test_another_cluster_or_topic_than_before_is_refused(broker: KafkaBroker, sp
     assert "another topic of this name" in replaced.failed[0].detail
 
 
-def witness(identities: list[TopicIdentity]) -> Witness:
+def witness(identities: list[Identity]) -> Witness:
     return Witness(1, 1, 10, {0: 1}, Identities(*identities), "us", 1)
 
 

@@ -144,8 +144,8 @@ def test_missing_topics_are_made_and_not_emptied() -> None:
 @pytest.mark.parametrize(
     "seen",
     [
-        pytest.param({"data": present(replace(DATA, topic_id="other"))}, id="output-replaced"),
-        pytest.param({"source": present(replace(SOURCE, topic_id="other"))}, id="source-replaced"),
+        pytest.param({"data": present(replace(DATA, id="other"))}, id="output-replaced"),
+        pytest.param({"source": present(replace(SOURCE, id="other"))}, id="source-replaced"),
         pytest.param({"history": history(flaws=(MANY,))}, id="garbage"),
         pytest.param({"history": NO_HISTORY}, id="progress-lost"),
         pytest.param({"source": present(SOURCE, low={0: 60, 1: 60})}, id="records-removed"),
@@ -293,7 +293,7 @@ def test_a_rewind_settles_records_that_were_removed() -> None:
         ),
         pytest.param(
             {},
-            AtEpoch(2, (replace(EPOCHS[0], source=replace(SOURCE, topic_id="older")),)),
+            AtEpoch(2, (replace(EPOCHS[0], source=replace(SOURCE, id="older")),)),
             RefusedError,
             "read from another topic",
             id="epoch-of-another-source",

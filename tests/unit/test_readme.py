@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_sinks.core.decision.classify import ProgressSeen, TopicSeen, WitnessSeen
+from airflow_provider_sinks.core.decision.classify import ProgressSeen, ResourceSeen, WitnessSeen
 from airflow_provider_sinks.core.decision.decide import DECISIONS, Step
 from airflow_provider_sinks.core.decision.ways import WAYS, Reason, Way
 from airflow_provider_sinks.core.spec.sink_file import load_yaml
@@ -27,13 +27,13 @@ RECORDS = {
     "rows written": ProgressSeen.WRITTEN,
 }
 DATA = {
-    "any": tuple(TopicSeen),
-    "there": (TopicSeen.PRESENT, TopicSeen.GREW, TopicSeen.REPLACED),
-    "missing": (TopicSeen.MISSING,),
-    "not visible": (TopicSeen.UNKNOWN,),
-    "the recorded one": (TopicSeen.PRESENT,),
-    "grown": (TopicSeen.GREW,),
-    "replaced": (TopicSeen.REPLACED,),
+    "any": tuple(ResourceSeen),
+    "there": (ResourceSeen.PRESENT, ResourceSeen.GREW, ResourceSeen.REPLACED),
+    "missing": (ResourceSeen.MISSING,),
+    "not visible": (ResourceSeen.UNKNOWN,),
+    "the recorded one": (ResourceSeen.PRESENT,),
+    "grown": (ResourceSeen.GREW,),
+    "replaced": (ResourceSeen.REPLACED,),
 }
 REMEMBERED = {
     "anything": ANYTHING,
@@ -74,7 +74,7 @@ def verdict_of(records: ProgressSeen, cell: Step | Reason) -> str:
 
 
 def test_the_readme_has_every_cell_of_the_decision_table_once() -> None:
-    seen: dict[tuple[ProgressSeen, TopicSeen, WitnessSeen], str] = {}
+    seen: dict[tuple[ProgressSeen, ResourceSeen, WitnessSeen], str] = {}
     for records, data, remembered, verdict in rows(README, 4):
         if records not in RECORDS:
             continue

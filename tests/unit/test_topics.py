@@ -13,18 +13,18 @@ from airflow_provider_sinks.core.decision.classify import (
     ProgressSeen,
     ReachSeen,
     RecordsSeen,
+    ResourceSeen,
     ShapeSeen,
-    TopicSeen,
     WitnessSeen,
     memory_seen,
     progress_seen,
     records_seen,
+    resource_seen,
     shape_seen,
-    topic_seen,
     witness_seen,
 )
 from airflow_provider_sinks.core.decision.decide import decide, render
-from airflow_provider_sinks.core.decision.facts import Existence, Observation, Role, TopicFacts, Wanted
+from airflow_provider_sinks.core.decision.facts import Existence, Observation, ResourceFacts, Role, Wanted
 from airflow_provider_sinks.core.decision.table import (
     DECISIONS,
     PLACES,
@@ -68,7 +68,7 @@ def deleted(times: int) -> tuple[Flaw, ...]:
     return flaws(*[Finding.DELETED] * times)
 
 
-OTHER_DATA = present(DATA, topic_id="id-other")
+OTHER_DATA = present(DATA, id="id-other")
 UNWRITTEN = history(rows_total=0)
 ANNOUNCED = record(epoch=6, to={0: 40, 1: 40}, writers=(DRIVER, "p0", "p1"))
 FILTERED = History({DRIVER: ANNOUNCED, "p0": record(rows_total=300)})
@@ -85,12 +85,12 @@ REPAIRED = present(PROGRESS, low={0: 7})
 @pytest.mark.parametrize(
     ("table", "product"),
     [
-        (DECISIONS, itertools.product(ProgressSeen, TopicSeen, WitnessSeen)),
-        (SOURCES, itertools.product([False, True], TopicSeen)),
+        (DECISIONS, itertools.product(ProgressSeen, ResourceSeen, WitnessSeen)),
+        (SOURCES, itertools.product([False, True], ResourceSeen)),
         (REACHES, ReachSeen),
         (RECORDS, RecordsSeen),
         (SHAPES, ShapeSeen),
-        (PLACES, TopicSeen),
+        (PLACES, ResourceSeen),
         (WAYS, Reason),
     ],
     ids=["decisions", "sources", "reaches", "records", "shapes", "places", "ways"],
@@ -108,18 +108,18 @@ def test_every_reason_can_be_the_outcome_of_some_table() -> None:
 
 def test_the_seed_rule_holds_word_for_word() -> None:
     """Without a witness, that is without what we know beyond it."""
-    topics = [TopicSeen.MISSING, TopicSeen.PRESENT]
+    topics = [ResourceSeen.MISSING, ResourceSeen.PRESENT]
     cells = {
         (p, t): DECISIONS[p, t, WitnessSeen.SILENT]
         for p in (ProgressSeen.NONE, ProgressSeen.UNWRITTEN, ProgressSeen.WRITTEN)
         for t in topics
     }
 
-    assert cells[ProgressSeen.NONE, TopicSeen.MISSING] is Step.CREATE
-    assert cells[ProgressSeen.NONE, TopicSeen.PRESENT] is Step.TAKE
-    assert cells[ProgressSeen.UNWRITTEN, TopicSeen.MISSING] is Step.CREATE
+    assert cells[ProgressSeen.NONE, ResourceSeen.MISSING] is Step.CREATE
+    assert cells[ProgressSeen.NONE, ResourceSeen.PRESENT] is Step.TAKE
+    assert cells[ProgressSeen.UNWRITTEN, ResourceSeen.MISSING] is Step.CREATE
     failing = [key for key, cell in cells.items() if isinstance(cell, Reason)]
-    assert failing == [(ProgressSeen.WRITTEN, TopicSeen.MISSING)]
+    assert failing == [(ProgressSeen.WRITTEN, ResourceSeen.MISSING)]
 
 
 # Facts become words.
@@ -175,22 +175,22 @@ def test_a_shared_progress_topic_that_lost_its_begin_says_nothing_about_this_sin
 @pytest.mark.parametrize(
     ("facts", "word"),
     [
-        (hidden(DATA), TopicSeen.UNKNOWN),
-        (missing(DATA), TopicSeen.MISSING),
-        (present(DATA), TopicSeen.PRESENT),
-        (present(DATA, partitions=3), TopicSeen.GREW),
-        (present(DATA, partitions=1), TopicSeen.REPLACED),
-        (present(DATA, topic_id="id-other"), TopicSeen.REPLACED),
-        (present(DATA, cluster_id="cluster-b"), TopicSeen.REPLACED),
-        (present(DATA, name="orders-out-2"), TopicSeen.REPLACED),
+        (hidden(DATA), ResourceSeen.UNKNOWN),
+        (missing(DATA), ResourceSeen.MISSING),
+        (present(DATA), ResourceSeen.PRESENT),
+        (present(DATA, partitions=3), ResourceSeen.GREW),
+        (present(DATA, partitions=1), ResourceSeen.REPLACED),
+        (present(DATA, id="id-other"), ResourceSeen.REPLACED),
+        (present(DATA, system="cluster-b"), ResourceSeen.REPLACED),
+        (present(DATA, name="orders-out-2"), ResourceSeen.REPLACED),
     ],
 )
-def test_a_topic_is_compared_with_the_recorded_one(facts: TopicFacts, word: TopicSeen) -> None:
-    assert topic_seen(facts, DATA) is word
+def test_a_topic_is_compared_with_the_recorded_one(facts: ResourceFacts, word: ResourceSeen) -> None:
+    assert resource_seen(facts, DATA) is word
 
 
 def test_a_topic_that_nobody_recorded_is_just_there() -> None:
-    assert topic_seen(OTHER_DATA, None) is TopicSeen.PRESENT
+    assert resource_seen(OTHER_DATA, None) is ResourceSeen.PRESENT
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_the_witness_is_compared_by_generation_epoch_rows_and_every_position(
     ],
 )
 def test_a_progress_topic_has_one_partition_and_is_exactly_compacted(
-    facts: TopicFacts, word: ShapeSeen
+    facts: ResourceFacts, word: ShapeSeen
 ) -> None:
     assert shape_seen(facts) is word
 
@@ -443,7 +443,7 @@ def reasons(verdict: Verdict) -> list[Reason]:
 
 
 LAST_WRITER_ONLY = History({"p1": record(epoch=1, from_={0: 0, 1: 0}, to={0: 300, 1: 300}, rows_total=300)})
-ELSEWHERE = TopicFacts(PROGRESS.topic, Existence.MISSING, "cluster-b")
+ELSEWHERE = ResourceFacts(PROGRESS.name, Existence.MISSING, "cluster-b")
 FIRST_EPOCH = witness(epoch=1, rows=600, offsets={0: 300, 1: 300})
 COMMIT, FENCE = TransactionalIdFacts("CompleteCommit", 3), TransactionalIdFacts("Empty", 4)
 COMMITTED = BrokerMemory({DRIVER: COMMIT, "p0": COMMIT})
@@ -493,7 +493,7 @@ REFUSALS = {
         ["Recorded was", "id-data", "Found is", "id-other"], ["adopt", "start_over"],
     ),
     "output-in-another-cluster": (
-        observation(data=present(DATA, cluster_id="cluster-b")), wanted(), Reason.OUTPUT_REPLACED,
+        observation(data=present(DATA, system="cluster-b")), wanted(), Reason.OUTPUT_REPLACED,
         'data topic "orders-out" is not the one', ["cluster-a", "cluster-b"], ["adopt", "start_over"],
     ),
     "output-with-fewer-partitions": (
@@ -501,12 +501,12 @@ REFUSALS = {
         'data topic "orders-out" is not the one', ["2 partitions", "1 partition"], ["adopt", "start_over"],
     ),
     "source-with-another-id": (
-        observation(source=present(SOURCE, topic_id="id-other")), wanted(), Reason.SOURCE_REPLACED,
+        observation(source=present(SOURCE, id="id-other")), wanted(), Reason.SOURCE_REPLACED,
         'source topic "orders-in" is not the one that sink "orders" has read from',
         ["id-source", "id-other", "0: 50, 1: 50", "silently"], ["adopt", "start_over"],
     ),
     "source-in-another-cluster": (
-        observation(source=present(SOURCE, cluster_id="cluster-b")), wanted(), Reason.SOURCE_REPLACED,
+        observation(source=present(SOURCE, system="cluster-b")), wanted(), Reason.SOURCE_REPLACED,
         'source topic "orders-in" is not the one', ["cluster-a", "cluster-b"], ["adopt", "start_over"],
     ),
     "source-with-fewer-partitions": (
@@ -604,7 +604,7 @@ REFUSALS = {
         ["cleanup.policy=compact,delete"], [],
     ),
     "progress-copied-to-another-topic": (
-        observation(progress=present(PROGRESS, topic_id="id-copy")), wanted(), Reason.PROGRESS_REPLACED,
+        observation(progress=present(PROGRESS, id="id-copy")), wanted(), Reason.PROGRESS_REPLACED,
         'progress topic "_sinks-progress-orders" is not the one', ["id-progress", "id-copy", "copies"],
         ["adopt", "start_over"],
     ),
@@ -726,8 +726,8 @@ def test_resume_from_witness_begins_a_generation_at_its_offsets() -> None:
         {"stateful": True},
         {"owner": "somebody-else"},
         {"witness": witness(offsets={})},
-        {"witness": witness(identities=replace(witness().identities, data=replace(DATA, topic_id="x")))},
-        {"witness": witness(identities=replace(witness().identities, source=replace(SOURCE, topic_id="x")))},
+        {"witness": witness(identities=replace(witness().identities, data=replace(DATA, id="x")))},
+        {"witness": witness(identities=replace(witness().identities, source=replace(SOURCE, id="x")))},
     ],
     ids=["stateful", "not-ours", "no-offsets", "other-data", "other-source"],
 )
@@ -755,7 +755,7 @@ def test_a_run_begins_where_its_witness_stands() -> None:
 
 
 def test_a_witness_of_another_source_says_nothing_about_where_to_begin() -> None:
-    other = replace(IDENTITIES, source=replace(SOURCE, topic_id="x"))
+    other = replace(IDENTITIES, source=replace(SOURCE, id="x"))
 
     verdict = decide(observation(history=FILTERED), wanted(witness=witness(rows=300, identities=other)))
 
@@ -797,7 +797,7 @@ def test_several_reasons_are_settled_by_one_answer() -> None:
 
 
 def test_one_adopt_takes_every_topic_that_was_replaced() -> None:
-    seen = observation(source=present(SOURCE, topic_id="x"), data=OTHER_DATA)
+    seen = observation(source=present(SOURCE, id="x"), data=OTHER_DATA)
 
     ways = decide(seen, wanted()).ways
 
@@ -825,7 +825,7 @@ CHANGED: dict[str, tuple[Observation, Wanted]] = {
     "another-topic-missing": (observation(data=missing(DATA), dead_letter=missing(DEAD_LETTER)), wanted()),
     "the-topic-is-back-as-another-one": (observation(data=OTHER_DATA), wanted()),
     "another-start": (observation(data=missing(DATA)), wanted(start="latest")),
-    "one-more-reason": (observation(data=missing(DATA), source=present(SOURCE, topic_id="x")), wanted()),
+    "one-more-reason": (observation(data=missing(DATA), source=present(SOURCE, id="x")), wanted()),
 }
 
 
@@ -875,7 +875,7 @@ def test_a_code_that_nothing_asks_for_is_a_warning() -> None:
 # The dead-letter topic is judged like the data topic.
 
 
-def with_dead_letters(facts: TopicFacts, dead_total: int) -> Verdict:
+def with_dead_letters(facts: ResourceFacts, dead_total: int) -> Verdict:
     seen = observation(dead_letter=facts, history=history(dead_total=dead_total))
     return decide(seen, wanted(dead_letter=dead_letter_wanted()))
 
@@ -895,7 +895,7 @@ def test_a_dead_letter_topic_that_got_rows_is_missed() -> None:
 
 
 def test_a_replaced_dead_letter_topic_refuses_by_its_dead_letters() -> None:
-    other = present(DEAD_LETTER, topic_id="x")
+    other = present(DEAD_LETTER, id="x")
 
     assert with_dead_letters(other, 0).kind is VerdictKind.RESUME
     assert reasons(with_dead_letters(other, 3)) == [Reason.OUTPUT_REPLACED]
@@ -967,6 +967,6 @@ def test_a_report_has_facts_verdict_and_actions() -> None:
 
 
 def test_every_word_is_told_apart() -> None:
-    for words in (ProgressSeen, TopicSeen, WitnessSeen, RecordsSeen, ShapeSeen, Step, Reason):
+    for words in (ProgressSeen, ResourceSeen, WitnessSeen, RecordsSeen, ShapeSeen, Step, Reason):
         assert issubclass(words, Enum)
         assert len({word.value for word in words}) == len(list(words))

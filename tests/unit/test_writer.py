@@ -10,13 +10,14 @@ import pytest
 
 from airflow_provider_sinks.connectors.base import InDoubtError, WriteResult
 from airflow_provider_sinks.core.errors import FencedError, RefusedError
-from airflow_provider_sinks.core.progress.record import Identities, ProgressRecord, TopicIdentity
+from airflow_provider_sinks.core.progress.identity import Identities, Identity
+from airflow_provider_sinks.core.progress.record import ProgressRecord
 from airflow_provider_sinks.streaming import daemon, held_writers
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
 from airflow_provider_sinks.streaming.rows import Outcome, TaskReport
 from airflow_provider_sinks.streaming.writer import run_task, write_epoch
 
-TOPIC = TopicIdentity("cluster", "topic", "id", 4)
+TOPIC = Identity("cluster", "topic", "id", 4)
 SCHEMA = pa.schema(
     {
         "__sinks_partition": pa.int32(),
@@ -120,7 +121,7 @@ def plan(
     *,
     known: int | None = None,
     single: bool = False,
-    demand_source: Callable[[TopicIdentity], None] = lambda _: None,
+    demand_source: Callable[[Identity], None] = lambda _: None,
 ) -> EpochPlan:
     """An epoch over [begin, end) of partition 0, before which everything is committed."""
     return EpochPlan(
@@ -286,7 +287,7 @@ def test_a_newer_start_is_reported_as_fenced() -> None:
     assert (report.outcome, report.primary) == (Outcome.FENCED, "a newer start took over")
 
 
-def replaced(_recorded: TopicIdentity) -> None:
+def replaced(_recorded: Identity) -> None:
     raise RefusedError("source topic was replaced")
 
 

@@ -8,7 +8,7 @@ from airflow_provider_sinks.connectors.kafka.coordinators import broker_memory
 from airflow_provider_sinks.connectors.kafka.progress_log import HeldUp, read_timeout_seconds
 from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
-from airflow_provider_sinks.core.decision.facts import Existence, Observation, Role, TopicFacts
+from airflow_provider_sinks.core.decision.facts import Existence, Observation, ResourceFacts, Role
 from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.progress.broker_memory import BrokerMemory
 from airflow_provider_sinks.core.progress.history import NO_HISTORY, History
@@ -73,7 +73,7 @@ class SinkObserver:
             bootstrap=self.target.bootstrap,
         )
 
-    def identify(self) -> dict[Role, TopicFacts]:
+    def identify(self) -> dict[Role, ResourceFacts]:
         """Return which topics these are right now, by role; cheap enough for every epoch."""
         seen = self.target.describe_topics(self._target_topics.values())
         facts = {role: seen[name] for role, name in self._target_topics.items()}
@@ -91,7 +91,7 @@ class SinkObserver:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _ask_broker(self, source: TopicFacts) -> BrokerMemory:
+    def _ask_broker(self, source: ResourceFacts) -> BrokerMemory:
         """Ask who remembers a sink without a record; once, because the fence of a start wipes it out."""
         if self._broker is None:
             writers = (DRIVER, SINGLE_WRITER, *map(partition_writer, range(source.partitions)))
@@ -99,7 +99,7 @@ class SinkObserver:
             self._broker = broker_memory(self._options, ids)
         return self._broker
 
-    def _history(self, progress: TopicFacts) -> tuple[History | None, str, str]:
+    def _history(self, progress: ResourceFacts) -> tuple[History | None, str, str]:
         """Read the progress of the sink; not being able to is an answer too, and never an empty history."""
         if progress.existence is Existence.MISSING:
             return NO_HISTORY, "", ""

@@ -87,7 +87,7 @@ class Outputs:
 
     def _demand_same(self, name: str, topic_id: str) -> None:
         facts = self._client.describe_topics([name])[name]
-        if facts.topic_id != topic_id:
+        if facts.id != topic_id:
             raise RefusedError(
                 f'topic "{name}" is not the one any more that was looked at',
                 f"It had id {topic_id}, now there is {facts}.",

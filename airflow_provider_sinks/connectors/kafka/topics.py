@@ -24,7 +24,7 @@ from airflow_provider_sinks.connectors.kafka.connection import END, FIRST, Kafka
 from airflow_provider_sinks.connectors.kafka.progress_log import HeldUp, ProgressLog
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.decision.classify import ShapeSeen, shape_seen
-from airflow_provider_sinks.core.decision.facts import CreateTopic, Existence, Role, TopicFacts
+from airflow_provider_sinks.core.decision.facts import CreateTopic, Existence, ResourceFacts, Role
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, UnavailableError
 from airflow_provider_sinks.core.progress.history import History
 
@@ -71,7 +71,7 @@ class KafkaClient:
         """
         return self._connection.cluster_id()
 
-    def describe_topics(self, names: Iterable[str]) -> dict[str, TopicFacts]:
+    def describe_topics(self, names: Iterable[str]) -> dict[str, ResourceFacts]:
         """Return which topics these are: existence, ids and partitions. Cheap enough for every epoch."""
         wanted = list(dict.fromkeys(names))
         timeout = self._connection.timeout_seconds
@@ -81,7 +81,7 @@ class KafkaClient:
 
     def observe_topics(
         self, names: Collection[str], policy_of: Collection[str] = ()
-    ) -> dict[str, TopicFacts]:
+    ) -> dict[str, ResourceFacts]:
         """Return everything that can be seen of some topics: also offsets, and the cleanup policy.
 
         Looks again for a few seconds at what is just being made, deleted or elected.
@@ -120,7 +120,7 @@ class KafkaClient:
             self._logs[topic] = ProgressLog(self._connection.options, topic, self._connection.timeout_seconds)
         return self._logs[topic].read(sink, timeout_seconds, held_up)
 
-    def ensure_topic(self, topic: CreateTopic) -> TopicFacts:
+    def ensure_topic(self, topic: CreateTopic) -> ResourceFacts:
         """Make a topic if it is not there, wait until it is visible, and return what is there then.
 
         "Already exists" is looked at again, not taken for success.
@@ -159,7 +159,7 @@ class KafkaClient:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _look(self, names: Collection[str], policy_of: Collection[str]) -> dict[str, TopicFacts]:
+    def _look(self, names: Collection[str], policy_of: Collection[str]) -> dict[str, ResourceFacts]:
         described = self.describe_topics(names)  # first, because it notices refused credentials at once
         listed = self._connection.listing().topics
         facts = {name: _confirmed(topic, name in listed) for name, topic in described.items()}
@@ -168,23 +168,23 @@ class KafkaClient:
             facts[topic.name] = self._with_policy(topic) if topic.name in policy_of else topic
         return facts
 
-    def _described(self, name: str, cluster_id: str, future: Future[TopicDescription]) -> TopicFacts:
+    def _described(self, name: str, cluster_id: str, future: Future[TopicDescription]) -> ResourceFacts:
         try:
             found = self._connection.wait(future, f'describe topic "{name}"')
         except KafkaException as error:
             if code_of(error) in _NOT_THERE:
-                return TopicFacts(name, Existence.MISSING, cluster_id)
+                return ResourceFacts(name, Existence.MISSING, cluster_id)
             denied = "Describe" if code_of(error) == KafkaError.TOPIC_AUTHORIZATION_FAILED else ""
-            return TopicFacts(name, Existence.UNKNOWN, cluster_id, reason=text_of(error), denied=denied)
+            return ResourceFacts(name, Existence.UNKNOWN, cluster_id, reason=text_of(error), denied=denied)
         topic_id = spelled(str(found.topic_id))
         if topic_id == _NO_ID:
             why = "the broker gives topics no id; Kafka 2.8 or newer is needed"
-            return TopicFacts(name, Existence.UNKNOWN, cluster_id, reason=why)
+            return ResourceFacts(name, Existence.UNKNOWN, cluster_id, reason=why)
         copies = len(found.partitions[0].replicas) if found.partitions else 0
         partitions = len(found.partitions)
-        return TopicFacts(name, Existence.PRESENT, cluster_id, topic_id, partitions, copies)
+        return ResourceFacts(name, Existence.PRESENT, cluster_id, topic_id, partitions, copies)
 
-    def _with_offsets(self, topics: Collection[TopicFacts]) -> Iterator[TopicFacts]:
+    def _with_offsets(self, topics: Collection[ResourceFacts]) -> Iterator[ResourceFacts]:
         places = [(topic.name, partition) for topic in topics for partition in range(topic.partitions)]
         first, end = (self._connection.offsets(places, spec) for spec in (FIRST, END))
         for topic in topics:
@@ -197,7 +197,7 @@ class KafkaClient:
             else:
                 yield replace(topic, low=low, high=high)
 
-    def _with_policy(self, topic: TopicFacts) -> TopicFacts:
+    def _with_policy(self, topic: ResourceFacts) -> ResourceFacts:
         resource = ConfigResource(ResourceType.TOPIC, topic.name)
         timeout = self._connection.timeout_seconds
         future = self._connection.admin.describe_configs([resource], request_timeout=timeout)[resource]
@@ -216,7 +216,7 @@ class KafkaClient:
             return ""
         return str(config[setting].value) if setting in config else ""
 
-    def _wait_until_visible(self, topic: CreateTopic) -> TopicFacts:
+    def _wait_until_visible(self, topic: CreateTopic) -> ResourceFacts:
         deadline = time.monotonic() + _VISIBLE_SECONDS
         policy_of = [topic.name] if topic.role is Role.PROGRESS else []
         while True:
@@ -247,10 +247,10 @@ def spelled(topic_id: str) -> str:
     return topic_id.replace("+", "-").replace("/", "_")
 
 
-def _confirmed(facts: TopicFacts, is_listed: bool) -> TopicFacts:
+def _confirmed(facts: ResourceFacts, is_listed: bool) -> ResourceFacts:
     """Two questions, asked one after the other, must have the same answer."""
     answered = facts.existence is not Existence.UNKNOWN
     if answered and is_listed != (facts.existence is Existence.PRESENT):
         why = "it is being created or deleted: the listing and the description differ"
-        return TopicFacts(facts.name, Existence.UNKNOWN, facts.cluster_id, reason=why)
+        return ResourceFacts(facts.name, Existence.UNKNOWN, facts.system, reason=why)
     return facts

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from airflow_provider_sinks.core.decision.facts import Observation, TopicFacts, Wanted
+from airflow_provider_sinks.core.decision.facts import Observation, ResourceFacts, Wanted
 from airflow_provider_sinks.core.decision.ways import Refusal
 from airflow_provider_sinks.core.progress.history import Finding, Flaw, History
-from airflow_provider_sinks.core.progress.record import ProgressKey, TopicIdentity
+from airflow_provider_sinks.core.progress.identity import Identity
+from airflow_provider_sinks.core.progress.record import ProgressKey
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Case:
         return f'sink "{self.wanted.sink}"'
 
     @property
-    def seen(self) -> TopicFacts:
+    def seen(self) -> ResourceFacts:
         """The topic that the refusal is about, as it is."""
         return self.observation.topics()[self.refusal.role]
 
@@ -34,7 +35,7 @@ class Case:
         return f'{self.refusal.role} "{self.seen.name}"'
 
     @property
-    def recorded(self) -> TopicIdentity | None:
+    def recorded(self) -> Identity | None:
         """The topic that the refusal is about, as the run in force announced it."""
         return self.observation.recorded.get(self.refusal.role)
 

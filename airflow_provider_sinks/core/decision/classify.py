@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import enum
 
-from airflow_provider_sinks.core.decision.facts import Existence, Observation, TopicFacts, Wanted
+from airflow_provider_sinks.core.decision.facts import Existence, Observation, ResourceFacts, Wanted
 from airflow_provider_sinks.core.progress.checkpoint import newest_epoch_is_whole
 from airflow_provider_sinks.core.progress.history import EARLIEST, Finding, History
-from airflow_provider_sinks.core.progress.record import DRIVER, TopicIdentity, WriterId
+from airflow_provider_sinks.core.progress.identity import Identity, Sameness
+from airflow_provider_sinks.core.progress.record import DRIVER, WriterId
 from airflow_provider_sinks.core.progress.witness import Witness
 
 
@@ -22,7 +23,7 @@ class ProgressSeen(enum.Enum):
     WRITTEN = "a record, something written"
 
 
-class TopicSeen(enum.Enum):
+class ResourceSeen(enum.Enum):
     """How a topic compares with the recorded one."""
 
     UNKNOWN = "could not be seen"
@@ -84,16 +85,16 @@ def progress_seen(observation: Observation, wanted: Wanted, written: int) -> Pro
     return ProgressSeen.EMPTIED if _was_emptied(progress, history, wanted) else ProgressSeen.NONE
 
 
-def topic_seen(facts: TopicFacts, recorded: TopicIdentity | None) -> TopicSeen:
+def resource_seen(facts: ResourceFacts, recorded: Identity | None) -> ResourceSeen:
     """Compare a topic with the recorded one; without a recorded one a topic can only be there or not."""
     if facts.existence is not Existence.PRESENT:
-        return TopicSeen.MISSING if facts.existence is Existence.MISSING else TopicSeen.UNKNOWN
+        return ResourceSeen.MISSING if facts.existence is Existence.MISSING else ResourceSeen.UNKNOWN
     if recorded is None:
-        return TopicSeen.PRESENT
-    known = (recorded.cluster_id, recorded.topic, recorded.topic_id)
-    if (facts.cluster_id, facts.name, facts.topic_id) != known or facts.partitions < recorded.partitions:
-        return TopicSeen.REPLACED
-    return TopicSeen.GREW if facts.partitions > recorded.partitions else TopicSeen.PRESENT
+        return ResourceSeen.PRESENT
+    found = facts.identity.compared_with(recorded)
+    if not found.is_same:
+        return ResourceSeen.REPLACED
+    return ResourceSeen.GREW if found is Sameness.GREW else ResourceSeen.PRESENT
 
 
 def memory_seen(observation: Observation, wanted: Wanted) -> WitnessSeen:
@@ -179,11 +180,11 @@ def resume_positions(
     return {partition: max(at, witness.offsets.get(partition, at)) for partition, at in positions.items()}
 
 
-def _is_of(witness: Witness, source: TopicFacts, history: History, wanted: Wanted) -> bool:
+def _is_of(witness: Witness, source: ResourceFacts, history: History, wanted: Wanted) -> bool:
     """Return whether the offsets of a witness are about these records and this source."""
     ours = (wanted.owner, history.generation)
-    known = topic_seen(source, witness.identities.source)
-    return (witness.owner, witness.generation) == ours and known in (TopicSeen.PRESENT, TopicSeen.GREW)
+    known = resource_seen(source, witness.identities.source)
+    return (witness.owner, witness.generation) == ours and known in (ResourceSeen.PRESENT, ResourceSeen.GREW)
 
 
 def reach_seen(observation: Observation, wanted: Wanted) -> ReachSeen:
@@ -204,7 +205,7 @@ def removed_records(observation: Observation, wanted: Wanted) -> dict[int, tuple
     }
 
 
-def shape_seen(progress: TopicFacts) -> ShapeSeen:
+def shape_seen(progress: ResourceFacts) -> ShapeSeen:
     """Say whether a progress topic is made as it must be."""
     if progress.existence is not Existence.PRESENT:
         return ShapeSeen.FITS
@@ -237,7 +238,7 @@ def is_foreign(history: History | None, wanted: Wanted) -> bool:
     return newest is not None and newest.owner != wanted.owner
 
 
-def _was_emptied(progress: TopicFacts, history: History, wanted: Wanted) -> bool:
+def _was_emptied(progress: ResourceFacts, history: History, wanted: Wanted) -> bool:
     """Return whether records were deleted by hand, or the beginning of a topic of this sink alone is gone.
 
     Compaction alone never moves the first offset of a topic.

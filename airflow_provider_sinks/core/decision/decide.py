@@ -46,15 +46,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from airflow_provider_sinks.core.decision.classify import (
-    TopicSeen,
+    ResourceSeen,
     WitnessSeen,
     is_foreign,
     memory_seen,
     progress_seen,
     reach_seen,
     records_seen,
+    resource_seen,
     shape_seen,
-    topic_seen,
 )
 from airflow_provider_sinks.core.decision.facts import Existence, Observation, Role, Wanted
 from airflow_provider_sinks.core.decision.outcomes import go_on, not_fitting, refuse, wait
@@ -141,7 +141,7 @@ def _judge_progress(records: Step | Reason, observation: Observation, wanted: Wa
         yield Judgement(Role.PROGRESS, Reason.OTHER_OWNER)
     if records is not Reason.OTHER_OWNER:
         yield Judgement(Role.PROGRESS, records)
-    place = topic_seen(observation.progress, observation.recorded.get(Role.PROGRESS))
+    place = resource_seen(observation.progress, observation.recorded.get(Role.PROGRESS))
     yield Judgement(Role.PROGRESS, PLACES[place])
     if observation.checkpoint is not None and observation.history:
         use = judge_checkpoint(observation.checkpoint, observation.history, wanted.stateful)
@@ -150,17 +150,17 @@ def _judge_progress(records: Step | Reason, observation: Observation, wanted: Wa
 
 def _judge_topics(observation: Observation, wanted: Wanted) -> Iterator[Judgement]:
     recorded, history = observation.recorded, observation.known
-    source = topic_seen(observation.source, recorded.get(Role.SOURCE))
+    source = resource_seen(observation.source, recorded.get(Role.SOURCE))
     yield Judgement(Role.SOURCE, SOURCES[Role.SOURCE in recorded, source])
-    if Role.SOURCE in recorded and source in (TopicSeen.PRESENT, TopicSeen.GREW):
+    if Role.SOURCE in recorded and source in (ResourceSeen.PRESENT, ResourceSeen.GREW):
         yield Judgement(Role.SOURCE, REACHES[reach_seen(observation, wanted)])
     progress = progress_seen(observation, wanted, history.rows_ever)
-    data = topic_seen(observation.data, recorded.get(Role.DATA))
+    data = resource_seen(observation.data, recorded.get(Role.DATA))
     cell = DECISIONS[progress, data, memory_seen(observation, wanted)]
     yield Judgement(Role.PROGRESS if cell in ABOUT_PROGRESS else Role.DATA, cell)
     if observation.dead_letter is not None and cell not in ABOUT_PROGRESS:
         progress = progress_seen(observation, wanted, history.dead_ever)
-        dead = topic_seen(observation.dead_letter, recorded.get(Role.DEAD_LETTER))
+        dead = resource_seen(observation.dead_letter, recorded.get(Role.DEAD_LETTER))
         yield Judgement(Role.DEAD_LETTER, DECISIONS[progress, dead, WitnessSeen.SILENT])
 
 

@@ -13,7 +13,8 @@ from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.progress.broker_memory import BrokerMemory
 from airflow_provider_sinks.core.progress.checkpoint import CheckpointFacts
 from airflow_provider_sinks.core.progress.history import NO_HISTORY, History
-from airflow_provider_sinks.core.progress.record import Identities, TopicIdentity, utc_now
+from airflow_provider_sinks.core.progress.identity import Identities, Identity
+from airflow_provider_sinks.core.progress.record import utc_now
 from airflow_provider_sinks.core.progress.witness import Witness
 from airflow_provider_sinks.core.wording import count
 
@@ -36,10 +37,11 @@ class Existence(enum.StrEnum):
 
 
 @dataclass(frozen=True)
-class TopicFacts:
+class ResourceFacts:
     """What was seen of one topic.
 
-    :param topic_id: Kafka's own id of the topic, in the spelling of ``kafka-topics.sh``.
+    :param system: the id of the Kafka cluster, or of the database system and the database in it.
+    :param id: what the system gives it once: a topic id, as ``kafka-topics.sh`` spells it; a table's oid.
     :param low: first offset of each partition; empty if not looked at.
     :param high: offset after the last record of each partition, open transactions included.
     :param cleanup_policy: as the broker applies it; None if not looked at or hidden.
@@ -49,8 +51,8 @@ class TopicFacts:
 
     name: str
     existence: Existence
-    cluster_id: str = ""
-    topic_id: str = ""
+    system: str = ""
+    id: str = ""
     partitions: int = 0
     replication_factor: int = 0
     low: Mapping[int, int] = field(default_factory=dict)
@@ -60,9 +62,9 @@ class TopicFacts:
     denied: str = ""
 
     @property
-    def identity(self) -> TopicIdentity:
+    def identity(self) -> Identity:
         """Which topic this really is."""
-        return TopicIdentity(self.cluster_id, self.name, self.topic_id, self.partitions)
+        return Identity(self.system, self.name, self.id, self.partitions)
 
     @property
     def records(self) -> int:
@@ -73,7 +75,7 @@ class TopicFacts:
         if self.existence is not Existence.PRESENT:
             return f'"{self.name}" {self.existence}' + (f" ({self.reason})" if self.reason else "")
         size = count(self.partitions, "partition")
-        return f'"{self.name}" {size}, id {self.topic_id}, cluster {self.cluster_id}'
+        return f'"{self.name}" {size}, id {self.id}, cluster {self.system}'
 
 
 @dataclass(frozen=True)
@@ -89,10 +91,10 @@ class Observation:
     :param at: when this was seen, in UTC.
     """
 
-    source: TopicFacts
-    data: TopicFacts
-    progress: TopicFacts
-    dead_letter: TopicFacts | None
+    source: ResourceFacts
+    data: ResourceFacts
+    progress: ResourceFacts
+    dead_letter: ResourceFacts | None
     history: History | None
     history_reason: str = ""
     history_hint: str = ""
@@ -101,7 +103,7 @@ class Observation:
     broker: BrokerMemory | None = None
     at: str = field(default_factory=utc_now)
 
-    def topics(self) -> dict[Role, TopicFacts]:
+    def topics(self) -> dict[Role, ResourceFacts]:
         """Return the facts of each topic that the sink has, in the order of their importance."""
         found = {Role.SOURCE: self.source, Role.DATA: self.data, Role.DEAD_LETTER: self.dead_letter}
         return {role: facts for role, facts in {**found, Role.PROGRESS: self.progress}.items() if facts}
@@ -112,7 +114,7 @@ class Observation:
         return self.history if self.history is not None else NO_HISTORY
 
     @property
-    def recorded(self) -> dict[Role, TopicIdentity]:
+    def recorded(self) -> dict[Role, Identity]:
         """Which topics the run in force announced; empty without a record."""
         known = self.known.identities
         if known is None:

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from airflow_provider_sinks.core.decision.accept import WayOn, next_generation, ways_on
 from airflow_provider_sinks.core.decision.case import Case
-from airflow_provider_sinks.core.decision.classify import TopicSeen, resume_positions, topic_seen
+from airflow_provider_sinks.core.decision.classify import ResourceSeen, resource_seen, resume_positions
 from airflow_provider_sinks.core.decision.facts import (
     CreateTopic,
     Existence,
     Observation,
+    ResourceFacts,
     Role,
-    TopicFacts,
     Wanted,
 )
 from airflow_provider_sinks.core.decision.refusals import describe
@@ -22,7 +22,7 @@ from airflow_provider_sinks.core.decision.verdict import Verdict, VerdictKind
 from airflow_provider_sinks.core.decision.ways import Refusal, Way
 from airflow_provider_sinks.core.progress.checkpoint import CheckpointUse, judge_checkpoint
 from airflow_provider_sinks.core.progress.history import EARLIEST
-from airflow_provider_sinks.core.progress.record import TopicIdentity
+from airflow_provider_sinks.core.progress.identity import Identity
 from airflow_provider_sinks.core.wording import offsets, summary
 
 
@@ -142,8 +142,11 @@ def dead_left(observation: Observation) -> int:
     return history.dead_ever if is_still else 0
 
 
-def _is_still(topic: TopicFacts, recorded: TopicIdentity | None) -> bool:
-    return recorded is not None and topic_seen(topic, recorded) in (TopicSeen.PRESENT, TopicSeen.GREW)
+def _is_still(topic: ResourceFacts, recorded: Identity | None) -> bool:
+    return recorded is not None and resource_seen(topic, recorded) in (
+        ResourceSeen.PRESENT,
+        ResourceSeen.GREW,
+    )
 
 
 def missing_topics(observation: Observation, wanted: Wanted) -> tuple[CreateTopic, ...]:
@@ -169,7 +172,7 @@ def _unseen(roles: Collection[Role], observation: Observation) -> Iterator[str]:
             yield f"cleanup.policy of {topic} could not be seen ({facts.reason})"
 
 
-def _grant(facts: TopicFacts, observation: Observation) -> str:
+def _grant(facts: ResourceFacts, observation: Observation) -> str:
     if not facts.denied:
         return ""
     return (

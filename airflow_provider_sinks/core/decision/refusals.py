@@ -28,8 +28,8 @@ def describe(case: Case) -> tuple[str, str]:
 
 def _name(case: Case) -> str:
     """Return the name under which the topic was recorded; a spec may name another one now."""
-    renamed = case.recorded is not None and case.recorded.topic != case.seen.name
-    return f'"{case.recorded.topic}"' if case.recorded and renamed else "it"
+    renamed = case.recorded is not None and case.recorded.name != case.seen.name
+    return f'"{case.recorded.name}"' if case.recorded and renamed else "it"
 
 
 def _recorded(case: Case) -> str:
@@ -180,7 +180,7 @@ def _progress_lost(case: Case) -> tuple[str, str]:
             f"{case.sink} has written to another cluster",
             (
                 f"Airflow's witness knows {remembered(case.wanted.witness)}, in cluster {elsewhere}. The "
-                f"target's connection leads to cluster {case.seen.cluster_id}, where {case.topic} "
+                f"target's connection leads to cluster {case.seen.system}, where {case.topic} "
                 f"{_emptiness(case)}. Starting anew would write them again. {_contents(case.observation)}"
             ),
         )
@@ -195,15 +195,15 @@ def _progress_lost(case: Case) -> tuple[str, str]:
 
 def moved_from(case: Case) -> str:
     """Return the cluster that the witness knows the progress in, if that is another one; or an empty text."""
-    witness, here = case.wanted.witness, case.seen.cluster_id
-    there = witness.identities.progress.cluster_id if witness else ""
+    witness, here = case.wanted.witness, case.seen.system
+    there = witness.identities.progress.system if witness else ""
     return there if case.refusal.reason is Reason.PROGRESS_LOST and here not in ("", there) else ""
 
 
 def _who_remembers(case: Case) -> str:
     witness, broker = case.wanted.witness, case.observation.broker
     if witness is not None and witness.rows:
-        renamed = witness.identities.progress.topic
+        renamed = witness.identities.progress.name
         place = f', recorded in "{renamed}"' if renamed != case.seen.name else ""
         return f"Airflow's witness knows {remembered(witness)}{place}"
     return (

@@ -8,8 +8,8 @@ from airflow_provider_sinks.core.decision.classify import (
     ProgressSeen,
     ReachSeen,
     RecordsSeen,
+    ResourceSeen,
     ShapeSeen,
-    TopicSeen,
     WitnessSeen,
 )
 from airflow_provider_sinks.core.decision.ways import Reason
@@ -27,9 +27,9 @@ class Step(enum.Enum):
     GREW = "go on; keys move, because there are more partitions"
 
 
-P, T, W = ProgressSeen, TopicSeen, WitnessSeen
+P, T, W = ProgressSeen, ResourceSeen, WitnessSeen
 
-DECISIONS: dict[tuple[ProgressSeen, TopicSeen, WitnessSeen], Step | Reason] = {
+DECISIONS: dict[tuple[ProgressSeen, ResourceSeen, WitnessSeen], Step | Reason] = {
     # progress could not be read: nothing can be decided
     (P.UNKNOWN, T.UNKNOWN, W.SILENT): Step.WAIT,
     (P.UNKNOWN, T.MISSING, W.SILENT): Step.WAIT,
@@ -131,7 +131,7 @@ DECISIONS: dict[tuple[ProgressSeen, TopicSeen, WitnessSeen], Step | Reason] = {
 }
 """What to do about an output: the data topic, and the dead-letter topic in its own right."""
 
-SOURCES: dict[tuple[bool, TopicSeen], Step | Reason] = {
+SOURCES: dict[tuple[bool, ResourceSeen], Step | Reason] = {
     # is a source recorded?
     (False, T.UNKNOWN): Step.WAIT,
     (False, T.MISSING): Step.WAIT,
@@ -170,7 +170,7 @@ SHAPES: dict[ShapeSeen, Step | Reason] = {
 }
 """What to do about the way a progress topic is made."""
 
-PLACES: dict[TopicSeen, Step | Reason] = {
+PLACES: dict[ResourceSeen, Step | Reason] = {
     T.UNKNOWN: Step.WAIT,
     T.MISSING: Step.GO_ON,
     T.PRESENT: Step.GO_ON,

@@ -28,7 +28,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from airflow_provider_sinks.core.decision.facts import Observation, Role, Wanted
-from airflow_provider_sinks.core.progress.record import TopicIdentity
+from airflow_provider_sinks.core.progress.identity import Identity
 
 
 class Reason(enum.Enum):
@@ -148,11 +148,7 @@ def witness_fits(observation: Observation, wanted: Wanted) -> bool:
         return False
     known = (witness.identities.source, witness.identities.data)
     now = (observation.source.identity, observation.data.identity)
-    return all(_grown_from(new, old) for new, old in zip(now, known, strict=True))
-
-
-def _grown_from(new: TopicIdentity, old: TopicIdentity) -> bool:
-    return _which(new) == _which(old) and new.partitions >= old.partitions
+    return all(new.compared_with(old).is_same for new, old in zip(now, known, strict=True))
 
 
 def _open_ways(refusal: Refusal, observation: Observation, wanted: Wanted) -> tuple[Way, ...]:
@@ -167,8 +163,8 @@ def _open_ways(refusal: Refusal, observation: Observation, wanted: Wanted) -> tu
     return tuple(way for way in WAYS[refusal.reason] if way not in closed)
 
 
-def _which(identity: TopicIdentity) -> tuple[str, str, str]:
-    return identity.cluster_id, identity.topic, identity.topic_id
+def _which(identity: Identity) -> tuple[str, str, str]:
+    return identity.system, identity.name, identity.id
 
 
 def _seen_of_records(observation: Observation, is_running_elsewhere: bool) -> object:

@@ -18,7 +18,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from airflow_provider_sinks.core.errors import FencedError, RefusedError, SinkError
-from airflow_provider_sinks.core.progress.record import Identities, WriterId, utc_now
+from airflow_provider_sinks.core.progress.identity import Identities
+from airflow_provider_sinks.core.progress.record import WriterId, utc_now
 from airflow_provider_sinks.core.progress.witness import Witness
 
 
@@ -177,7 +178,8 @@ class SinkStatus:
 
     def to_json(self) -> str:
         """Write it as JSON with sorted keys."""
-        return json.dumps(asdict(self), separators=(",", ":"), sort_keys=True)
+        identities = self.identities.to_mapping() if self.identities else None
+        return json.dumps({**asdict(self), "identities": identities}, separators=(",", ":"), sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> SinkStatus:

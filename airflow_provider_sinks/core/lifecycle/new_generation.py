@@ -22,8 +22,8 @@ from airflow_provider_sinks.core.decision.facts import (
     CreateTopic,
     Existence,
     Observation,
+    ResourceFacts,
     Role,
-    TopicFacts,
     Wanted,
 )
 from airflow_provider_sinks.core.decision.outcomes import dead_left, missing_topics, rows_left, wait
@@ -195,9 +195,9 @@ def announcement(situation: Situation, step: Announce, run: str, ids: Collection
     """
     spec, identities = situation.spec, situation.observation.identities()
     if Role.DATA in step.unfinished:
-        identities = replace(identities, data=replace(identities.data, topic_id=UNFINISHED))
+        identities = replace(identities, data=replace(identities.data, id=UNFINISHED))
     if Role.DEAD_LETTER in step.unfinished and identities.dead_letter is not None:
-        dead_letter = replace(identities.dead_letter, topic_id=UNFINISHED)
+        dead_letter = replace(identities.dead_letter, id=UNFINISHED)
         identities = replace(identities, dead_letter=dead_letter)
     return ProgressRecord(
         generation=step.generation,
@@ -222,12 +222,12 @@ def _begins(situation: Situation, number: int) -> str:
     return f'sink "{situation.spec.name}" begins generation {number} at {start} of "{source}"'
 
 
-def _anew(role: Role, facts: TopicFacts, output: Output, situation: Situation) -> Iterator[Step]:
+def _anew(role: Role, facts: ResourceFacts, output: Output, situation: Situation) -> Iterator[Step]:
     if output is Output.EMPTY:
-        yield EmptyTopic(role, facts.name, facts.topic_id, facts.high)
+        yield EmptyTopic(role, facts.name, facts.id, facts.high)
         return
     asked = situation.wanted.topics()[role]
-    yield DeleteTopic(role, facts.name, facts.topic_id, facts.records)
+    yield DeleteTopic(role, facts.name, facts.id, facts.records)
     yield CreateTopic(
         role,
         facts.name,

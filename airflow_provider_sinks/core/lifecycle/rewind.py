@@ -144,7 +144,7 @@ def _begin(place: AtEpoch, situation: Situation) -> Mapping[int, int]:
     if found is None:
         problem = Problem("epoch", f"{name} is not known any more, or not yet", _known(place))
         raise ConfigurationError(f'sink "{situation.spec.name}" cannot go back to {name}', [problem])
-    if (found.source.cluster_id, found.source.topic_id) != (source.cluster_id, source.topic_id):
+    if not source.identity.compared_with(found.source).is_same:
         raise RefusedError(
             f'{name} of sink "{situation.spec.name}" was read from another topic',
             f"Its offsets belong to {identity(found.source)}; now there is {source}.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from airflow_provider_sinks.core.decision.facts import Existence, Role, TopicFacts
+from airflow_provider_sinks.core.decision.facts import Existence, ResourceFacts, Role
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, RefusedError, nearest
 from airflow_provider_sinks.core.lifecycle.sink_home import SinkHome
 from airflow_provider_sinks.core.lifecycle.steps import (
@@ -87,7 +87,7 @@ def demand_stopped(home: SinkHome, verb: str) -> None:
         )
 
 
-def plan_drop(home: SinkHome, writers: Collection[WriterId], topics: Mapping[Role, TopicFacts]) -> Plan:
+def plan_drop(home: SinkHome, writers: Collection[WriterId], topics: Mapping[Role, ResourceFacts]) -> Plan:
     """Stop the sink and forget it.
 
     :param writers: every writer that may have a transaction open; none where that cannot be known.
@@ -97,7 +97,7 @@ def plan_drop(home: SinkHome, writers: Collection[WriterId], topics: Mapping[Rol
     steps = [
         *_stop(home),
         *([Fence(tuple(writers))] if writers else []),
-        *(DeleteTopic(role, facts.name, facts.topic_id, facts.records) for role, facts in there.items()),
+        *(DeleteTopic(role, facts.name, facts.id, facts.records) for role, facts in there.items()),
         Forget(home.name),
     ]
     return Plan(home.name, f'sink "{home.name}" is dropped', tuple(steps), tuple(_left(home, topics)))
@@ -139,7 +139,7 @@ def _stop(home: SinkHome) -> Iterator[Step]:
         yield from home.drivers
 
 
-def _left(home: SinkHome, topics: Mapping[Role, TopicFacts]) -> Iterator[str]:
+def _left(home: SinkHome, topics: Mapping[Role, ResourceFacts]) -> Iterator[str]:
     if Role.PROGRESS not in topics:
         yield "its progress records stay: a sink of this name would go on from them"
     for dag in home.dags:

@@ -16,11 +16,11 @@ import enum
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from airflow_provider_sinks.core.progress.identity import Identities
 from airflow_provider_sinks.core.progress.record import (
     DRIVER,
     SINGLE_WRITER,
     Format,
-    Identities,
     ProgressFormatError,
     ProgressKey,
     ProgressRecord,

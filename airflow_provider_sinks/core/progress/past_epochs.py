@@ -14,13 +14,13 @@ import enum
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from airflow_provider_sinks.core.progress.identity import Identity
 from airflow_provider_sinks.core.progress.record import (
     DRIVER,
     SINGLE_WRITER,
     ProgressFormatError,
     ProgressKey,
     ProgressRecord,
-    TopicIdentity,
     WriterId,
 )
 
@@ -41,7 +41,7 @@ class PastEpoch:
     generation: int
     epoch: int
     begin: Mapping[int, int]
-    source: TopicIdentity
+    source: Identity
     at: str
 
 

@@ -25,6 +25,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
+from airflow_provider_sinks.core.progress.identity import Identities
+
 FORMAT = 1
 """The newest format of the value that this code writes and reads."""
 
@@ -56,37 +58,6 @@ class ProgressFormatError(ValueError):
     def __init__(self, why: Format, what: str) -> None:
         super().__init__(what)
         self.why = why
-
-
-@dataclass(frozen=True)
-class TopicIdentity:
-    """Which topic it really was: a topic that is deleted and made again keeps its name, not its id."""
-
-    cluster_id: str
-    topic: str
-    topic_id: str
-    partitions: int
-
-
-@dataclass(frozen=True)
-class Identities:
-    """All topics of a sink, as they were when a record was written."""
-
-    source: TopicIdentity
-    data: TopicIdentity
-    progress: TopicIdentity
-    dead_letter: TopicIdentity | None = None
-
-    @classmethod
-    def from_mapping(cls, data: Mapping[str, Any]) -> Identities:
-        """Read identities as :func:`dataclasses.asdict` wrote them."""
-        dead_letter = data.get("dead_letter")
-        return cls(
-            source=_topic(data["source"]),
-            data=_topic(data["data"]),
-            progress=_topic(data["progress"]),
-            dead_letter=_topic(dead_letter) if dead_letter is not None else None,
-        )
 
 
 @dataclass(frozen=True)
@@ -165,6 +136,7 @@ class ProgressRecord:
     def encode(self) -> bytes:
         """Return the value as it stands in the topic, without the fields that only a driver fills."""
         data = {"v": FORMAT} | {_json_name(name): value for name, value in asdict(self).items()}
+        data["identities"] = self.identities.to_mapping()
         for name in _DRIVER_ONLY:
             if not data[name]:
                 del data[name]
@@ -246,15 +218,6 @@ def _totals(value: Mapping[str, list[object]]) -> dict[WriterId, tuple[int, int]
 
 def _writers(value: list[object]) -> tuple[WriterId, ...]:
     return tuple(_str(writer) for writer in value)
-
-
-def _topic(data: Mapping[str, Any]) -> TopicIdentity:
-    return TopicIdentity(
-        cluster_id=_str(data["cluster_id"]),
-        topic=_str(data["topic"]),
-        topic_id=_str(data["topic_id"]),
-        partitions=_int(data["partitions"]),
-    )
 
 
 _DRIVER_ONLY = ("writers", "writer_mode", "spec", "ids", "totals", "rows_before", "dead_before")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from airflow_provider_sinks.core.decision.facts import TopicFacts
+from airflow_provider_sinks.core.decision.facts import ResourceFacts
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 
 
-def start_positions(start: str | Mapping[int, int], source: TopicFacts) -> dict[int, int]:
+def start_positions(start: str | Mapping[int, int], source: ResourceFacts) -> dict[int, int]:
     """Return an offset for every source partition; ``earliest`` and ``latest`` are resolved here.
 
     :param start: as the spec has it; partitions that it does not name begin at their first record.
@@ -21,14 +21,14 @@ def start_positions(start: str | Mapping[int, int], source: TopicFacts) -> dict[
     return {partition: named.get(partition, low) for partition, low in source.low.items()}
 
 
-def demand_in_source(named: Mapping[int, int], source: TopicFacts) -> None:
+def demand_in_source(named: Mapping[int, int], source: ResourceFacts) -> None:
     """Refuse a start that the user names and the source does not have: Spark would fail, or never begin."""
     problems = list(source_problems(named, source, "source.kafka.start"))
     if problems:
         raise ConfigurationError(f'the start does not fit source topic "{source.name}"', problems)
 
 
-def source_problems(named: Mapping[int, int], source: TopicFacts, where: str) -> Iterator[Problem]:
+def source_problems(named: Mapping[int, int], source: ResourceFacts, where: str) -> Iterator[Problem]:
     """Return what is wrong with offsets of a source topic.
 
     :param where: the option that holds them.

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from airflow_provider_sinks.core.progress.record import Identities
+from airflow_provider_sinks.core.progress.identity import Identities
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,8 @@ class Witness:
 
     def to_json(self) -> str:
         """Write it as JSON with sorted keys."""
-        return json.dumps(asdict(self), separators=(",", ":"), sort_keys=True)
+        written = {**asdict(self), "identities": self.identities.to_mapping()}
+        return json.dumps(written, separators=(",", ":"), sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> Witness:
