@@ -20,7 +20,7 @@ _READ_SECONDS = 30.0
 @command
 def progress(options: argparse.Namespace) -> None:
     """Show how far each writer and each source partition is."""
-    from airflow_provider_sinks.connectors.kafka.observer import SinkObserver
+    from airflow_provider_sinks.connectors.observer import SinkObserver
 
     with sink_homes(options) as homes:
         spec = spec_of(homes.one(options.sink))

@@ -2,51 +2,121 @@
 
 ::
 
-    driver    SinkConnector    begin_run -> factory -> (each epoch) holders -> commit -> ... -> close
-    executor  EpochWriter      prepare -> open -> begin_epoch -> write_batch* -> pre_commit -> commit_epoch
-                                                                       (or rollback_epoch) ...   -> close
+    driver     SinkConnector   observe -> open -> ensure -> announce -> factory
+                               -> (each epoch: project, tasks, commit_epoch) ... -> close
+    executor   EpochWriter     prepare -> open -> begin_epoch -> write_batch* -> flush -> pre_commit
+                               -> commit_epoch (or rollback_epoch) ... -> close
 
 The runtime (:mod:`airflow_provider_sinks.streaming`) decides *what* a writer may write: which rows are new,
 whether the input was complete, whether the range fits what is committed. A connector only knows *how* its
 target takes rows together with the progress record, so that both become visible or neither does.
+
+Why this order is exactly once. ``open`` of the connector ends every older run and every writer of it, and
+reads the progress only then: nothing that is not in it can follow. ``open`` of a writer does the same for its
+own id. A record is written by compare-and-set on the record before it, so of two that hold the same id one
+fails. Where the driver commits, nothing of an epoch is visible before ``commit_epoch``, which takes the
+tokens of successful tasks alone, and each of them once.
+
+*Idempotent* means: what progress covers is not done again. *Outcome unknown* is an answer of its own
+(:class:`InDoubtError`): the runtime opens anew and asks the target what holds.
 """
 
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-import pyarrow as pa
-
+from airflow_provider_sinks.core.decision.facts import Creation, Observation, ResourceFacts, Role
 from airflow_provider_sinks.core.errors import SinkError
-from airflow_provider_sinks.core.progress.record import ProgressRecord
+from airflow_provider_sinks.core.progress.history import History
+from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
+    from airflow_provider_sinks.core.spec.sink import SinkSpec
+
+MetricValue: TypeAlias = int | float | str
+HeldUp: TypeAlias = Callable[[str], None]
+"""Is told what a reading waits for, such as somebody's open transaction."""
+Say: TypeAlias = Callable[[str], None]
+"""Is told what a person should know although nothing stops."""
 
 
 class CommitsOn(enum.StrEnum):
-    """Where the commit that makes an epoch's rows visible is called."""
+    """Who makes an epoch's rows visible."""
 
-    DRIVER = "driver"
     EXECUTOR = "executor"
+    """Each writer by itself, right behind its ``pre_commit``."""
+    DRIVER = "driver"
+    """The driver, once for all tokens of an epoch: nothing is visible before."""
+    ENGINE = "engine"
+    """Spark's own atomic commit of a table, which carries the progress."""
+
+
+class Takes(enum.StrEnum):
+    """In what form a target takes rows."""
+
+    ARROW = "arrow"
+    FRAME = "frame"
+    """Spark's own writer stages a whole frame; there are no writers of ours."""
 
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a target can give. What a spec asks for beyond it is an error at validation.
+    """What a target can give; static, without I/O. What a spec asks beyond it is an error at validation.
 
-    :param exactly_once: rows and progress become visible together.
-    :param upsert: rows with a key replace each other.
-    :param commits_on: who calls the commit.
-    :param token_survives: whether what ``pre_commit`` returned can be committed after its process died.
+    :param commits_on: who commits.
     :param suggested_timeout: how long an epoch of one writer may be open.
+    :param takes: in what form it takes rows.
+    :param exactly_once: rows and progress become visible together.
+    :param token_survives: what ``pre_commit`` returned can be committed after its process died.
+    :param whole_epochs: an epoch of several writers becomes visible at once.
+    :param upsert: rows with a key may replace each other.
+    :param dead_letters_in_commit: what is set aside becomes visible together with the rows.
     """
 
-    exactly_once: bool
-    upsert: bool
     commits_on: CommitsOn
-    token_survives: bool
     suggested_timeout: timedelta
+    takes: Takes = Takes.ARROW
+    exactly_once: bool = True
+    token_survives: bool = False
+    whole_epochs: bool = False
+    upsert: bool = False
+    dead_letters_in_commit: bool = True
+
+
+@dataclass(frozen=True)
+class Run:
+    """One start of a sink's job, as its target knows it.
+
+    :param sink: the sink's name.
+    :param id: its uuid.
+    :param source: the source topic, for what is set aside.
+    """
+
+    sink: str
+    id: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Token:
+    """What ``pre_commit`` returns and ``commit_epoch`` of a connector takes: the only way into an epoch.
+
+    :param writer: whose it is.
+    :param name: what it stands for, in the words of the target; empty where the executor commits.
+    :param rows: how many rows are behind it.
+    """
+
+    writer: WriterId
+    name: str
+    rows: int = 0
 
 
 @dataclass(frozen=True)
@@ -54,8 +124,8 @@ class WriteResult:
     """What one ``write_batch`` took over.
 
     :param rows: rows for the target.
-    :param dead: rows for the dead-letter target.
-    :param size_bytes: keys and values of both together.
+    :param dead: rows that were set aside.
+    :param size_bytes: of both together, as they are handed over.
     """
 
     rows: int
@@ -68,6 +138,12 @@ class WriteResult:
 
 class InDoubtError(SinkError):
     """A commit was neither confirmed nor refused. The runtime opens anew and asks the target what holds."""
+
+    retryable = True
+
+
+class LostStageError(SinkError):
+    """What a token stands for is not there any more: the epoch must be written again."""
 
     retryable = True
 
@@ -90,7 +166,7 @@ class EpochWriter(Protocol):
     object again.
     """
 
-    token: str
+    holder_id: str
     """Changes with each commit: the driver hands the last one to the next task, and an object that holds
     another one is closed, because somebody else has committed since."""
 
@@ -98,32 +174,41 @@ class EpochWriter(Protocol):
     """The newest record of this writer in the newest generation, as of ``open`` or of the last commit."""
 
     def open(self) -> None:
-        """Fence all other holders of this writer's id, then read ``last``. Called once, before the first row.
+        """Fence all other holders of this writer's id, THEN read ``last``. Called once, before the first row.
 
-        :raises FencedError: when the newest start of the sink is not the one this writer belongs to.
+        :raises FencedError: when the newest run of the sink is not the one this writer belongs to.
         :raises UnavailableError: when that cannot be known.
         """
 
     def begin_epoch(self) -> None:
-        """Arm for one epoch. Called before its first row; nothing may be visible or locked yet."""
+        """Arm for one epoch. Called before its first row; nothing may be visible, locked or timed yet."""
 
     def write_batch(self, rows: pa.RecordBatch) -> WriteResult:
         """Hand rows over, in order; may return before they have arrived. Called any number of times.
 
-        :param rows: the columns of :mod:`airflow_provider_sinks.streaming.rows`.
+        :param rows: source partition, source offset and error (:mod:`.rows`), then the columns of
+            :meth:`SinkConnector.project`.
         :raises RejectedRowError: for a row that the target can never take.
         """
 
-    def pre_commit(self, record: ProgressRecord) -> str:
-        """Hand over the progress record after the last row, and return the token of the coming commit.
+    def flush(self) -> None:
+        """Return when what was handed over has arrived; it is not visible. Called before ``pre_commit``.
 
-        Called once per epoch (or step of a long one), only after the whole input was seen.
+        :raises RejectedRowError: for a row that the target turned out not to take.
+        :raises UnavailableError: it did not arrive in time.
+        """
+
+    def pre_commit(self, record: ProgressRecord) -> Token:
+        """Hand over the progress record behind the last row, and return the token of the coming commit.
+
+        Called once per epoch (or step of a long one), only after the proved end of the input.
         """
 
     def commit_epoch(self) -> None:
-        """Make rows and record visible. Called after ``pre_commit``, where the commit is the executor's.
+        """Make rows and record visible. Called right after ``pre_commit``, where the executor commits.
 
         :raises InDoubtError: when the answer did not come; it may or may not have happened.
+        :raises FencedError: another run or another holder of the id came first; nothing is visible.
         :raises RejectedRowError: for a row that the target turned out not to take.
         """
 
@@ -135,11 +220,179 @@ class EpochWriter(Protocol):
 
 
 class WriterFactory(Protocol):
-    """Makes writers on executors. Pickled into the tasks, so its ``repr`` must hide secrets."""
+    """Makes the writers of one run on executors. Pickled into tasks, so its ``repr`` must hide secrets."""
 
-    def prepare(self, writer: str) -> EpochWriter:
+    def prepare(self, writer: WriterId) -> EpochWriter:
         """Return a writer that connects in the background while rows are computed. Must not fence.
 
         Called from a task that only *expects* to be this writer: the rows decide, and a wrong guess is
         closed without ever being opened.
         """
+
+
+@dataclass(frozen=True)
+class Health:
+    """How a target does, from the view of a running driver.
+
+    :param is_well: whether the next commit is expected to work.
+    :param detail: what is not well, for a person.
+    """
+
+    is_well: bool
+    detail: str = ""
+
+
+class ConnectorKind(Protocol):
+    """A kind of target, as its entry point leads to it. Imports no client library, no Arrow and no Spark."""
+
+    writer_module: str
+    """What its writers are made of; executors load it before their first task."""
+
+    def connect(
+        self,
+        spec: SinkSpec,
+        connections: ResolvedConnections,
+        read_seconds: float | None,
+        held_up: HeldUp,
+        say: Say,
+    ) -> SinkConnector:
+        """Return the target of one sink; see :func:`.registry.connect`."""
+
+    def demand_fits(self, output: DataFrame, spec: SinkSpec) -> None:
+        """Compare the columns of a query with the target's options, without any I/O.
+
+        Called before a start, and by validation, in a Spark that has no connection to anything.
+
+        :param output: the query's columns with the source columns behind them, without rows.
+        :raises ConfigurationError: when they do not fit.
+        """
+
+
+class SinkConnector(Protocol):
+    """The target of one sink, on the driver; also in Airflow, except for frames and writers.
+
+    Made by the connector's entry point, from a spec and the options of its connections. Safe for threads: the
+    guard asks ``identify`` and ``demand_in_force`` while an epoch runs.
+    """
+
+    @property
+    def service(self) -> str:
+        """Who is asked, for messages, such as ``Kafka at broker:9092``. No I/O, no secrets."""
+
+    def capabilities(self) -> Capabilities:
+        """Return what the target can give. No I/O."""
+
+    def project(self, output: DataFrame) -> DataFrame:
+        """Encode rows as the target takes them, in Spark's expressions: nothing per row in Python.
+
+        Called for each epoch, and once before the start to find what does not fit; must not run a job.
+
+        :param output: the query's columns, with the source columns of :mod:`.rows` behind them. A row that
+            has an error has nothing else but the source record's own key and value.
+        :returns: :data:`.rows.COORDINATES`, then the target's own columns, then :data:`.rows.RAW` where
+            something may be set aside. Order and number of the rows stay.
+        :raises ConfigurationError: when the columns do not fit the target.
+        """
+
+    def schema(self) -> Mapping[str, str]:
+        """Return what the target takes now: types by column; empty where it takes anything. From Airflow too.
+
+        :raises UnavailableError: it could not be seen.
+        """
+
+    def observe(self, source: ResourceFacts) -> Observation:
+        """Return everything the decision is made from, except Spark's checkpoint. No side effects.
+
+        Called before and behind the fence, by the job as by sensors and commands. Not being allowed to see
+        something is an answer too.
+
+        :param source: what was seen of the source.
+        :raises AuthenticationError: the target refused the credentials.
+        :raises UnavailableError: the target did not answer.
+        """
+
+    def identify(self) -> Mapping[Role, ResourceFacts]:
+        """Return which outputs and which progress place these are right now; cheap enough for each epoch."""
+
+    def open(self, run: Run, writers: Iterable[WriterId], looked: Observation) -> bool:
+        """Fence every older run and every writer of it. Called after a look that was not refused.
+
+        Behind it no other holder can commit; the progress that counts is observed afterwards, and given here
+        again until its records name nobody who is not fenced. Nobody is fenced twice.
+
+        :param writers: those of the coming run.
+        :param looked: what was seen; its records name writers that were used before.
+        :returns: whether everybody was fenced already, so that what was seen is what counts.
+        :raises SinkError: something could not be fenced; nothing has changed for the sink.
+        """
+
+    def ensure(self, creation: Creation) -> None:
+        """Make an output or the progress place, as the verdict says; one that is there is looked at again.
+
+        :raises ConfigurationError: it cannot be made like this.
+        :raises UnavailableError: it did not become visible.
+        """
+
+    def announce(self, record: ProgressRecord) -> None:
+        """Commit a record of the driver, without rows, by the same compare-and-set as a writer.
+
+        Called once per start, and while the sink runs for writers that were never used and for epochs
+        without a row. After :class:`UnavailableError` it may be called again with the same record.
+
+        :raises FencedError: a newer run is in force.
+        :raises UnavailableError: no answer yet.
+        """
+
+    def demand_in_force(self) -> None:
+        """Raise :class:`FencedError` when a newer run has announced itself. Called every few seconds."""
+
+    def factory(self) -> WriterFactory:
+        """Return what makes the writers of the announced run. Called once, after ``announce``."""
+
+    def commit_epoch(self, record: ProgressRecord, tokens: Sequence[Token]) -> None:
+        """Make the rows of exactly these tokens visible with the record, in one atomic change.
+
+        Called where the driver commits, once for each epoch, and again after :class:`InDoubtError` and after
+        a crash. It changes something only if this run is in force and the newest epoch is the one before;
+        what is committed already by the same record is well.
+
+        :raises FencedError: another run, or another epoch, is in force.
+        :raises LostStageError: what a token stands for is gone.
+        :raises InDoubtError: no answer.
+        """
+
+    def rollback_epoch(self, tokens: Sequence[Token]) -> None:
+        """Give up what tokens stand for. Idempotent; never undoes a commit; must not raise."""
+
+    def progress(self) -> History:
+        """Return what is committed now. After a doubt, for sensors and commands; fences nothing.
+
+        :raises UnavailableError: it could not be read.
+        """
+
+    def end_open(self, writers: Iterable[WriterId]) -> None:
+        """End what these writers of this run left open, so that nobody waits for it. Must not raise.
+
+        Called when nothing of the run may be committed any more.
+        """
+
+    def sweep(self) -> None:
+        """Remove what older runs staged and nobody will commit. Called once behind the announcement."""
+
+    def health_check(self) -> Health:
+        """Return how the target does. Called every few seconds for the status; quick, and must not raise."""
+
+    def metrics(self) -> Mapping[str, MetricValue]:
+        """Return figures about the target for the status, such as its version; no I/O, and must not raise."""
+
+    def suggested_timeout(self) -> timedelta:
+        """Return how long an epoch of one writer may be open, as the spec and the target have it."""
+
+    def as_schema_registry_aware(self) -> object | None:
+        """Return the part that speaks to a schema registry, where the target has one."""
+
+    def as_schema_evolvable(self) -> object | None:
+        """Return the part that adds columns, where the target can."""
+
+    def close(self) -> None:
+        """Drop all clients. Idempotent; must not raise."""

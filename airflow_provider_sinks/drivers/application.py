@@ -1,7 +1,8 @@
 """Our own code as Spark gets it: the application file, and the library as a zip for ``--py-files``.
 
 The cluster has no Airflow and does not need this package installed: the zip holds the folders that a driver
-and its executors import, and nothing of the Airflow side.
+and its executors import, and nothing of the Airflow side. The entry points of targets go with it: they are
+how a driver finds the one that a sink names.
 """
 
 from __future__ import annotations
@@ -9,9 +10,12 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterator
 from importlib import resources
+from importlib.metadata import entry_points
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+from airflow_provider_sinks import __version__
+from airflow_provider_sinks.connectors.registry import GROUP
 from airflow_provider_sinks.core.errors import ConfigurationError
 
 PACKAGE = "airflow_provider_sinks"
@@ -42,7 +46,18 @@ def write_library(folder: Path) -> Path:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as library:
         for name, file in sorted(_library_files(), key=lambda found: found[0]):
             library.writestr(_entry(name), file.read_bytes())
+        for name, text in _distribution().items():
+            library.writestr(_entry(name), text)
     return path
+
+
+def _distribution() -> dict[str, str]:
+    """Return the files by which ``importlib.metadata`` finds our targets inside a zip."""
+    folder = f"{PACKAGE}-{__version__}.dist-info"
+    ours = [point for point in entry_points(group=GROUP) if point.value.startswith(f"{PACKAGE}.")]
+    lines = [f"[{GROUP}]", *sorted(f"{point.name} = {point.value}" for point in ours), ""]
+    name = f"Metadata-Version: 2.1\nName: {PACKAGE}\nVersion: {__version__}\n"
+    return {f"{folder}/METADATA": name, f"{folder}/entry_points.txt": "\n".join(lines)}
 
 
 def _library_files() -> Iterator[tuple[str, Traversable]]:

@@ -68,7 +68,7 @@ def look(spec: SinkSpec, memory: Remembers, accept: str | None = None) -> Look:
     :raises ConfigurationError: a connection cannot be used.
     :raises AuthenticationError: a cluster refused the credentials.
     """
-    from airflow_provider_sinks.connectors.kafka.observer import SinkObserver
+    from airflow_provider_sinks.connectors.observer import SinkObserver
 
     try:
         connections = resolve(spec)

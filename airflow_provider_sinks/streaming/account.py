@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
-from airflow_provider_sinks.streaming.rows import TaskReport
+from airflow_provider_sinks.streaming.task_report import TaskReport
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Account:
 
     :param newest: a record of the newest epoch, filled in for the run that is in force.
     :param positions: by source partition, the position.
-    :param tokens: by writer, the token of its last holder in this run.
+    :param holders: by writer, the id of its last holder in this run.
     :param totals: by writer, rows and dead letters in this generation.
     :param writers: every writer id ever used.
     """
@@ -46,7 +46,7 @@ class Account:
     positions: dict[int, int]
     totals: dict[WriterId, tuple[int, int]]
     writers: set[WriterId]
-    tokens: dict[WriterId, str] = field(default_factory=dict)
+    holders: dict[WriterId, str] = field(default_factory=dict)
 
     def sums(self) -> tuple[int, int]:
         """Return rows and dead letters of all writers in this generation."""

@@ -19,6 +19,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
+from airflow_provider_sinks.connectors.registry import kind
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.query.analysis import INTERNAL, analyse, select_sql
 from airflow_provider_sinks.core.spec.sink import OutputMode, SinkSpec
@@ -67,7 +68,8 @@ def _demand_analysable(spark: SparkSession, spec: SinkSpec, lookups: Mapping[str
         parsed.createOrReplaceTempView(transform.SOURCE_VIEW)
     try:
         output = spark.sql(spec.job_sql)
-        transform.encode(output, spec.target.kafka, has_source_columns=not stream)
+        whole = transform.with_source_columns(output) if stream else output
+        kind(spec.target_kind).demand_fits(whole, spec)
     except AnalysisException as error:
         raise misfit(spec, error) from error
 

@@ -33,10 +33,9 @@ from pyspark import daemon
 from pyspark.sql.pandas import serializers
 
 from airflow_provider_sinks.core.launch.files import LaunchFiles
-from airflow_provider_sinks.core.spec.spark_conf import DAEMON_MODULE
+from airflow_provider_sinks.core.spec.spark_conf import DAEMON_MODULE, PRELOADED
 
 MODULE = DAEMON_MODULE
-_PRELOADED = ("airflow_provider_sinks.connectors.kafka.connector",)
 _worker_main = daemon.worker_main
 _CONTINUATION = b"\xff\xff\xff\xff"
 _NO_LENGTH = b"\x00\x00\x00\x00"
@@ -131,7 +130,7 @@ def main() -> None:
     from airflow_provider_sinks.streaming import writer  # noqa: F401  loads what each worker needs
 
     forget_connections()
-    for module in _PRELOADED:
+    if module := os.environ.get(PRELOADED):
         with contextlib.suppress(ImportError):  # a task that needs it says so, with the name of the module
             importlib.import_module(module)
     install()

@@ -24,12 +24,13 @@ class EpochPlan:
     :param single_writer: the id of the one writer with ``single``, or ``None`` with ``per_partition``.
     :param source_topic: for messages.
     :param known: by source partition, the position that the driver knows to be committed.
-    :param tokens: by writer id, the token of its last commit in this run.
+    :param holders: by writer id, the id of its last holder in this run.
     :param expected: the writer ids expected to have rows, in the order of the tasks; a hint, no more.
     :param has_dead_letters: whether rows that did not parse have somewhere to go.
     :param step_rows: a long range is committed after so many rows,
     :param step_seconds: or after so many seconds,
     :param step_bytes: or after so many bytes.
+    :param driver_commits: whether a writer only stages its rows; a long range is then not cut into steps.
     :param demand_source: raises unless the source topic is still the recorded one.
     :param factory: makes the target's writers.
     """
@@ -39,11 +40,12 @@ class EpochPlan:
     single_writer: str | None
     source_topic: str
     known: Mapping[int, int]
-    tokens: Mapping[str, str]
+    holders: Mapping[str, str]
     expected: tuple[str, ...]
     has_dead_letters: bool
     step_rows: int
     step_seconds: float
     step_bytes: int
+    driver_commits: bool
     demand_source: Callable[[Identity], None]
     factory: WriterFactory = field(repr=False)

@@ -23,7 +23,13 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
-from airflow_provider_sinks.connectors.base import WriterFactory
+from airflow_provider_sinks.connectors.base import (
+    CommitsOn,
+    InDoubtError,
+    LostStageError,
+    SinkConnector,
+    Token,
+)
 from airflow_provider_sinks.core.errors import (
     ConfigurationError,
     FencedError,
@@ -39,6 +45,7 @@ from airflow_provider_sinks.core.progress.record import (
     ProgressRecord,
     WriterId,
     partition_writer,
+    utc_now,
 )
 from airflow_provider_sinks.streaming import small_epochs
 from airflow_provider_sinks.streaming.account import Account, EpochResult
@@ -46,8 +53,8 @@ from airflow_provider_sinks.streaming.driver_log import say
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
 from airflow_provider_sinks.streaming.failures import explain
 from airflow_provider_sinks.streaming.patience import Patience
-from airflow_provider_sinks.streaming.rows import REPORT_SCHEMA, Outcome, TaskReport
 from airflow_provider_sinks.streaming.source import CheckpointLog, Offsets
+from airflow_provider_sinks.streaming.task_report import REPORT_SCHEMA, Outcome, TaskReport
 from airflow_provider_sinks.streaming.writer import write_epoch
 
 STEP_ROWS = 1_000_000
@@ -64,7 +71,7 @@ class Epochs:
     :param single: whether one writer writes everything.
     :param stateful: whether Spark keeps state for the plan; its tasks then run as they are, before a shuffle.
     :param driver_rows_max: the largest epoch, in source records, that the driver writes itself.
-    :param factory: makes writers on executors.
+    :param target: the sink's target.
     :param to_rows: turns a micro-batch and its range into the columns of a writer.
     :param check_before: returns the identities of the topics; raises when one is not what progress speaks of.
     :param check_after: the same, and looks in any case.
@@ -85,7 +92,7 @@ class Epochs:
         stateful: bool,
         driver_rows_max: int,
         has_dead_letters: bool,
-        factory: WriterFactory,
+        target: SinkConnector,
         to_rows: Callable[[DataFrame, Offsets, Offsets], DataFrame],
         check_before: Callable[[], Identities],
         check_after: Callable[[], Identities],
@@ -102,7 +109,9 @@ class Epochs:
         self._stateful = stateful
         self._driver_rows_max = driver_rows_max
         self._has_dead_letters = has_dead_letters
-        self._factory = factory
+        self._target = target
+        self._driver_commits = target.capabilities().commits_on is CommitsOn.DRIVER
+        self._factory = target.factory()
         self._to_rows = to_rows
         self._check_before = check_before
         self._check_after = check_after
@@ -144,10 +153,44 @@ class Epochs:
         rows = self._to_rows(batch, dict(record.from_), dict(record.to))
         if self._single:
             rows = rows.repartition(1) if self._stateful else rows.coalesce(1)
-        reports = self._act_patiently(rows, record)
-        self._check_after()
-        self._raise_if_stopped(reports)
+        reports = self._written(rows, record)
         return self._settle(record, reports, time.monotonic() - started)
+
+    def _written(self, rows: DataFrame, record: ProgressRecord) -> list[TaskReport]:
+        """Run the action; where the driver commits, commit what its tasks have staged."""
+        while True:
+            reports = self._act_patiently(rows, record)
+            self._check_after()
+            self._raise_if_stopped(reports)
+            tokens = [Token(r.writer, r.staged, r.rows) for r in reports if r.staged]
+            if not tokens or self._committed(self._whole(record, reports), tokens):
+                return reports
+            say(f"epoch {record.epoch} is repeated: what its tasks had staged is gone")
+
+    def _committed(self, record: ProgressRecord, tokens: Sequence[Token]) -> bool:
+        """Commit an epoch once for all of its tokens; False when they have to be written again.
+
+        A commit without an answer is asked for in the target: its record is there, or it did not happen. Then
+        the same tokens are committed again, which does nothing if the first commit comes through after all.
+        """
+        target = self._target
+        while True:
+            try:
+                self._patience.ask(target.service, lambda: target.commit_epoch(record, tokens))
+            except LostStageError:
+                target.rollback_epoch(tokens)
+                return False
+            except InDoubtError as doubt:
+                say(f"epoch {record.epoch}: {doubt.primary}; asking what holds")
+                history = self._patience.ask(target.service, target.progress)
+                if history.current.get(DRIVER) == record:
+                    return True
+                time.sleep(_REPEAT_SECONDS)
+            except BaseException:
+                target.rollback_epoch(tokens)
+                raise
+            else:
+                return True
 
     def _act_patiently(self, rows: DataFrame, record: ProgressRecord) -> list[TaskReport]:
         """Run the action, and again while brokers are silent: it is what Spark does with a failed task.
@@ -217,15 +260,30 @@ class Epochs:
         """Return the driver's record that names the epoch of ``record`` and everything committed so far."""
         account = self._account
         positions = dict(account.positions)
+        rows_total, dead_total = account.totals.get(DRIVER, (0, 0))
         return replace(
             record,
             from_=positions,
             to=positions,
             rows=0,
-            rows_total=0,
-            dead_total=0,
+            rows_total=rows_total,
+            dead_total=dead_total,
             writers=tuple(sorted(account.writers)),
             totals={writer: totals for writer, totals in account.totals.items() if writer != DRIVER},
+        )
+
+    def _whole(self, record: ProgressRecord, reports: Sequence[TaskReport]) -> ProgressRecord:
+        """Return the driver's record that is committed together with all rows of an epoch."""
+        rows, dead = sum(r.rows for r in reports), sum(r.dead for r in reports)
+        known = self._driver_record(record)
+        return replace(
+            known,
+            from_=record.from_,
+            to=record.to,
+            rows=rows,
+            rows_total=known.rows_total + rows,
+            dead_total=known.dead_total + dead,
+            at=utc_now(),
         )
 
     def _writers(self, record: ProgressRecord) -> tuple[WriterId, ...]:
@@ -242,20 +300,21 @@ class Epochs:
             single_writer=SINGLE_WRITER if self._single else None,
             source_topic=self._source_topic,
             known=known,
-            tokens=dict(self._account.tokens),
+            holders=dict(self._account.holders),
             expected=self._writers(record),
             has_dead_letters=self._has_dead_letters,
             step_rows=STEP_ROWS,
             step_seconds=STEP_SECONDS,
             step_bytes=STEP_BYTES,
+            driver_commits=self._driver_commits,
             demand_source=self._demand_source,
             factory=self._factory,
         )
 
     def _raise_if_stopped(self, reports: Sequence[TaskReport]) -> None:
         for report in reports:
-            if report.token:
-                self._account.tokens[report.writer] = report.token
+            if report.holder:
+                self._account.holders[report.writer] = report.holder
         for report in reports:
             if report.outcome == Outcome.FENCED:
                 raise FencedError(report.primary, report.detail, report.hint)
@@ -271,7 +330,11 @@ class Epochs:
         """Enter a whole epoch into the account; leave a record of it even if no writer had a row."""
         account = self._account
         before = account.sums()
-        account.totals.update({r.writer: (r.rows_total, r.dead_total) for r in reports if r.writer})
+        if self._driver_commits:
+            whole = self._whole(record, reports)
+            account.totals[DRIVER] = whole.rows_total, whole.dead_total
+        else:
+            account.totals.update({r.writer: (r.rows_total, r.dead_total) for r in reports if r.writer})
         rows, dead = (now - then for now, then in zip(account.sums(), before, strict=True))
         account.positions.update({p: max(account.positions.get(p, 0), at) for p, at in record.to.items()})
         account.newest = record

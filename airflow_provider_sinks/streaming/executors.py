@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import threading
 from collections.abc import Iterable
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.streaming import daemon
-from airflow_provider_sinks.streaming.rows import REPORT_SCHEMA, TaskReport
+from airflow_provider_sinks.streaming.task_report import REPORT_SCHEMA, TaskReport
 
 _MISSING = "missing"
 _NO_MODULE = re.compile(r"No module named '([^']+)'")
@@ -23,10 +25,12 @@ class Warmup:
     The first epoch would pay for it otherwise, after the broker was asked; so the two go side by side.
 
     :param spark: the session of this driver.
+    :param module: what the target's writers are made of.
     """
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, spark: SparkSession, module: str) -> None:
         self._spark = spark
+        self._module = module
         self._reports: list[TaskReport] = []
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="warm-up", daemon=True)
@@ -54,24 +58,26 @@ class Warmup:
     def _run(self) -> None:
         try:
             tasks = self._spark.sparkContext.defaultParallelism
-            frame = self._spark.range(0, tasks, 1, tasks).mapInArrow(_look_around, REPORT_SCHEMA)
+            frame = self._spark.range(0, tasks, 1, tasks).mapInArrow(
+                partial(_look_around, self._module), REPORT_SCHEMA
+            )
             self._reports = [TaskReport.from_json(row.report) for row in frame.collect()]
         except BaseException as error:  # noqa: BLE001  raised again where the result is needed
             self._failure = error
 
 
-def _look_around(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+def _look_around(module: str, batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
     for _ in batches:
         pass
-    lacks = _lacks()
+    lacks = _lacks(module)
     yield TaskReport("", _MISSING if lacks else "", detail=lacks).to_batch()
 
 
-def _lacks() -> str:
+def _lacks(module: str) -> str:
     if not daemon.input_is_proved():
         return f"an executor does not run {daemon.MODULE}"
     try:
-        from airflow_provider_sinks.connectors.kafka import connector as kafka
+        importlib.import_module(module)
     except ImportError as error:
         return f"an executor has no {error.name}: {error}"
-    return "" if kafka.CAPABILITIES.exactly_once else "not exactly once"
+    return ""

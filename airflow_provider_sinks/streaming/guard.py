@@ -35,7 +35,7 @@ class Guard:
     :param look: returns the facts of every topic of the sink, by role.
     :param demand_in_force: raises :class:`FencedError` when a newer start has announced itself.
     :param patience: for brokers that do not answer.
-    :param brokers: who is asked, for messages.
+    :param service: who is asked, for messages.
     """
 
     def __init__(
@@ -44,14 +44,14 @@ class Guard:
         look: Callable[[], Mapping[Role, ResourceFacts]],
         demand_in_force: Callable[[], None],
         patience: Patience,
-        brokers: str,
+        service: str,
     ) -> None:
         self.identities = expected
         self.failure: SinkError | None = None
         self._look = look
         self._demand_in_force = demand_in_force
         self._patience = patience
-        self.brokers = brokers
+        self._service = service
         self._looked_at = 0.0
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -77,7 +77,7 @@ class Guard:
         :raises RefusedError: when a topic is missing or is another one than announced.
         :raises UnavailableError: when a topic could not be seen for too long.
         """
-        return self._patience.ask(self.brokers, self._compare)
+        return self._patience.ask(self._service, self._compare)
 
     def _compare(self) -> Identities:
         started = time.monotonic()
@@ -98,7 +98,7 @@ class Guard:
     def _watch(self) -> None:
         while not self._closing.wait(WATCH_SECONDS):
             try:
-                self._patience.attempt(self.brokers, self._compare)
+                self._patience.attempt(self._service, self._compare)
                 self._demand_in_force()
             except (RefusedError, FencedError, JobFailedError) as error:
                 self.failure = error

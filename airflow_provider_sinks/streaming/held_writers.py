@@ -14,9 +14,9 @@ HeldKey = tuple[str, str, str]
 _held: OrderedDict[HeldKey, EpochWriter] = OrderedDict()
 
 
-def token(key: HeldKey) -> str | None:
-    """Return the token of a kept writer, or ``None``."""
-    return _held[key].token if key in _held else None
+def holder_id(key: HeldKey) -> str | None:
+    """Return the id by which a kept writer holds, or ``None``."""
+    return _held[key].holder_id if key in _held else None
 
 
 def take(key: HeldKey) -> EpochWriter | None:

@@ -13,6 +13,8 @@ from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from airflow_provider_sinks.connectors.base import SinkConnector
+from airflow_provider_sinks.connectors.registry import kind
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import (
     ExitCode,
@@ -83,14 +85,14 @@ def _wait_until_forgotten(spark: SparkSession, name: str) -> None:
         time.sleep(_WATCH_SECONDS)
 
 
-def _demand_no_successor(start: Start) -> None:
+def _demand_no_successor(target: SinkConnector) -> None:
     """Raise :class:`FencedError` if a newer start is in force: a driver that it overtook must not come back.
 
     Two drivers disturb each other in many words before the guard looks: Spark meets a foreign log in the
     checkpoint, or a file that is gone. Told as a failure, it would be retried, and fence the newer one.
     """
     try:
-        start.demand_in_force()
+        target.demand_in_force()
     except FencedError:
         raise
     except Exception as error:  # noqa: BLE001  the reason that is known counts
@@ -123,14 +125,15 @@ class _Job:
 
         :raises SinkError: the reason, unless it is that all is done or that somebody asked to stop.
         """
-        spark = open_session(self._spec.name)
+        writers = kind(self._spec.target_kind).writer_module
+        spark = open_session(self._spec.name, writers)
         context = spark.sparkContext
         self._reporter.change(
             SinkState.STARTING,
             spark_ui_url=context.uiWebUrl or "",
             spark_app_id=context.applicationId or "",
         )
-        warmup = Warmup(spark)
+        warmup = Warmup(spark, writers)
         start = Start(spark, self._spec, self._launch, self._connections, self._reporter.waits)
         try:
             if why := self._files.end_wanted():  # a launch that comes late must not fence its successor
@@ -156,8 +159,8 @@ class _Job:
             writers=tuple(sorted(started.account.writers)),
             waits_for="",
         )
-        brokers = f"Kafka at {started.factory.options.bootstrap_servers}"
-        guard = Guard(started.identities, start.look, start.demand_in_force, self._patience, brokers)
+        target = start.connector
+        guard = Guard(started.identities, start.look, target.demand_in_force, self._patience, target.service)
         epochs = self._epochs(spark, start, started, guard)
         guard.start()
         try:
@@ -165,12 +168,12 @@ class _Job:
                 _wait_until_forgotten(spark, self._spec.name)
         except RefusedError as refused:
             spark.sparkContext.cancelAllJobs()
-            start.abort_open_transactions(started.account.writers)
+            target.end_open(started.account.writers)
             epochs.give_up(_LAST_EPOCH_SECONDS)
             raise self._judged(refused, start) from refused
         except Exception as error:
             if isinstance(error, JobFailedError) or not isinstance(error, SinkError):
-                _demand_no_successor(start)
+                _demand_no_successor(target)
             raise
         finally:
             guard.close()
@@ -178,31 +181,24 @@ class _Job:
     def _epochs(self, spark: SparkSession, start: Start, started: Started, guard: Guard) -> Epochs:
         spec = self._spec
         lookups = self._lookups
-        taken_bytes = started.factory.taken_bytes() // 2  # the topic's limit may be lowered while it runs
+        target = start.connector
 
         def to_rows(batch: DataFrame, begin: Offsets, end: Offsets) -> DataFrame:
-            written = all_columns(batch, begin, end)
-            if spec.dead_letter is None:
-                return transform.without_raw(written)
-            return transform.with_raw_where_needed(written, taken_bytes)
-
-        def all_columns(batch: DataFrame, begin: Offsets, end: Offsets) -> DataFrame:
             if spec.plan.row_wise:
                 session = batch.sparkSession
                 lookups.refresh(session)
                 transform.parse(batch, spec.source.kafka).createOrReplaceTempView(transform.SOURCE_VIEW)
                 try:
-                    output = session.sql(spec.job_sql)
-                    return transform.encode(output, spec.target.kafka, has_source_columns=True)
+                    return target.project(session.sql(spec.job_sql))
                 except AnalysisException as error:  # it fitted at the start
                     lookups.demand_columns()
                     raise misfit(spec, error) from error
-            rows = transform.encode(batch, spec.target.kafka, has_source_columns=False)
             records = read_range(batch.sparkSession, spec.source.kafka, self._source_options, begin, end)
-            return rows.unionByName(transform.dead_letters(transform.parse(records, spec.source.kafka)))
+            dead = transform.dead_letters(transform.parse(records, spec.source.kafka))
+            return target.project(transform.with_source_columns(batch, dead))
 
         def announce(record: ProgressRecord) -> None:
-            self._patience.ask(guard.brokers, lambda: start.announce(record))
+            self._patience.ask(target.service, lambda: target.announce(record))
 
         def finished(result: EpochResult) -> None:
             account = started.account
@@ -218,7 +214,7 @@ class _Job:
             stateful=not spec.plan.row_wise,
             driver_rows_max=self._driver_rows_max(spark),
             has_dead_letters=spec.dead_letter is not None,
-            factory=started.factory,
+            target=target,
             to_rows=to_rows,
             check_before=guard.check_before,
             check_after=guard.check,

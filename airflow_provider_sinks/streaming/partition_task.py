@@ -7,8 +7,8 @@ import time
 import numpy as np
 import pyarrow as pa
 
+from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.core.progress.record import partition_writer
-from airflow_provider_sinks.streaming import rows
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan, StopDriverError
 from airflow_provider_sinks.streaming.task import Task
 
@@ -84,6 +84,8 @@ class PartitionTask(Task):
     def _step_is_due(self) -> bool:
         waited = time.monotonic() - self._step_started
         plan, written = self.plan, self.written
+        if plan.driver_commits:
+            return False
         is_long = written.rows >= plan.step_rows or written.size_bytes >= plan.step_bytes
         return is_long or waited >= plan.step_seconds
 

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.core.query.functions import ALLOWED
-from airflow_provider_sinks.core.spec.spark_conf import OWNED_SETTINGS, setting_problems
+from airflow_provider_sinks.core.spec.spark_conf import OWNED_SETTINGS, PRELOADED, setting_problems
 
 REDACTION_REGEX = "(?i)secret|password|token|access[.]?key|jaas|ssl[.]"
 """Whose values Spark must not show, by name."""
@@ -48,10 +48,11 @@ _REDACTED = {
 }
 
 
-def open_session(sink: str) -> SparkSession:
+def open_session(sink: str, writers: str = "") -> SparkSession:
     """Return the session of this driver, set up for exactly-once.
 
     :param sink: the sink's name; becomes the application's name.
+    :param writers: the module that the target's writers are made of; daemons load it before they fork.
     :raises ConfigurationError: when the user set what must not be set, naming each setting.
     """
     # What spark-submit was given stands in the JVM; a SparkConf made before it is there is empty.
@@ -69,6 +70,7 @@ def open_session(sink: str) -> SparkSession:
         given = conf.get(key)
         conf.set(key, f"{given}|{value}" if given else value)
     conf.set("spark.executorEnv.PYTHONPATH", executor_python_path(conf.get("spark.executorEnv.PYTHONPATH")))
+    conf.set(f"spark.executorEnv.{PRELOADED}", writers)
     conf.setAppName(f"sink:{sink}")
     session = SparkSession.builder.config(conf=conf).getOrCreate()
     session.sparkContext.setLogLevel(_LOG_LEVEL)

@@ -9,7 +9,7 @@ Few rows can still be many bytes, and only the rows tell. So a row of more than 
 brought here: it comes as a mark, and an epoch with such a mark is left to the executors, which read their
 rows one batch after another. The driver never holds more than rows times that size, whatever the source has.
 
-Nothing about exactness changes. The driver runs the same tasks with the same writers' ids, tokens and
+Nothing about exactness changes. The driver runs the same tasks with the same writers' ids, holders and
 records; when epochs grow, the executors' writers fence the driver's, and the other way round. That the input
 is complete needs no other proof here: a Spark job hands over its result as a whole or fails.
 """
@@ -27,11 +27,12 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
+from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.core.errors import SinkError
 from airflow_provider_sinks.core.progress.record import partition_writer
-from airflow_provider_sinks.streaming import held_writers, rows
+from airflow_provider_sinks.streaming import held_writers
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
-from airflow_provider_sinks.streaming.rows import TaskReport
+from airflow_provider_sinks.streaming.task_report import TaskReport
 from airflow_provider_sinks.streaming.writer import run_task
 
 ROWS_MAX = 2_000
@@ -39,9 +40,9 @@ ROWS_MAX = 2_000
 SETTING = "spark.sinks.driverEpochRows"
 """The Spark setting that changes :data:`ROWS_MAX`; 0 leaves every epoch to the executors."""
 ROW_BYTES_MAX = 16 * 1024
-"""What a row may have at most, key and value together, to be written by the driver."""
+"""What the texts and bytes of a row may have at most to be written by the driver."""
 _LARGE = "__sinks_large"
-_BYTES = (rows.KEY, rows.VALUE, rows.RAW_KEY, rows.RAW_VALUE)
+_SIZED = frozenset({"string", "binary"})
 _ATTEMPTS = 4
 """As often as Spark runs a task."""
 
@@ -70,7 +71,7 @@ def write_here(plan: EpochPlan, frame: DataFrame) -> list[TaskReport] | None:
 
 def _with_large_rows_marked(frame: DataFrame) -> DataFrame:
     """Return the rows without the contents of those that are too large."""
-    held = [name for name in _BYTES if name in frame.columns]
+    held = [name for name, kind in frame.dtypes if kind in _SIZED and name != rows.ERROR]
     size = sum((sql.coalesce(sql.length(name), sql.lit(0)) for name in held), sql.lit(0))
     sized = frame.withColumn(_LARGE, size > ROW_BYTES_MAX)
     small = [sql.when(~sql.col(_LARGE), sql.col(name)).alias(name) for name in held]

@@ -2,12 +2,12 @@
 
 1. **Look** (advice): decide once without touching anything, so that a start that will be refused does not
    stop the sink's rightful driver.
-2. **Fence** the driver's id, every writer id the spec names, and every id that the records name, under
-   whatever prefix: from here on no other holder can commit.
+2. **Open** the target: it fences every older run and every writer of it, those that the spec names and those
+   that the records name. From here on no other holder can commit.
 3. **Read** the progress, only now: what was committed before the fence is in it, and nothing follows.
-   If records name more ids, fence those and read again.
-4. **Observe** the topics. 5. **Decide**, and this time it counts.
-6. **Ensure** the progress topic, then data and dead-letter topic.
+   If records name more writers, open fences those, and it is read again.
+4. **Observe** the resources. 5. **Decide**, and this time it counts.
+6. **Ensure** the progress place, then the outputs.
 7. **Announce**: the driver commits its record with the new run. Writers of an older run that open after this
    see it and stop; writers that opened before are fenced.
 8. **Resume** at the positions that the records prove, with the checkpoint that fits them.
@@ -15,16 +15,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
-from airflow_provider_sinks.connectors.kafka.connector import DriverRecords, KafkaTopics, KafkaWriterFactory
-from airflow_provider_sinks.connectors.kafka.observer import SinkObserver
-from airflow_provider_sinks.connectors.kafka.transactions import fence, fence_dead
+from airflow_provider_sinks.connectors.base import Run, SinkConnector
+from airflow_provider_sinks.connectors.observer import SinkObserver
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.decision.decide import decide
 from airflow_provider_sinks.core.decision.facts import Observation, ResourceFacts, Role
@@ -44,7 +42,6 @@ from airflow_provider_sinks.core.progress.record import (
     partition_writer,
 )
 from airflow_provider_sinks.core.progress.source_range import start_positions
-from airflow_provider_sinks.core.progress.transactional_ids import IdsToFence, ids_to_fence, transactional_id
 from airflow_provider_sinks.core.progress.witness import Witness
 from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
 from airflow_provider_sinks.streaming.account import Account
@@ -62,7 +59,6 @@ class Started:
     :param checkpoint: the folder for Spark's checkpoint.
     :param account: what is committed.
     :param identities: the topics as announced.
-    :param factory: makes writers on executors.
     """
 
     run: str
@@ -70,11 +66,10 @@ class Started:
     checkpoint: str
     account: Account
     identities: Identities
-    factory: KafkaWriterFactory
 
 
 class Start:
-    """One start of a sink, and what the run keeps of it: the observer, and the driver's own writer.
+    """One start of a sink, and what the run keeps of it: the observer, and the target.
 
     :param spec: the sink.
     :param launch: what Airflow said: owner, witness, accept code.
@@ -93,13 +88,10 @@ class Start:
         self._spark = spark
         self._spec = spec
         self._launch = launch
-        self._run = str(uuid.uuid4())
-        self._options = connections.kafka(spec.target.kafka.connection)
-        self._observer = SinkObserver(spec, connections, held_up=held_up)
+        self._run = Run(spec.name, str(uuid.uuid4()), spec.source.kafka.topic)
+        self._observer = SinkObserver(spec, connections, held_up=held_up, say=say)
         witness = Witness.from_mapping(launch.witness) if launch.witness else None
         self._wanted = wanted(spec, launch.owner, witness)
-        self._fenced: set[str] = set()
-        self._records: DriverRecords | None = None
 
     def run(self) -> Started:
         """Go through all eight steps.
@@ -108,16 +100,19 @@ class Start:
         :raises UnavailableError: when something could not be seen.
         """
         looked = self._look()
-        self._records = DriverRecords(self._factory(generation=0))
-        self._fenced.add(self._id(DRIVER))
-        self._fence(self._ids(looked))
+        self.connector.open(self._run, self._spec_writers(looked), looked)
         observation = self._read_behind_the_fence()
         verdict = self._decide(observation, looked.history)
         observation = self._ensure(verdict, observation)
         return self._announce_run(verdict, observation)
 
-    def look(self) -> dict[Role, ResourceFacts]:
-        """Return which topics the sink's topics are right now."""
+    @property
+    def connector(self) -> SinkConnector:
+        """The target of the sink."""
+        return self._observer.connector
+
+    def look(self) -> Mapping[Role, ResourceFacts]:
+        """Return which resources the sink's resources are right now."""
         return self._observer.identify()
 
     def decide_on(self, observation: Observation, witness: Witness | None) -> Verdict:
@@ -128,37 +123,13 @@ class Start:
         """
         return decide(observation, replace(self._wanted, witness=witness or self._wanted.witness))
 
-    def abort_open_transactions(self, writers: Iterable[WriterId]) -> None:
-        """Fence this run's own writers, once nothing of it may be committed any more.
-
-        Without it the progress could be read only after their transaction timeout: a flush to a topic that is
-        gone hangs, with the progress record behind it.
-        """
-        ids = [self._id(writer) for writer in sorted({*writers} - {DRIVER})]
-        with contextlib.suppress(UnavailableError):  # then the timeout aborts them
-            fence(self._options, ids, self._spec.transaction_timeout)
-
-    def demand_in_force(self) -> None:
-        """Raise :class:`FencedError` when a newer start has announced itself."""
-        if self._records is not None:
-            self._records.demand_in_force()
-
     def source_end_offsets(self) -> Mapping[int, int]:
         """Return the offset after the last record of each source partition."""
-        topic = self._wanted.source
-        return self._observer.source.observe_topics([topic])[topic].high
-
-    def announce(self, record: ProgressRecord) -> None:
-        """Commit a record of the driver, with every id that was fenced and those about to be used."""
-        assert self._records is not None  # noqa: S101  nobody announces before the run is
-        ids = self._fenced.union(map(self._id, record.writers))
-        self._records.commit(replace(record, ids=tuple(sorted(ids))))
+        return self._observer.source_end_offsets()
 
     def close(self) -> None:
         """Drop all clients."""
         self._observer.close()
-        if self._records is not None:
-            self._records.close()
 
     def _look(self) -> Observation:
         """Decide once without touching anything."""
@@ -188,36 +159,18 @@ class Start:
             folder, -1 if committed is None else committed, -1 if planned is None else planned
         )
 
-    def _id(self, writer: WriterId) -> str:
-        return transactional_id(self._spec.transactional_id_prefix, self._spec.name, writer)
-
-    def _ids(self, observation: Observation) -> IdsToFence:
-        """Return every id of the coming run, and every one that the records name."""
-        spec, writers = self._spec, self._spec_writers(observation.source.partitions)
-        return ids_to_fence(spec.transactional_id_prefix, spec.name, (DRIVER, *writers), observation.known)
-
-    def _fence(self, ids: IdsToFence) -> None:
-        timeout = self._spec.transaction_timeout
-        fence(self._options, sorted(ids.alive - self._fenced), timeout)
-        for name in fence_dead(self._options, sorted(ids.dead - self._fenced), timeout):
-            say(f'transactional id "{name}" may not be fenced any more; nobody can hold it either')
-        self._fenced |= ids.all
-
     def _read_behind_the_fence(self) -> Observation:
-        """Observe until the records name no id that is not fenced yet.
+        """Observe until the records name nobody who is not fenced yet.
 
         :raises UnavailableError: when somebody goes on naming new ones.
         """
         for _ in range(_ROUNDS_MAX):
             observation = self.observe()
-            ids = self._ids(observation)
-            unfenced = ids.all - self._fenced
-            if not unfenced:
+            if self.connector.open(self._run, self._spec_writers(observation), observation):
                 return observation
-            self._fence(ids)
         raise UnavailableError(
             f'sink "{self._spec.name}" is being started somewhere else',
-            f"New writers were announced while this start was fencing: {sorted(unfenced)}.",
+            "New writers were announced while this start was fencing.",
             "Find out who else starts it; the next try looks again.",
         )
 
@@ -234,7 +187,7 @@ class Start:
             return observation
         for action in verdict.actions:
             say(str(action))
-            self._observer.target.ensure_topic(action)
+            self.connector.ensure(action)
         return self.observe()
 
     def _announce_run(self, verdict: Verdict, observation: Observation) -> Started:
@@ -245,33 +198,35 @@ class Start:
         writers = {
             DRIVER,
             *observation.known.writers_ever,
-            *self._spec_writers(observation.source.partitions),
+            *self._spec_writers(observation),
         }
-        assert self._records is not None  # noqa: S101  the fence made it
-        factory = replace(self._factory(verdict.generation), holder=self._records.holder)
-        self._records.run_as(factory)
+        totals = history.totals() if resumes else {}
+        own = totals.pop(DRIVER, (0, 0))
         record = ProgressRecord(
             generation=verdict.generation,
             owner=self._launch.owner,
-            run=self._run,
+            run=self._run.id,
             epoch=verdict.epoch,
             from_=positions,
             to=positions,
             identities=observation.identities(),
             checkpoint=checkpoint,
             batch=history.batch(checkpoint) if resumes else -1,
+            rows_total=own[0],
+            dead_total=own[1],
             spec_digest=self._spec.digest,
             writers=tuple(sorted(writers)),
             writer_mode=self._spec.writer_mode.value,
             spec=self._spec.to_json(),
-            totals={w: t for w, t in history.totals().items() if w != DRIVER} if resumes else {},
+            totals=totals,
             rows_before=verdict.rows_before,
             dead_before=verdict.dead_before,
         )
-        self.announce(record)
+        self.connector.announce(record)
+        self.connector.sweep()
         newest = self._newest(history, record) if resumes else record
-        account = Account(newest, dict(positions), dict(record.totals), set(writers))
-        return Started(self._run, verdict.generation, checkpoint, account, record.identities, factory)
+        account = Account(newest, dict(positions), {**totals, DRIVER: own}, set(writers))
+        return Started(self._run.id, verdict.generation, checkpoint, account, record.identities)
 
     def _newest(self, history: History, announced: ProgressRecord) -> ProgressRecord:
         """Return the announced record with the range of the newest epoch, to tell a replay of it."""
@@ -288,32 +243,14 @@ class Start:
             return {p: source.low[p] if at == EARLIEST else at for p, at in verdict.positions.items()}
         return start_positions(self._spec.source.kafka.start, source)
 
-    def _spec_writers(self, source_partitions: int) -> tuple[WriterId, ...]:
+    def _spec_writers(self, seen: Observation) -> tuple[WriterId, ...]:
         if self._spec.writer_mode is Writers.SINGLE:
             return (SINGLE_WRITER,)
-        return tuple(partition_writer(partition) for partition in range(source_partitions))
+        return tuple(partition_writer(partition) for partition in range(seen.source.partitions))
 
     def _new_checkpoint(self, verdict: Verdict) -> str:
         """Return a folder of its own for this run: Spark ignores start offsets where a checkpoint exists."""
-        return f"{self._launch.checkpoint_root}/{self._spec.name}/{verdict.generation}-{self._run}"
-
-    def _factory(self, generation: int) -> KafkaWriterFactory:
-        spec = self._spec
-        return KafkaWriterFactory(
-            sink=spec.name,
-            run=self._run,
-            generation=generation,
-            prefix=spec.transactional_id_prefix,
-            topics=KafkaTopics(
-                data=spec.target.kafka.topic,
-                progress=spec.progress_topic,
-                dead_letter=spec.dead_letter.topic if spec.dead_letter else None,
-                source=spec.source.kafka.topic,
-            ),
-            transaction_timeout=spec.transaction_timeout,
-            compression=spec.target.kafka.compression.value,
-            options=self._options.with_files_read(),
-        )
+        return f"{self._launch.checkpoint_root}/{self._spec.name}/{verdict.generation}-{self._run.id}"
 
 
 def _demand(verdict: Verdict) -> Verdict:

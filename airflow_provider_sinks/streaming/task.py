@@ -9,11 +9,12 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
+from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.connectors.base import EpochWriter, InDoubtError, RejectedRowError, WriteResult
 from airflow_provider_sinks.core.progress.record import ProgressRecord
-from airflow_provider_sinks.streaming import held_writers, rows
+from airflow_provider_sinks.streaming import held_writers
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan, StopDriverError
-from airflow_provider_sinks.streaming.rows import Outcome, TaskReport
+from airflow_provider_sinks.streaming.task_report import Outcome, TaskReport
 
 
 class Task(ABC):
@@ -27,6 +28,7 @@ class Task(ABC):
         self.skips = False
         self._prepared = self._prepare()
         self._writer: EpochWriter | None = None
+        self._staged = ""
         self._open_ms = self._write_ms = self._commit_ms = 0
 
     @abstractmethod
@@ -50,7 +52,8 @@ class Task(ABC):
             last.rows_total if last else 0,
             last.dead_total if last else 0,
             self.committed.size_bytes,
-            self._writer.token,
+            self._writer.holder_id,
+            self._staged,
             open_ms=self._open_ms,
             write_ms=self._write_ms,
             commit_ms=self._commit_ms,
@@ -73,7 +76,7 @@ class Task(ABC):
         started = time.monotonic()
         self.writer_id = writer_id
         held = held_writers.take(self._held_key(writer_id))
-        if held is not None and held.token == self.plan.tokens.get(writer_id):
+        if held is not None and held.holder_id == self.plan.holders.get(writer_id):
             self._drop_prepared()
             self._writer = held
         else:
@@ -116,9 +119,13 @@ class Task(ABC):
         assert self._writer is not None  # noqa: S101  _open comes first
         record = self._record(to)
         self.plan.demand_source(record.identities.source)
+        self._writer.flush()
         try:
-            self._writer.pre_commit(record)
-            self._writer.commit_epoch()
+            token = self._writer.pre_commit(record)
+            if self.plan.driver_commits:
+                self._staged = token.name
+            else:
+                self._writer.commit_epoch()
         except InDoubtError:
             self._resolve_doubt(record)
         self.committed += self.written
@@ -158,8 +165,8 @@ class Task(ABC):
         expected = self._expected_writer()
         if expected is None:
             return None
-        token = held_writers.token(self._held_key(expected))
-        if token is not None and token == self.plan.tokens.get(expected):
+        held = held_writers.holder_id(self._held_key(expected))
+        if held is not None and held == self.plan.holders.get(expected):
             return None
         return expected, self.plan.factory.prepare(expected)
 

@@ -28,9 +28,9 @@ from airflow_provider_sinks.core.errors import FencedError, RefusedError, SinkEr
 from airflow_provider_sinks.streaming import daemon
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan, StopDriverError
 from airflow_provider_sinks.streaming.partition_task import PartitionTask
-from airflow_provider_sinks.streaming.rows import Outcome, TaskReport
 from airflow_provider_sinks.streaming.single_task import SingleTask
 from airflow_provider_sinks.streaming.task import Task
+from airflow_provider_sinks.streaming.task_report import Outcome, TaskReport
 
 
 def write_epoch(plan: EpochPlan) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:

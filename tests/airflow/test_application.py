@@ -32,6 +32,20 @@ def test_the_library_holds_what_a_driver_needs_and_nothing_of_airflow(tmp_path: 
     assert not [name for name in names if "__pycache__" in name]
 
 
+def test_a_driver_that_has_only_the_library_finds_our_targets(tmp_path: Path) -> None:
+    library = write_library(tmp_path)
+    program = (
+        "import sys; sys.path = [p for p in sys.path if 'site-packages' not in p]\n"
+        "from importlib.metadata import entry_points\n"
+        "print(sorted((p.name, p.value) for p in entry_points(group='airflow_provider_sinks.connectors')))"
+    )
+
+    command = [sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(library)!r})\n{program}"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert "('kafka', 'airflow_provider_sinks.connectors.kafka.kind:KIND')" in done.stdout, done.stderr
+
+
 def test_the_library_imports_without_airflow(tmp_path: Path) -> None:
     library = write_library(tmp_path)
     program = (

@@ -20,11 +20,13 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.serializers import ArrowStreamSerializer
 
-from airflow_provider_sinks.connectors.kafka.connector import KafkaTopics, KafkaWriterFactory
+from airflow_provider_sinks.connectors import rows
+from airflow_provider_sinks.connectors.kafka.columns import KEY, VALUE
+from airflow_provider_sinks.connectors.kafka.factory import KafkaTopics, KafkaWriterFactory
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.progress.identity import Identities, Identity
 from airflow_provider_sinks.core.progress.record import ProgressRecord
-from airflow_provider_sinks.streaming import held_writers, rows
+from airflow_provider_sinks.streaming import held_writers
 from airflow_provider_sinks.streaming.daemon import CutInputError, load_proved_stream
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
 from airflow_provider_sinks.streaming.writer import run_task
@@ -39,8 +41,8 @@ SCHEMA = pa.schema(
         rows.PARTITION: pa.int32(),
         rows.OFFSET: pa.int64(),
         rows.ERROR: pa.string(),
-        rows.KEY: pa.binary(),
-        rows.VALUE: pa.binary(),
+        KEY: pa.binary(),
+        VALUE: pa.binary(),
         rows.RAW_KEY: pa.binary(),
         rows.RAW_VALUE: pa.binary(),
     }
@@ -61,7 +63,7 @@ def whole_input() -> bytes:
 
 
 def batch(offsets: range) -> pa.RecordBatch:
-    found = [{rows.PARTITION: 0, rows.OFFSET: at, rows.VALUE: b"%d" % at} for at in offsets]
+    found = [{rows.PARTITION: 0, rows.OFFSET: at, VALUE: b"%d" % at} for at in offsets]
     return pa.RecordBatch.from_pylist(found, schema=SCHEMA)
 
 
@@ -147,7 +149,20 @@ def plan(topic: TopicFactory, kafka_options: KafkaOptions) -> Iterator[EpochPlan
         kafka_options,
     )
     yield EpochPlan(
-        data, record, None, data, {0: 0}, {}, ("p0",), False, 10**6, 30.0, 10**9, lambda _: None, factory
+        data,
+        record,
+        None,
+        data,
+        {0: 0},
+        {},
+        ("p0",),
+        False,
+        10**6,
+        30.0,
+        10**9,
+        False,
+        lambda _: None,
+        factory,
     )
     held_writers.forget_all()
 

@@ -16,14 +16,14 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from airflow_provider_sinks.connectors.kafka.connector import KafkaTopics, KafkaWriterFactory
-from airflow_provider_sinks.connectors.kafka.observer import SinkObserver
+from airflow_provider_sinks.connectors.kafka.factory import KafkaTopics, KafkaWriterFactory
 from airflow_provider_sinks.connectors.kafka.transactions import (
     fence,
     producer_config,
     transactional_id,
     warm_up,
 )
+from airflow_provider_sinks.connectors.observer import SinkObserver
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions, ResolvedConnections
 from airflow_provider_sinks.core.decision.decide import Verdict, decide
 from airflow_provider_sinks.core.decision.facts import Observation, Role
@@ -160,7 +160,7 @@ class SinkWorld:
             verdict = decide(observer.observe(), asked, accept)
             if verdict.goes_on:
                 for action in verdict.actions:
-                    observer.target.ensure_topic(action)
+                    observer.connector.ensure(action)
                 self.announce(verdict, observer.observe())
         return verdict
 

@@ -22,7 +22,6 @@ from confluent_kafka.admin import (
 )
 
 from airflow_provider_sinks.connectors.kafka import progress_log
-from airflow_provider_sinks.connectors.kafka.observer import SinkObserver
 from airflow_provider_sinks.connectors.kafka.progress_log import ProgressLog, read_timeout_seconds
 from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
 from airflow_provider_sinks.connectors.kafka.transactions import (
@@ -31,6 +30,7 @@ from airflow_provider_sinks.connectors.kafka.transactions import (
     transactional_id,
     warm_up,
 )
+from airflow_provider_sinks.connectors.observer import SinkObserver
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.decision.decide import VerdictKind
 from airflow_provider_sinks.core.decision.facts import CreateTopic, Existence, Role, progress_topic

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from psycopg import sql
 
-from airflow_provider_sinks.connectors.kafka.connector import DriverRecords
+from airflow_provider_sinks.connectors.kafka.driver_records import DriverRecords
 from airflow_provider_sinks.connectors.kafka.writer import KafkaEpochWriter
 from airflow_provider_sinks.core.errors import ExitCode, FencedError, JobFailedError, UnavailableError
 from airflow_provider_sinks.core.progress.record import ProgressRecord

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from confluent_kafka import KafkaException, Producer
 
-from airflow_provider_sinks.connectors.kafka.connector import DriverRecords
 from airflow_provider_sinks.connectors.kafka.coordinators import broker_memory
+from airflow_provider_sinks.connectors.kafka.driver_records import DriverRecords
 from airflow_provider_sinks.connectors.kafka.transactions import fence
 from airflow_provider_sinks.core.decision.decide import VerdictKind
 from airflow_provider_sinks.core.errors import FencedError

@@ -8,12 +8,12 @@ import sys
 import pyarrow as pa
 import pytest
 
-from airflow_provider_sinks.streaming import rows
-from airflow_provider_sinks.streaming.rows import Outcome, TaskReport
+from airflow_provider_sinks.connectors import rows
+from airflow_provider_sinks.streaming.task_report import Outcome, TaskReport
 
 
 def test_a_report_comes_back_as_it_was() -> None:
-    report = TaskReport("p3", Outcome.STOPPED, rows=7, token="t", primary="what", hint="ünï")
+    report = TaskReport("p3", Outcome.STOPPED, rows=7, holder="t", primary="what", hint="ünï")
 
     (text,) = report.to_batch().column("report").to_pylist()
 
@@ -30,8 +30,9 @@ def test_integers_are_seen_without_a_copy_also_in_a_slice(kind: pa.DataType) -> 
 def test_a_worker_imports_no_pandas_for_them() -> None:
     code = """
 import sys, pyarrow as pa
-from airflow_provider_sinks.streaming import rows
-rows.TaskReport("p0", "committed").to_batch()
+from airflow_provider_sinks.connectors import rows
+from airflow_provider_sinks.streaming.task_report import TaskReport
+TaskReport("p0", "committed").to_batch()
 buffer = pa.py_buffer(bytes(16))
 rows.integers(pa.Array.from_buffers(pa.int64(), 2, [None, buffer]))
 sys.exit("pandas" in sys.modules)

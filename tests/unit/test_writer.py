@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 import pytest
 
-from airflow_provider_sinks.connectors.base import InDoubtError, WriteResult
+from airflow_provider_sinks.connectors.base import InDoubtError, Token, WriteResult
 from airflow_provider_sinks.core.errors import FencedError, RefusedError
 from airflow_provider_sinks.core.progress.identity import Identities, Identity
 from airflow_provider_sinks.core.progress.record import ProgressRecord
 from airflow_provider_sinks.streaming import daemon, held_writers
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
-from airflow_provider_sinks.streaming.rows import Outcome, TaskReport
+from airflow_provider_sinks.streaming.task_report import Outcome, TaskReport
 from airflow_provider_sinks.streaming.writer import run_task, write_epoch
 
 TOPIC = Identity("cluster", "topic", "id", 4)
@@ -50,7 +50,7 @@ class MemoryWriter:
     """A writer of that target."""
 
     def __init__(self, target: Target, writer_id: str) -> None:
-        self.token = ""
+        self.holder_id = ""
         self.last: ProgressRecord | None = None
         self._target = target
         self._writer_id = writer_id
@@ -60,7 +60,7 @@ class MemoryWriter:
         if self._target.taken_over:
             raise FencedError("a newer start took over")
         self._target.opened += 1
-        self.token = f"opened {self._target.opened}"
+        self.holder_id = f"opened {self._target.opened}"
         self.last = self._target.records.get(self._writer_id)
 
     def begin_epoch(self) -> None:
@@ -71,10 +71,13 @@ class MemoryWriter:
         self._rows += values
         return WriteResult(len(values), 0, sum(map(len, values)))
 
-    def pre_commit(self, record: ProgressRecord) -> str:
+    def flush(self) -> None:
+        pass
+
+    def pre_commit(self, record: ProgressRecord) -> Token:
         self.last = record
-        self.token += "+"
-        return self.token
+        self.holder_id += "+"
+        return Token(self._writer_id, "", record.rows)
 
     def commit_epoch(self) -> None:
         assert self.last is not None
@@ -130,7 +133,8 @@ def plan(
         single_writer="all" if single else None,
         source_topic="orders-in",
         known={0: begin if known is None else known},
-        tokens={},
+        holders={},
+        driver_commits=False,
         expected=("all",) if single else ("p0",),
         has_dead_letters=False,
         step_rows=1_000_000,
@@ -365,7 +369,7 @@ def test_the_holder_of_the_last_commit_goes_on_without_asking() -> None:
     target = Target()
     first = task(target, batch([0]))
 
-    again = replace(plan(target, begin=10, end=20), tokens={"p0": first.token})
+    again = replace(plan(target, begin=10, end=20), holders={"p0": first.holder})
     run_task(again, iter([batch([10])]))
 
     assert (target.opened, written(target)) == (1, [0, 10])
@@ -375,7 +379,7 @@ def test_a_holder_of_an_older_commit_opens_anew() -> None:
     target = Target()
     task(target, batch([0]))
 
-    again = replace(plan(target, begin=10, end=20), tokens={"p0": "somebody else committed since"})
+    again = replace(plan(target, begin=10, end=20), holders={"p0": "somebody else committed since"})
     run_task(again, iter([batch([10])]))
 
     assert target.opened == 2

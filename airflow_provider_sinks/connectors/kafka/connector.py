@@ -1,139 +1,231 @@
-"""The Kafka target: what it can do, how its writers are made, and the driver's own records."""
+"""The Kafka target of one sink: a transaction per writer and epoch, with the progress record last in it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import contextlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
-from airflow_provider_sinks.connectors.base import Capabilities, CommitsOn, InDoubtError
-from airflow_provider_sinks.connectors.kafka.in_force import demand_in_force, driver_holder
-from airflow_provider_sinks.connectors.kafka.limits import read_limits
-from airflow_provider_sinks.connectors.kafka.writer import KafkaEpochWriter
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions
-from airflow_provider_sinks.core.errors import JobFailedError, UnavailableError
-from airflow_provider_sinks.core.progress.record import DRIVER, ProgressRecord
-
-CAPABILITIES = Capabilities(
-    exactly_once=True,
-    upsert=False,
-    commits_on=CommitsOn.EXECUTOR,
-    token_survives=False,
-    suggested_timeout=timedelta(seconds=60),
+from airflow_provider_sinks.connectors.base import (
+    Capabilities,
+    CommitsOn,
+    Health,
+    HeldUp,
+    MetricValue,
+    Run,
+    Say,
+    Token,
 )
+from airflow_provider_sinks.connectors.kafka.observer import KafkaObserver
+from airflow_provider_sinks.connectors.kafka.transactions import fence, fence_dead
+from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
+from airflow_provider_sinks.core.decision.facts import CreateTopic, Creation, Observation, ResourceFacts, Role
+from airflow_provider_sinks.core.errors import JobFailedError, SinkError
+from airflow_provider_sinks.core.progress.history import History
+from airflow_provider_sinks.core.progress.record import DRIVER, ProgressRecord, WriterId
+from airflow_provider_sinks.core.progress.transactional_ids import IdsToFence, ids_to_fence, transactional_id
+from airflow_provider_sinks.core.spec.sink import SinkSpec
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from airflow_provider_sinks.connectors.kafka.driver_records import DriverRecords
+    from airflow_provider_sinks.connectors.kafka.factory import KafkaWriterFactory
 
 
-@dataclass(frozen=True)
-class KafkaTopics:
-    """The topics that a writer writes to.
+class KafkaConnector:
+    """See :class:`.base.SinkConnector` for who calls what, and when.
 
-    :param data: for rows.
-    :param progress: for the record.
-    :param dead_letter: for rows that did not parse, or ``None``.
-    :param source: the topic that rows came from; named in the headers of dead letters.
+    :param spec: the sink.
+    :param connections: what its connection ids stand for.
+    :param read_seconds: how long reading the progress topic may take; ``None`` is long enough to outlive a
+        transaction that somebody abandoned.
+    :param held_up: told what a reading waits for.
+    :param say: told what a person should know.
     """
 
-    data: str
-    progress: str
-    dead_letter: str | None
-    source: str
+    def __init__(
+        self,
+        spec: SinkSpec,
+        connections: ResolvedConnections,
+        read_seconds: float | None,
+        held_up: HeldUp,
+        say: Say,
+    ) -> None:
+        self._spec = spec
+        self._say = say
+        self._options = connections.kafka(spec.target.kafka.connection)
+        self._observer = KafkaObserver(spec, self._options, read_seconds, held_up)
+        self._fenced: set[str] = set()
+        self._run: Run | None = None
+        self._records: DriverRecords | None = None
+        self._factory: KafkaWriterFactory | None = None
+        self._taken_bytes: int | None = None
 
+    def capabilities(self) -> Capabilities:
+        """Return that each writer commits by itself, without anything left over that could be committed."""
+        return Capabilities(commits_on=CommitsOn.EXECUTOR, suggested_timeout=self.suggested_timeout())
 
-@dataclass(frozen=True)
-class KafkaWriterFactory:
-    """Makes Kafka writers on executors.
+    def suggested_timeout(self) -> timedelta:
+        """Return after what time the broker aborts a transaction."""
+        return self._spec.transaction_timeout
 
-    :param sink: the sink's name.
-    :param run: the run that the writers belong to.
-    :param generation: its generation.
-    :param prefix: the spec's prefix of transactional ids.
-    :param options: the connection; holds secrets and is never printed.
-    :param transaction_timeout: after it the broker aborts what was not committed.
-    :param compression: the codec of the data topic's batches.
-    :param holder: the producer and its epoch that hold the driver's id for this run; ``None`` where the
-        broker cannot tell.
-    """
+    @property
+    def service(self) -> str:
+        """Which brokers these are, for a sentence."""
+        return f"Kafka at {self._options.bootstrap_servers}"
 
-    sink: str
-    run: str
-    generation: int
-    prefix: str
-    topics: KafkaTopics
-    transaction_timeout: timedelta
-    compression: str
-    options: KafkaOptions = field(repr=False)
-    holder: tuple[int, int] | None = None
+    def schema(self) -> Mapping[str, str]:
+        """Return nothing: a topic takes any bytes."""
+        return {}
 
-    def taken_bytes(self) -> int:
-        """Return how large key and value of a row may be so that the data topic takes it for sure.
+    def project(self, output: DataFrame) -> DataFrame:
+        """Return keys and values as bytes, as the target's key and format say."""
+        from airflow_provider_sinks.connectors.kafka.encoding import encode
 
-        :raises UnavailableError: the topic's limit could not be asked for.
+        if self._spec.dead_letter is None:
+            return encode(output, self._spec.target.kafka, None)
+        if self._taken_bytes is None:
+            self._taken_bytes = self._live_factory.taken_bytes() // 2  # the limit may be lowered meanwhile
+        return encode(output, self._spec.target.kafka, self._taken_bytes)
+
+    def observe(self, source: ResourceFacts) -> Observation:
+        """Look at the topics and read the progress."""
+        return self._observer.observe(source)
+
+    def identify(self) -> Mapping[Role, ResourceFacts]:
+        """Describe the topics."""
+        return self._observer.identify()
+
+    def open(self, run: Run, writers: Iterable[WriterId], looked: Observation) -> bool:
+        """Take the driver's id first, then every id of the coming run, and every one that the records name.
+
+        Ids are taken in this order so that a writer which opens behind its fence sees that the driver's id
+        has another holder (:mod:`.in_force`).
         """
-        data = self.topics.data
-        return read_limits(self.options, [data], self.compression)[data].surely_taken_bytes
+        self._run = run
+        if self._records is None:
+            self._take_driver()
+        spec = self._spec
+        named = (DRIVER, *writers)
+        ids = ids_to_fence(spec.transactional_id_prefix, spec.name, named, looked.known)
+        if ids.all <= self._fenced:
+            return True
+        self._fence(ids)
+        return False
 
-    def prepare(self, writer: str) -> KafkaEpochWriter:
-        """Return a writer whose producer connects in the background."""
-        return KafkaEpochWriter(self, writer)
+    def ensure(self, creation: Creation) -> None:
+        """Make a topic, and wait until it is visible."""
+        if not isinstance(creation, CreateTopic):
+            raise JobFailedError(f"{creation} is not for Kafka")
+        self._observer.client.ensure_topic(creation)
 
-
-class DriverRecords:
-    """The driver as a writer: it commits records only, under its own transactional id.
-
-    Making one fences every other holder of that id, and the same producer commits everything that follows. A
-    start that was overtaken in between is therefore stopped by its first record, instead of fencing the newer
-    start a second time and announcing what is no longer true.
-
-    So a commit that silent brokers did not answer is brought to its end by that producer as well. Whatever it
-    asks for it asks under its own epoch, and whoever took the id since has a higher one: a newer start wins,
-    also one that takes the id at this moment. Beyond that nothing can be had. Where brokers wake up to a
-    transaction that is older than its timeout, they abort it and raise the epoch themselves, and a producer
-    that lost its place in a transaction is broken for good. Only ``init_transactions`` gives a new epoch, and
-    it does so whoever holds the id: a newer start that took it behind our last look would be fenced by the
-    older one. So this driver ends, and its retry is a newer start like any other.
-
-    :param factory: what the sink's writers have in common; its generation is not known yet.
-    """
-
-    def __init__(self, factory: KafkaWriterFactory) -> None:
-        self._writer = KafkaEpochWriter(factory, DRIVER)
-        self._writer.take()
-        self._factory = factory
-        self.holder = driver_holder(factory)
-
-    def run_as(self, factory: KafkaWriterFactory) -> None:
-        """Take the run and generation that are about to be announced for the ones in force."""
-        self._factory = factory
-        self._writer.belong_to(factory)
-
-    def commit(self, record: ProgressRecord) -> None:
-        """Commit a record.
-
-        :raises UnavailableError: no answer yet; to go on, call it again with the same record.
-        :raises JobFailedError: the brokers ended the transaction; the next start reads what holds.
-        """
-        try:
-            if not self._writer.settle():
-                self._write(record)
-        except InDoubtError as silent:
-            raise UnavailableError(silent.primary, silent.detail, silent.hint) from silent
-        except UnavailableError as error:
-            if not self._writer.is_lost:
-                raise
-            raise JobFailedError(
-                f"{error.primary}, or by brokers that were silent for longer than its transaction timeout",
-                error.detail,
-                "A retry takes the driver's id anew and goes on from what is committed.",
-            ) from error
+    def announce(self, record: ProgressRecord) -> None:
+        """Commit a record of the driver, with every id that was fenced and those about to be used."""
+        assert self._records is not None  # noqa: S101  nobody announces before the fence
+        if self._factory is None:
+            factory = self._made_factory(record.generation)
+            self._factory = replace(factory, holder=self._records.holder)
+            self._records.run_as(self._factory)
+        ids = self._fenced.union(map(self._id, record.writers))
+        self._records.commit(replace(record, ids=tuple(sorted(ids))))
 
     def demand_in_force(self) -> None:
         """Raise :class:`FencedError` when a newer start has announced itself."""
-        demand_in_force(self._factory)
+        if self._records is not None:
+            self._records.demand_in_force()
+
+    def factory(self) -> KafkaWriterFactory:
+        """Return what makes writers under the announced run."""
+        return self._live_factory
+
+    def commit_epoch(self, record: ProgressRecord, tokens: Sequence[Token]) -> None:
+        """Do nothing: each writer has committed."""
+
+    def rollback_epoch(self, tokens: Sequence[Token]) -> None:
+        """Do nothing: a writer that did not commit was aborted, or will be by the next one's fence."""
+
+    def progress(self) -> History:
+        """Read the progress topic to its end."""
+        return self._observer.read_progress()
+
+    def end_open(self, writers: Iterable[WriterId]) -> None:
+        """Fence this run's own writers.
+
+        Without it the progress could be read only after their transaction timeout: a flush to a topic that is
+        gone hangs, with the progress record behind it.
+        """
+        ids = [self._id(writer) for writer in sorted({*writers} - {DRIVER})]
+        with contextlib.suppress(SinkError):  # then the timeout aborts them
+            fence(self._options, ids, self._spec.transaction_timeout)
+
+    def sweep(self) -> None:
+        """Do nothing: nothing is staged outside of transactions."""
+
+    def health_check(self) -> Health:
+        """Ask a broker for its cluster's id."""
+        try:
+            self._observer.client.cluster_id()
+        except SinkError as error:
+            return Health(False, error.primary)
+        return Health(True)
+
+    def metrics(self) -> Mapping[str, MetricValue]:
+        """Return how many transactional ids the run has."""
+        return {"transactional_ids": len(self._fenced)}
+
+    def as_schema_registry_aware(self) -> None:
+        """Return nothing: values are JSON, text or bytes."""
+
+    def as_schema_evolvable(self) -> None:
+        """Return nothing: a topic has no columns."""
 
     def close(self) -> None:
-        """Drop the producer."""
-        self._writer.close()
+        """Drop all clients."""
+        self._observer.close()
+        if self._records is not None:
+            self._records.close()
 
-    def _write(self, record: ProgressRecord) -> None:
-        self._writer.begin_epoch()
-        self._writer.pre_commit(record)
-        self._writer.commit_epoch()
+    @property
+    def _live_factory(self) -> KafkaWriterFactory:
+        assert self._factory is not None  # noqa: S101  the announcement made it
+        return self._factory
+
+    def _take_driver(self) -> None:
+        from airflow_provider_sinks.connectors.kafka.driver_records import DriverRecords
+
+        self._records = DriverRecords(self._made_factory(generation=0))
+        self._fenced.add(self._id(DRIVER))
+
+    def _fence(self, ids: IdsToFence) -> None:
+        timeout = self._spec.transaction_timeout
+        fence(self._options, sorted(ids.alive - self._fenced), timeout)
+        for name in fence_dead(self._options, sorted(ids.dead - self._fenced), timeout):
+            self._say(f'transactional id "{name}" may not be fenced any more; nobody can hold it either')
+        self._fenced |= ids.all
+
+    def _id(self, writer: WriterId) -> str:
+        return transactional_id(self._spec.transactional_id_prefix, self._spec.name, writer)
+
+    def _made_factory(self, generation: int) -> KafkaWriterFactory:
+        from airflow_provider_sinks.connectors.kafka.factory import KafkaTopics, KafkaWriterFactory
+
+        spec = self._spec
+        assert self._run is not None  # noqa: S101  open comes first
+        return KafkaWriterFactory(
+            sink=spec.name,
+            run=self._run.id,
+            generation=generation,
+            prefix=spec.transactional_id_prefix,
+            topics=KafkaTopics(
+                data=spec.target.kafka.topic,
+                progress=spec.progress_topic,
+                dead_letter=spec.dead_letter.topic if spec.dead_letter else None,
+                source=self._run.source,
+            ),
+            transaction_timeout=spec.transaction_timeout,
+            compression=spec.target.kafka.compression.value,
+            options=self._options.with_files_read(),
+        )

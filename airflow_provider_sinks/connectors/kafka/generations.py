@@ -20,10 +20,11 @@ from typing import Self
 
 from airflow_provider_sinks.connectors.kafka.announcer import Announcer
 from airflow_provider_sinks.connectors.kafka.connection import KafkaConnection
-from airflow_provider_sinks.connectors.kafka.observer import SinkObserver
 from airflow_provider_sinks.connectors.kafka.outputs import Outputs, offsets_at
 from airflow_provider_sinks.connectors.kafka.progress_log import ProgressReader
+from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
 from airflow_provider_sinks.connectors.kafka.transactions import fence, fence_dead, transactional_id
+from airflow_provider_sinks.connectors.observer import SinkObserver
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.decision.facts import CreateTopic, Existence, Role
 from airflow_provider_sinks.core.errors import RefusedError, UnavailableError
@@ -75,7 +76,8 @@ class Generations:
         self._quiet_seconds = quiet_seconds
         self._options = connections.kafka(spec.target.kafka.connection)
         self._observer = SinkObserver(spec, connections, read_seconds)
-        self._outputs = Outputs(self._options, self._observer.target)
+        self._topics = KafkaClient(self._options)
+        self._outputs = Outputs(self._options, self._topics)
 
     def look(self, ask: Reset = KEEP_ALL) -> Situation:
         """Return what there is, without touching anything.
@@ -90,7 +92,7 @@ class Generations:
             if facts is None or facts.existence is not Existence.PRESENT:
                 continue
             if ask.of(role) is Output.EMPTY:
-                seen = self._observer.target.observe_topics([facts.name], policy_of=[facts.name])[facts.name]
+                seen = self._topics.observe_topics([facts.name], policy_of=[facts.name])[facts.name]
                 if role is Role.DATA:
                     observation = replace(observation, data=seen)
                 else:
@@ -115,7 +117,7 @@ class Generations:
         :raises UnavailableError: the topic could not be read to its end.
         """
         topic = self._spec.progress_topic
-        facts = self._observer.target.observe_topics([topic])[topic]
+        facts = self._topics.observe_topics([topic])[topic]
         if facts.existence is Existence.MISSING:
             return ()
         deadline = time.monotonic() + self._read_seconds
@@ -155,6 +157,7 @@ class Generations:
     def close(self) -> None:
         """Drop the clients."""
         self._outputs.close()
+        self._topics.close()
         self._observer.close()
 
     def __enter__(self) -> Self:
@@ -202,7 +205,7 @@ class Generations:
     def _do(self, step: Step, announcer: Announcer, fenced: IdsToFence) -> None:
         """Carry out one step; the fence stands already."""
         if isinstance(step, CreateTopic):
-            self._observer.target.ensure_topic(step)
+            self._topics.ensure_topic(step)
         elif isinstance(step, EmptyTopic):
             self._outputs.empty(step)
         elif isinstance(step, DeleteTopic):

@@ -12,7 +12,7 @@ from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.progress.record import DRIVER
 
 if TYPE_CHECKING:
-    from airflow_provider_sinks.connectors.kafka.connector import KafkaWriterFactory
+    from airflow_provider_sinks.connectors.kafka.factory import KafkaWriterFactory
 
 _HOLDER_SECONDS = 5.0
 

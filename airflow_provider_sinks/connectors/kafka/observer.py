@@ -1,13 +1,12 @@
-"""Looks at everything a decision needs: the topics of a sink on one or two clusters, and its progress."""
+"""Looks at what a decision needs of a Kafka target: the sink's topics, and its progress."""
 
 from __future__ import annotations
 
-from typing import Self
-
+from airflow_provider_sinks.connectors.base import HeldUp
 from airflow_provider_sinks.connectors.kafka.coordinators import broker_memory
-from airflow_provider_sinks.connectors.kafka.progress_log import HeldUp, read_timeout_seconds
+from airflow_provider_sinks.connectors.kafka.progress_log import read_timeout_seconds
 from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
-from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
+from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.decision.facts import Existence, Observation, ResourceFacts, Role
 from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.progress.broker_memory import BrokerMemory
@@ -17,49 +16,38 @@ from airflow_provider_sinks.core.progress.transactional_ids import transactional
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 
-class SinkObserver:
-    """An observer of one sink. Creates nothing. Use it as a context manager.
+class KafkaObserver:
+    """An observer of one sink's topics. Creates nothing.
 
     :param spec: the sink.
-    :param connections: what its connection ids stand for.
+    :param options: the target's connection.
     :param read_seconds: how long reading the progress topic may take; ``None`` is long enough to outlive a
         transaction that somebody abandoned.
     :param held_up: told once when reading takes some seconds, and why.
     """
 
     def __init__(
-        self,
-        spec: SinkSpec,
-        connections: ResolvedConnections,
-        read_seconds: float | None = None,
-        held_up: HeldUp = lambda _: None,
+        self, spec: SinkSpec, options: KafkaOptions, read_seconds: float | None, held_up: HeldUp
     ) -> None:
-        source, target = spec.source.kafka, spec.target.kafka
         self._sink = spec.name
         self._held_up = held_up
         self._prefix = spec.transactional_id_prefix
-        self._options = connections.kafka(target.connection)
+        self._options = options
         self._broker: BrokerMemory | None = None
         self._read_seconds = read_seconds or read_timeout_seconds(spec.transaction_timeout)
-        self._source_topic = source.topic
-        self._target_topics = {Role.DATA: target.topic, Role.PROGRESS: spec.progress_topic}
+        self._topics = {Role.DATA: spec.target.kafka.topic, Role.PROGRESS: spec.progress_topic}
         if spec.dead_letter is not None:
-            self._target_topics[Role.DEAD_LETTER] = spec.dead_letter.topic
-        self.target = KafkaClient(self._options)
-        self.source = self.target
-        if source.connection != target.connection:
-            self.source = KafkaClient(connections.kafka(source.connection))
+            self._topics[Role.DEAD_LETTER] = spec.dead_letter.topic
+        self.client = KafkaClient(options)
 
-    def observe(self) -> Observation:
+    def observe(self, source: ResourceFacts) -> Observation:
         """Return everything the decision is made from, except Spark's checkpoint.
 
-        :raises AuthenticationError: a cluster refused the credentials.
-        :raises UnavailableError: a cluster did not answer.
+        :raises AuthenticationError: the cluster refused the credentials.
+        :raises UnavailableError: the cluster did not answer.
         """
-        source = self.source.observe_topics([self._source_topic])[self._source_topic]
-        progress_topic = self._target_topics[Role.PROGRESS]
-        seen = self.target.observe_topics(self._target_topics.values(), policy_of=[progress_topic])
-        facts = {role: seen[name] for role, name in self._target_topics.items()}
+        seen = self.client.observe_topics(self._topics.values(), policy_of=[self._topics[Role.PROGRESS]])
+        facts = {role: seen[name] for role, name in self._topics.items()}
         history, reason, hint = self._history(facts[Role.PROGRESS])
         return Observation(
             source=source,
@@ -70,26 +58,25 @@ class SinkObserver:
             history=history,
             history_reason=reason,
             history_hint=hint,
-            bootstrap=self.target.bootstrap,
+            bootstrap=self.client.bootstrap,
         )
 
     def identify(self) -> dict[Role, ResourceFacts]:
         """Return which topics these are right now, by role; cheap enough for every epoch."""
-        seen = self.target.describe_topics(self._target_topics.values())
-        facts = {role: seen[name] for role, name in self._target_topics.items()}
-        return {Role.SOURCE: self.source.describe_topics([self._source_topic])[self._source_topic], **facts}
+        seen = self.client.describe_topics(self._topics.values())
+        return {role: seen[name] for role, name in self._topics.items()}
+
+    def read_progress(self) -> History:
+        """Return what the progress topic says of the sink.
+
+        :raises UnavailableError: it could not be read to its end.
+        """
+        topic = self._topics[Role.PROGRESS]
+        return self.client.read_progress(topic, self._sink, self._read_seconds, self._held_up)
 
     def close(self) -> None:
-        """Drop the clients."""
-        self.source.close()
-        if self.target is not self.source:
-            self.target.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        """Drop the client."""
+        self.client.close()
 
     def _ask_broker(self, source: ResourceFacts) -> BrokerMemory:
         """Ask who remembers a sink without a record; once, because the fence of a start wipes it out."""
@@ -106,7 +93,7 @@ class SinkObserver:
         if progress.existence is Existence.UNKNOWN or progress.partitions != 1:
             return None, progress.reason or f"it has {progress.partitions} partitions", ""
         try:
-            found = self.target.read_progress(progress.name, self._sink, self._read_seconds, self._held_up)
+            found = self.read_progress()
         except UnavailableError as error:
             return None, error.detail or error.primary, error.hint
         return found, "", ""

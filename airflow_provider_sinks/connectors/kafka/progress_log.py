@@ -21,13 +21,14 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import ClassVar, Self, TypeAlias
+from typing import ClassVar, Self
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicCollection, TopicPartition
 
+from airflow_provider_sinks.connectors.base import HeldUp
 from airflow_provider_sinks.connectors.kafka.connection import (
     END,
     FIRST,
@@ -53,9 +54,6 @@ _MESSAGES = 500
 _EMPTY_ANSWER_MS = 10
 _PATIENCE_SECONDS = 3.0
 """How long nobody is told that reading takes long."""
-
-HeldUp: TypeAlias = Callable[[str], None]
-"""Is told what holds the reading up."""
 
 
 def read_timeout_seconds(transaction_timeout: timedelta) -> float:

@@ -17,7 +17,7 @@ from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.spec.record_size import CLIENT_LIMIT, TOPIC_LIMIT
 
 if TYPE_CHECKING:
-    from airflow_provider_sinks.connectors.kafka.connector import KafkaTopics
+    from airflow_provider_sinks.connectors.kafka.factory import KafkaTopics
 
 
 @dataclass(frozen=True)

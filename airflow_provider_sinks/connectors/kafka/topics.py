@@ -20,8 +20,9 @@ from typing import Any, ClassVar, Self
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType, TopicDescription
 
+from airflow_provider_sinks.connectors.base import HeldUp
 from airflow_provider_sinks.connectors.kafka.connection import END, FIRST, KafkaConnection, code_of, text_of
-from airflow_provider_sinks.connectors.kafka.progress_log import HeldUp, ProgressLog
+from airflow_provider_sinks.connectors.kafka.progress_log import ProgressLog
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.decision.classify import ShapeSeen, shape_seen
 from airflow_provider_sinks.core.decision.facts import CreateTopic, Existence, ResourceFacts, Role

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from airflow_provider_sinks.connectors.base import InDoubtError, WriteResult
+from airflow_provider_sinks.connectors.base import InDoubtError, Token, WriteResult
 from airflow_provider_sinks.connectors.kafka.dead_letters import DeadLetterRecord, dead_letter
 from airflow_provider_sinks.connectors.kafka.in_force import demand_unrivalled
 from airflow_provider_sinks.connectors.kafka.row_limits import RowLimits
@@ -40,7 +40,7 @@ from airflow_provider_sinks.core.errors import FencedError, UnavailableError
 from airflow_provider_sinks.core.progress.record import ProgressKey, ProgressRecord
 
 if TYPE_CHECKING:
-    from airflow_provider_sinks.connectors.kafka.connector import KafkaWriterFactory
+    from airflow_provider_sinks.connectors.kafka.factory import KafkaWriterFactory
 
 _QUEUED_BYTES_MAX = 128 * 1024 * 1024
 _SHORT_QUEUE_BYTES = 1024 * 1024
@@ -78,7 +78,7 @@ class KafkaEpochWriter:
     """
 
     def __init__(self, factory: KafkaWriterFactory, writer: str) -> None:
-        self.token = ""
+        self.holder_id = ""
         self.last: ProgressRecord | None = None
         self.is_lost = False
         self._factory = factory
@@ -106,7 +106,7 @@ class KafkaEpochWriter:
         """Fence other holders of the id, read the progress, and make sure that this run is in force."""
         self.take()
         self.last = demand_unrivalled(self._factory).current.get(self._writer)
-        self.token = uuid.uuid4().hex
+        self.holder_id = uuid.uuid4().hex
 
     def take(self) -> None:
         """Fence other holders of the id; what they have open is aborted."""
@@ -135,14 +135,19 @@ class KafkaEpochWriter:
         written = self._write_good(good) if good.num_rows else WriteResult(0, 0, 0)
         return written + self._write_dead(rows, dict(sorted(why.items())))
 
-    def pre_commit(self, record: ProgressRecord) -> str:
-        """Put the record last into the transaction, once nearly all rows before it have arrived.
+    def flush(self) -> None:
+        """Wait until nearly all rows have arrived; the commit flushes the rest, and says why where it cannot.
 
-        From the moment it is in the progress topic until the commit, nobody can read behind it; a writer that
-        opens meanwhile would wait for the whole queue of this one.
+        From the moment the record is in the progress topic until the commit, nobody can read behind it; a
+        writer that opens meanwhile would wait for the whole queue of this one.
         """
+        deadline = time.monotonic() + self._timeout_seconds
+        while len(self._live) * self._bytes_per_row > _SHORT_QUEUE_BYTES and time.monotonic() < deadline:
+            self._live.poll(_QUEUE_POLL_SECONDS)
+
+    def pre_commit(self, record: ProgressRecord) -> Token:
+        """Put the record last into the transaction."""
         self._begin()
-        self._send_queue()
         self._look_again()
         key = ProgressKey(self._factory.sink, self._writer).encode()
         try:
@@ -150,8 +155,8 @@ class KafkaEpochWriter:
         except (KafkaException, BufferError) as error:
             raise self._translate(error, "produce") from error
         self.last = record
-        self.token = uuid.uuid4().hex
-        return self.token
+        self.holder_id = uuid.uuid4().hex
+        return Token(self._writer, "", record.rows)
 
     def commit_epoch(self) -> None:
         """Flush and commit; the broker answers once rows and record are visible together.
@@ -285,12 +290,6 @@ class KafkaEpochWriter:
                     f"{len(self._live):,} rows have waited for {self._timeout_seconds:.0f} s.",
                     "Check the brokers and the network between them and the executors.",
                 )
-
-    def _send_queue(self) -> None:
-        """Wait until the queue is short; where it does not become so, the commit fails and says why."""
-        deadline = time.monotonic() + self._timeout_seconds
-        while len(self._live) * self._bytes_per_row > _SHORT_QUEUE_BYTES and time.monotonic() < deadline:
-            self._live.poll(_QUEUE_POLL_SECONDS)
 
     def _write_dead(self, rows: pa.RecordBatch, errors: Mapping[int, str]) -> WriteResult:
         """Set rows aside.

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.progress.broker_memory import BrokerMemory
@@ -138,6 +139,21 @@ class Observation:
         return Identities(self.source.identity, self.data.identity, self.progress.identity, dead_letter)
 
 
+class Creation(Protocol):
+    """An action: an output, or the progress place, must exist. How, only its connector knows."""
+
+    @property
+    def role(self) -> Role:
+        """What it is to the sink."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the target."""
+
+    def for_source(self, source: ResourceFacts) -> Creation:
+        """Return it with what hangs on the source filled in, such as the number of partitions."""
+
+
 @dataclass(frozen=True)
 class CreateTopic:
     """An action: this topic must exist.
@@ -151,6 +167,10 @@ class CreateTopic:
     partitions: int | None = None
     replication_factor: int | None = None
     config: Mapping[str, str] = field(default_factory=dict)
+
+    def for_source(self, source: ResourceFacts) -> CreateTopic:
+        """Return it with as many partitions as the source has, where the spec names no number."""
+        return replace(self, partitions=self.partitions or source.partitions)
 
     def __str__(self) -> str:
         copies = f", replication factor {self.replication_factor}" if self.replication_factor else ""

@@ -153,7 +153,7 @@ def missing_topics(observation: Observation, wanted: Wanted) -> tuple[CreateTopi
     """Return how to make the topics that are not there, the progress topic first."""
     seen = observation.topics()
     return tuple(
-        replace(topic, partitions=topic.partitions or observation.source.partitions)
+        topic.for_source(observation.source)
         for role, topic in wanted.topics().items()
         if seen[role].existence is Existence.MISSING
     )

@@ -181,6 +181,11 @@ class SinkSpec(Part):
         return self.output_mode or (OutputMode.UPDATE if self.plan.stateful else OutputMode.APPEND)
 
     @property
+    def target_kind(self) -> str:
+        """The name of the target's connector."""
+        return "kafka"
+
+    @property
     def progress_topic(self) -> str:
         """The name of the progress topic, resolved."""
         return self.progress.topic or f"_sinks-progress-{self.name}"

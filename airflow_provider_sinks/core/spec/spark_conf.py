@@ -13,6 +13,8 @@ from airflow_provider_sinks.core.errors import Problem
 
 DAEMON_MODULE = "airflow_provider_sinks.streaming.daemon"
 """Where Spark's Python workers come from."""
+PRELOADED = "SINKS_PRELOADED"
+"""The environment variable that names the module which daemons load before they fork."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The columns in which rows reach a writer, and the columns in which its outcome comes back."""
+"""What one task of an epoch says back: its outcome, as a row of the epoch's one action."""
 
 from __future__ import annotations
 
@@ -7,21 +7,7 @@ import json
 import struct
 from dataclasses import asdict, dataclass
 
-import numpy as np
 import pyarrow as pa
-
-PARTITION = "__sinks_partition"
-OFFSET = "__sinks_offset"
-ERROR = "__sinks_error"
-KEY = "__sinks_key"
-VALUE = "__sinks_value"
-RAW_KEY = "__sinks_raw_key"
-RAW_VALUE = "__sinks_raw_value"
-
-WRITER_COLUMNS = (PARTITION, OFFSET, ERROR, KEY, VALUE, RAW_KEY, RAW_VALUE)
-"""Source partition (int) and offset (long) of the row; why it did not parse (string, else null); the key and
-value for the target (binary); for rows that did not parse, the source record's own key and value (binary).
-The last two are left out where the sink has no dead-letter topic."""
 
 
 class Outcome(enum.StrEnum):
@@ -50,7 +36,8 @@ class TaskReport:
     :param rows_total: rows that the writer has committed in this generation.
     :param dead_total: dead letters of the same.
     :param size_bytes: keys and values committed.
-    :param token: the token of the writer's last commit; the next task must hold it to go on without asking.
+    :param holder: the id of the writer's last holder; the next task must have it to go on without asking.
+    :param staged: what stands for the rows where the driver commits them; empty where the task has.
     :param primary: with ``stopped``, ``fenced`` and ``refused``: what happened.
     :param detail: what was seen.
     :param hint: what helps.
@@ -66,7 +53,8 @@ class TaskReport:
     rows_total: int = 0
     dead_total: int = 0
     size_bytes: int = 0
-    token: str = ""
+    holder: str = ""
+    staged: str = ""
     primary: str = ""
     detail: str = ""
     hint: str = ""
@@ -89,14 +77,3 @@ class TaskReport:
 
 REPORT_SCHEMA = "report string"
 """The Spark schema of a batch of reports."""
-
-
-def integers(column: pa.Array) -> np.ndarray:
-    """Return a column of integers without nulls as numpy's, on the same memory.
-
-    Arrow's own ``to_numpy``, and anything that makes an Arrow array from Python values, imports pandas: a
-    second of each worker's first task. Buffers do not.
-    """
-    kind = np.dtype(f"i{column.type.bit_width // 8}")
-    values = np.frombuffer(column.buffers()[1], dtype=kind)
-    return values[column.offset : column.offset + len(column)]

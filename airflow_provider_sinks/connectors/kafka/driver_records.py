@@ -1,0 +1,73 @@
+"""The driver as a writer: it fences its own id once, and commits records under it for as long as it runs."""
+
+from __future__ import annotations
+
+from airflow_provider_sinks.connectors.base import InDoubtError
+from airflow_provider_sinks.connectors.kafka.factory import KafkaWriterFactory
+from airflow_provider_sinks.connectors.kafka.in_force import demand_in_force, driver_holder
+from airflow_provider_sinks.connectors.kafka.writer import KafkaEpochWriter
+from airflow_provider_sinks.core.errors import JobFailedError, UnavailableError
+from airflow_provider_sinks.core.progress.record import DRIVER, ProgressRecord
+
+
+class DriverRecords:
+    """The driver as a writer: it commits records only, under its own transactional id.
+
+    Making one fences every other holder of that id, and the same producer commits everything that follows. A
+    start that was overtaken in between is therefore stopped by its first record, instead of fencing the newer
+    start a second time and announcing what is no longer true.
+
+    So a commit that silent brokers did not answer is brought to its end by that producer as well. Whatever it
+    asks for it asks under its own epoch, and whoever took the id since has a higher one: a newer start wins,
+    also one that takes the id at this moment. Beyond that nothing can be had. Where brokers wake up to a
+    transaction that is older than its timeout, they abort it and raise the epoch themselves, and a producer
+    that lost its place in a transaction is broken for good. Only ``init_transactions`` gives a new epoch, and
+    it does so whoever holds the id: a newer start that took it behind our last look would be fenced by the
+    older one. So this driver ends, and its retry is a newer start like any other.
+
+    :param factory: what the sink's writers have in common; its generation is not known yet.
+    """
+
+    def __init__(self, factory: KafkaWriterFactory) -> None:
+        self._writer = KafkaEpochWriter(factory, DRIVER)
+        self._writer.take()
+        self._factory = factory
+        self.holder = driver_holder(factory)
+
+    def run_as(self, factory: KafkaWriterFactory) -> None:
+        """Take the run and generation that are about to be announced for the ones in force."""
+        self._factory = factory
+        self._writer.belong_to(factory)
+
+    def commit(self, record: ProgressRecord) -> None:
+        """Commit a record.
+
+        :raises UnavailableError: no answer yet; to go on, call it again with the same record.
+        :raises JobFailedError: the brokers ended the transaction; the next start reads what holds.
+        """
+        try:
+            if not self._writer.settle():
+                self._write(record)
+        except InDoubtError as silent:
+            raise UnavailableError(silent.primary, silent.detail, silent.hint) from silent
+        except UnavailableError as error:
+            if not self._writer.is_lost:
+                raise
+            raise JobFailedError(
+                f"{error.primary}, or by brokers that were silent for longer than its transaction timeout",
+                error.detail,
+                "A retry takes the driver's id anew and goes on from what is committed.",
+            ) from error
+
+    def demand_in_force(self) -> None:
+        """Raise :class:`FencedError` when a newer start has announced itself."""
+        demand_in_force(self._factory)
+
+    def close(self) -> None:
+        """Drop the producer."""
+        self._writer.close()
+
+    def _write(self, record: ProgressRecord) -> None:
+        self._writer.begin_epoch()
+        self._writer.pre_commit(record)
+        self._writer.commit_epoch()

@@ -1,0 +1,99 @@
+"""From a query's rows to the bytes of Kafka records, in Spark's expressions: it runs in the JVM."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sql
+
+from airflow_provider_sinks.connectors import rows
+from airflow_provider_sinks.connectors.kafka.columns import KEY, VALUE
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem
+from airflow_provider_sinks.core.query.analysis import INTERNAL
+from airflow_provider_sinks.core.spec.parts import Format, KafkaTarget
+
+_MOMENT = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
+_TO_JSON = {
+    "ignoreNullFields": "false",
+    "timestampFormat": f"{_MOMENT}[XXX]",
+    "timestampNTZFormat": _MOMENT,
+}
+"""Microseconds are what Spark's timestamps have; by itself it writes milliseconds, and drops the rest."""
+
+
+def encode(output: DataFrame, target: KafkaTarget, taken_bytes: int | None) -> DataFrame:
+    """Return the columns of a Kafka writer (:data:`.columns.WRITER_COLUMNS`) for the rows of a query.
+
+    :param output: the query's columns, then the source columns.
+    :param taken_bytes: how large key and value may be to be taken by the topic for sure: only what may be set
+        aside keeps the record's own key and value. ``None`` where nothing is set aside.
+    :raises ConfigurationError: when the columns do not fit the target's key and format.
+    """
+    names = [name for name in output.columns if not name.startswith(INTERNAL)]
+    is_good = sql.col(rows.ERROR).isNull()
+    key = sql.when(is_good, _key(output, names, target)).alias(KEY)
+    value = sql.when(is_good, _value(output, names, target)).alias(VALUE)
+    if taken_bytes is None:
+        # Spark asks each column for its size after each row (spark.sql.execution.arrow.maxBytesPerBatch)
+        return output.select(*rows.COORDINATES, key, value)
+    encoded = output.select(*rows.COORDINATES, key, value, *rows.RAW)
+    size = sum((sql.coalesce(sql.length(name), sql.lit(0)) for name in (KEY, VALUE)), sql.lit(0))
+    needed = ~sql.col(rows.ERROR).isNull() | (size > taken_bytes)
+    raw = [sql.when(needed, sql.col(name)).alias(name) for name in rows.RAW]
+    return encoded.select(*rows.COORDINATES, KEY, VALUE, *raw)
+
+
+def _key(output: DataFrame, names: list[str], target: KafkaTarget) -> Column:
+    missing = [name for name in target.key if name not in names]
+    if missing:
+        problem = Problem(
+            "target.kafka.key", f"column {missing[0]!r} is not in the output: {', '.join(names)}"
+        )
+        raise ConfigurationError("the key does not fit the query", [problem])
+    if not target.key:
+        return sql.col(rows.RAW_KEY)
+    if len(target.key) == 1:
+        return _bytes(output, target.key[0])
+    return _json([sql.col(_quoted(name)) for name in target.key])
+
+
+def _value(output: DataFrame, names: list[str], target: KafkaTarget) -> Column:
+    if target.format is Format.JSON and target.value is None:
+        value = _json([sql.col(_quoted(name)) for name in names])
+        if not target.tombstones:
+            return value
+        others = [sql.col(_quoted(name)).isNotNull() for name in names if name not in target.key]
+        anything = others[0]
+        for other in others[1:]:
+            anything = anything | other
+        return sql.when(anything, value)
+    column = _value_column(names, target)
+    kind = dict(output.dtypes)[column]
+    if target.format is Format.JSON and kind not in ("string", "binary"):
+        return sql.to_json(sql.col(_quoted(column)), _TO_JSON).cast("binary")
+    return _bytes(output, column)
+
+
+def _value_column(names: list[str], target: KafkaTarget) -> str:
+    others = [name for name in names if name not in target.key]
+    column = target.value or (others[0] if len(others) == 1 else None)
+    if column in names:
+        return column
+    problem = Problem(
+        "target.kafka.value",
+        f"names no output column: {column}" if column else f"format {target.format.value} takes one column",
+        f"the output has {', '.join(names)}",
+    )
+    raise ConfigurationError("the value does not fit the query", [problem])
+
+
+def _json(columns: list[Column]) -> Column:
+    return sql.to_json(sql.struct(*columns), _TO_JSON).cast("binary")
+
+
+def _bytes(output: DataFrame, name: str) -> Column:
+    column = sql.col(_quoted(name))
+    return column if dict(output.dtypes)[name] == "binary" else column.cast("string").cast("binary")
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"

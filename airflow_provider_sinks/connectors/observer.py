@@ -1,0 +1,64 @@
+"""Looks at everything a decision needs: the source of a sink, and its target through its connector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Self
+
+from airflow_provider_sinks.connectors.base import HeldUp, Say
+from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
+from airflow_provider_sinks.connectors.registry import connect
+from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
+from airflow_provider_sinks.core.decision.facts import Observation, ResourceFacts, Role
+from airflow_provider_sinks.core.spec.sink import SinkSpec
+
+
+class SinkObserver:
+    """An observer of one sink. Creates nothing. Use it as a context manager.
+
+    :param spec: the sink.
+    :param connections: what its connection ids stand for.
+    :param read_seconds: how long reading the progress may take; ``None`` is as long as its target needs.
+    :param held_up: told once when reading takes some seconds, and why.
+    :param say: told what a person should know although nothing stops.
+    """
+
+    def __init__(
+        self,
+        spec: SinkSpec,
+        connections: ResolvedConnections,
+        read_seconds: float | None = None,
+        held_up: HeldUp = lambda _: None,
+        say: Say = lambda _: None,
+    ) -> None:
+        self._topic = spec.source.kafka.topic
+        self.source = KafkaClient(connections.kafka(spec.source.kafka.connection))
+        self.connector = connect(spec, connections, read_seconds, held_up, say)
+
+    def observe(self) -> Observation:
+        """Return everything the decision is made from, except Spark's checkpoint.
+
+        :raises AuthenticationError: a service refused the credentials.
+        :raises UnavailableError: a service did not answer.
+        """
+        return self.connector.observe(self.source.observe_topics([self._topic])[self._topic])
+
+    def identify(self) -> Mapping[Role, ResourceFacts]:
+        """Return which resources these are right now, by role; cheap enough for every epoch."""
+        source = self.source.describe_topics([self._topic])[self._topic]
+        return {Role.SOURCE: source, **self.connector.identify()}
+
+    def source_end_offsets(self) -> Mapping[int, int]:
+        """Return the offset after the last record of each source partition."""
+        return self.source.observe_topics([self._topic])[self._topic].high
+
+    def close(self) -> None:
+        """Drop the clients."""
+        self.source.close()
+        self.connector.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
