@@ -13,10 +13,6 @@ from typing import Any
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 
-_MOST_KNOWN = 4096
-_known: dict[str, SinkSpec] = {}
-"""Sinks by their canonical JSON: the tasks of a sink ask for it again and again while a DAG file is read."""
-
 
 def plain(sink: Any) -> Any:
     """Return a spec as a dict; a template or the output of another task stays what it is. Never raises.
@@ -24,9 +20,7 @@ def plain(sink: Any) -> Any:
     :param sink: a :class:`SinkSpec`, a mapping, or something that becomes a mapping when the task runs.
     """
     if isinstance(sink, SinkSpec):
-        text = sink.to_json()
-        _remember(text, sink)
-        return json.loads(text)
+        return json.loads(sink.to_json())
     return dict(sink) if isinstance(sink, Mapping) else sink
 
 
@@ -42,7 +36,7 @@ def parse(sink: Any) -> SinkSpec:
     if not isinstance(sink, Mapping):
         problem = Problem("sink", f"is a {type(sink).__name__}", "a Sink, a mapping, or JSON text of one")
         raise ConfigurationError("the argument sink is not a sink", [problem])
-    return _remembered(sink) or SinkSpec.parse(sink)
+    return SinkSpec.parse(sink)
 
 
 def is_template(value: Any) -> bool:
@@ -85,22 +79,6 @@ def as_list(value: Any) -> list[Any]:
     if value is None:
         return []
     return list(value) if isinstance(value, (list, tuple, set)) else [value]
-
-
-def _remember(text: str, spec: SinkSpec) -> None:
-    if len(_known) >= _MOST_KNOWN:
-        _known.clear()
-    _known[text] = spec
-
-
-def _remembered(sink: Mapping[str, Any]) -> SinkSpec | None:
-    """Return the sink that :func:`plain` made this very data from, if it did."""
-    try:
-        text = json.dumps(sink, sort_keys=True, separators=(",", ":"))
-    except (TypeError, ValueError):
-        return None
-    spec = _known.get(text)
-    return spec if spec is not None and json.loads(text) == sink else None
 
 
 def _from_json(text: str) -> Any:

@@ -23,7 +23,7 @@ from airflow.sdk.definitions._internal.contextmanager import DagContext
 from airflow.sdk.definitions.mappedoperator import MappedOperator
 from airflow.serialization.serialized_objects import DagSerialization
 
-from airflow_provider_sinks.arguments import as_list, parse, plain
+from airflow_provider_sinks.arguments import as_list, parse
 from airflow_provider_sinks.checker.facts import (
     DagFacts,
     End,
@@ -36,6 +36,7 @@ from airflow_provider_sinks.checker.facts import (
 )
 from airflow_provider_sinks.checker.recorder import Recorder
 from airflow_provider_sinks.core.errors import ConfigurationError
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.dag.broken import BrokenSinkOperator
 from airflow_provider_sinks.operators.submit_sink_job import SubmitSinkJobOperator
 from airflow_provider_sinks.operators.validate_connection import ValidateConnectionOperator
@@ -176,7 +177,7 @@ def _task_facts(dag: DAG, task: Any, kind: TaskKind, recorder: Recorder) -> Task
         place,
         tuple(
             SinkFacts(recorder.declared_at(sink, place), sink)
-            for value in (_mapped_sinks(task) if mapped else [task.sink])
+            for value in (_mapped_sinks(task) if mapped else [task.declared])
             for sink in _literal(value)
             if not recorder.stands_in(sink)
         ),
@@ -199,19 +200,19 @@ def _mapped_sinks(task: MappedOperator) -> Iterator[Any]:
 
 def _literal(sink: Any) -> Iterator[Any]:
     """Yield a sink that stands there as it is; templates and outputs of other tasks are not known yet."""
-    data = plain(sink)
-    if isinstance(data, dict):
-        try:
-            text = json.dumps(data)
-        except TypeError:
-            return
-        if "{{" not in text and "{%" not in text:
-            yield json.loads(_canonical(data, text))
-
-
-def _canonical(data: dict[str, Any], otherwise: str) -> str:
+    if not isinstance(sink, SinkSpec | Mapping):
+        return
     try:
-        return parse(data).to_json()
+        text = sink.to_json() if isinstance(sink, SinkSpec) else json.dumps(dict(sink))
+    except TypeError:
+        return
+    if "{{" not in text and "{%" not in text:
+        yield json.loads(_canonical(sink, text))
+
+
+def _canonical(sink: SinkSpec | Mapping[str, Any], otherwise: str) -> str:
+    try:
+        return parse(sink).to_json()
     except ConfigurationError:
         return otherwise
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from airflow.sdk import DAG, TaskGroup
 
-from airflow_provider_sinks.arguments import parse, plain
+from airflow_provider_sinks.arguments import parse
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.query.questions import AskSpark
 from airflow_provider_sinks.core.spec.durations import parse_duration
@@ -129,18 +129,17 @@ def _chain(
     spec: SinkSpec, check_topics: bool, accept: str, spark_conn_id: str, spark: Mapping[str, Any]
 ) -> None:
     """Add the tasks of a sink to the DAG or group around."""
-    sink = plain(spec)
     validate = ValidateConnectionOperator(
         task_id="validate",
-        sink=sink,
+        sink=spec,
         spark_conn_id=spark_conn_id,
         ask_spark=AskSpark.NEVER.value,  # the job asks a moment later, before it makes anything
     )
     submit = SubmitSinkJobOperator(
-        task_id="submit", sink=sink, spark_conn_id=spark_conn_id, accept=accept, **spark
+        task_id="submit", sink=spec, spark_conn_id=spark_conn_id, accept=accept, **spark
     )
     if check_topics:
-        validate >> CheckTopicsSensor(task_id="check_topics", sink=sink, accept=accept) >> submit
+        validate >> CheckTopicsSensor(task_id="check_topics", sink=spec, accept=accept) >> submit
     else:
         validate >> submit
 
@@ -157,4 +156,4 @@ def _with_trigger(spec: SinkSpec, every: timedelta | str | None) -> SinkSpec:
     if every is None:
         return spec
     _check_every("sink_dag()", every)
-    return SinkSpec.parse({**plain(spec), "trigger": {"every": every}})
+    return spec.with_trigger({"every": every})

@@ -132,12 +132,14 @@ class SubmitSinkJobOperator(NamedInstances, SparkSubmitOperator):
             "poll_interval": poll_interval,
         }
         demand_valid({**ours, **spark})
-        asset = sink_asset(plain(sink))
+        data = plain(sink)
+        asset = sink_asset(data)
         spark["outlets"] = outlets_of_one(as_list(spark.get("outlets")), asset)
-        spark["inlets"] = [*as_list(spark.get("inlets")), *connection_assets(plain(sink))]
+        spark["inlets"] = [*as_list(spark.get("inlets")), *connection_assets(data)]
         spark.setdefault("name", asset.name if asset else "sink")
         super().__init__(**spark)
-        self.sink = plain(sink)
+        self.sink = data
+        self.declared = sink
         self.spark_conn_id = spark_conn_id
         self.accept = accept
         self.deferrable = deferrable

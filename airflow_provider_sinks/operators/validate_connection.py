@@ -65,6 +65,7 @@ class ValidateConnectionOperator(NamedInstances, BaseOperator):
         super().__init__(**kwargs)
         _demand_valid(sink, conn_id, spark_conn_id, timeout_seconds, ask_spark)
         self.sink = plain(sink)
+        self.declared = sink
         self.conn_id = conn_id
         self.spark_conn_id = spark_conn_id
         self.timeout_seconds = timeout_seconds

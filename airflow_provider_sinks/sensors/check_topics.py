@@ -93,11 +93,13 @@ class CheckTopicsSensor(NamedInstances, BaseSensorOperator):
         **kwargs: Any,
     ) -> None:
         _demand_valid(sink, accept, on_unknown, deferrable)
-        asset = sink_asset(plain(sink))
-        own = [*([asset] if asset else []), *connection_assets(plain(sink))]
+        data = plain(sink)
+        asset = sink_asset(data)
+        own = [*([asset] if asset else []), *connection_assets(data)]
         kwargs["inlets"] = [*as_list(kwargs.get("inlets")), *own]
         super().__init__(poke_interval=poke_interval, timeout=timeout, **kwargs)
-        self.sink = plain(sink)
+        self.sink = data
+        self.declared = sink
         self.accept = accept
         self.on_unknown = on_unknown
         self.deferrable = deferrable

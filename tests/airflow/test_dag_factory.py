@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 from tests.airflow.fakes import SINK
 
 if TYPE_CHECKING:
@@ -103,6 +105,7 @@ def test_a_person_finds_the_sink_by_its_owner_and_its_tags() -> None:
         ({"spark": {"conf": {"spark.speculation": "true"}}}, "conf: spark.speculation: is set to 'true'"),
         ({"evry": "1s"}, 'evry: is not known (did you mean "every"?)'),
         ({"every": 5}, "every: 5 is not a duration (a number with ms, s, m, h or d, such as 60s)"),
+        ({"every": "2d"}, "trigger.every: 2d is more than 1d (leave trigger out"),
         ({"spark": {"pakages": "a"}}, 'spark.pakages: is not known (did you mean "packages"?)'),
         ({"spark": {"application": "a.py"}}, "spark.application: it runs the sink's own application"),
         ({"spark": {"accept": "x"}}, "spark.accept: is set here"),
@@ -167,6 +170,31 @@ def test_the_same_sink_gives_the_same_bytes() -> None:
     assert serialised(sink_dag(SINK, every=timedelta(seconds=1))) == serialised(
         sink_dag(SINK, every=timedelta(seconds=1))
     )
+
+
+@pytest.mark.parametrize(
+    ("declare", "every"),
+    [(dict, None), (dict, "1s"), (SinkSpec.parse, None), (SinkSpec.parse, "1s")],
+    ids=["mapping", "mapping, every", "Sink", "Sink, every"],
+)
+def test_a_sink_is_parsed_once_however_many_tasks_run_it(
+    monkeypatch: pytest.MonkeyPatch, declare: Callable[[Any], Any], every: str | None
+) -> None:
+    from airflow_provider_sinks import sink_dag
+
+    parsed: list[str] = []
+    parse = SinkSpec.parse
+
+    def counted(data: Mapping[str, Any]) -> SinkSpec:
+        parsed.append(data["name"])
+        return parse(data)
+
+    monkeypatch.setattr(SinkSpec, "parse", counted)
+
+    dag = sink_dag(declare(SINK), every=every, check_topics=True)
+
+    assert sorted(dag.task_ids) == ["check_topics", "submit", "validate"]
+    assert parsed == [SINK["name"]] * (declare is dict)
 
 
 @pytest.mark.parametrize("kind", ["ConfigurationError", "AuthenticationError", "RefusedError", "FencedError"])

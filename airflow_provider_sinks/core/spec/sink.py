@@ -15,6 +15,7 @@ import enum
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Annotated, Any
 
@@ -116,10 +117,19 @@ class SinkSpec(Part):
             spec = cls.model_validate(_without(shown, broken))
         problems += rules.check(spec, broken)
         if problems:
-            name = data.get("name")
-            which = f'sink "{name}"' if isinstance(name, str) else "the sink"
-            raise ConfigurationError(f"{which} is not valid", problems)
+            raise _not_valid(data.get("name"), problems)
         return spec
+
+    def with_trigger(self, trigger: Mapping[str, Any]) -> SinkSpec:
+        """Return the same sink with another trigger, of which no rule between the parts speaks.
+
+        :raises ConfigurationError: the trigger is not valid.
+        """
+        try:
+            return self.model_copy(update={"trigger": Trigger.model_validate(trigger)})
+        except ValidationError as error:
+            problems = [replace(one, where=f"trigger.{one.where}") for one in problems_of(error, Trigger)]
+            raise _not_valid(self.name, problems) from None
 
     def to_json(self) -> str:
         """Write it canonically: sorted, every default spelt out, durations in their largest unit."""
@@ -200,6 +210,11 @@ class SinkSpec(Part):
         """Return how old a lookup's rows may be: 60 s in row-wise plans where the spec says nothing."""
         given = self.lookups[lookup].postgres.refresh
         return given if given is not None else LOOKUP_REFRESH if self.plan.row_wise else None
+
+
+def _not_valid(name: object, problems: list[Problem]) -> ConfigurationError:
+    which = f'sink "{name}"' if isinstance(name, str) else "the sink"
+    return ConfigurationError(f"{which} is not valid", problems)
 
 
 def _same_format(data: Mapping[str, Any]) -> dict[str, Any]:
