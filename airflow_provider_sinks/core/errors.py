@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import difflib
 import enum
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 
 class ExitCode(enum.IntEnum):
@@ -56,6 +56,13 @@ class SinkError(Exception):
         """
         self.connections = tuple(dict.fromkeys((*self.connections, *conn_ids)))
         return self
+
+    @classmethod
+    def told(cls, primary: str, detail: str, hint: str) -> Self:
+        """Return an error in the words that one of this kind left somewhere: in a status, in a log."""
+        error = cls(primary, hint=hint)
+        error.detail = detail  # of a ConfigurationError the text of its problems is left, not the problems
+        return error
 
     def __str__(self) -> str:
         lines = [self.primary]
@@ -98,8 +105,8 @@ class ConfigurationError(SinkError):
         self.problems = tuple(problems)
         super().__init__(primary, "\n  ".join(["", *map(str, self.problems)]) if problems else "", hint)
 
-    def __reduce__(self) -> tuple[type[ConfigurationError], tuple[str, tuple[Problem, ...], str]]:
-        return type(self), (self.primary, self.problems, self.hint)
+    def __reduce__(self) -> tuple[type[ConfigurationError], tuple[Any, ...], dict[str, Any]]:
+        return type(self), (self.primary, self.problems, self.hint), vars(self)
 
 
 class AuthenticationError(SinkError):
@@ -131,6 +138,32 @@ class JobFailedError(SinkError):
     """The job stopped in the middle. What was committed stays; a retry resumes exactly there."""
 
     retryable = True
+
+
+_KINDS: tuple[type[SinkError], ...] = (
+    ConfigurationError,
+    AuthenticationError,
+    RefusedError,
+    FencedError,
+    UnavailableError,
+    JobFailedError,
+)
+_BY_NAME: Mapping[str, type[SinkError]] = {kind.__name__: kind for kind in _KINDS}
+_BY_CODE: Mapping[int, type[SinkError]] = {kind.exit_code: kind for kind in reversed(_KINDS)}
+"""Of the kinds with one exit code, the first."""
+
+
+def kind_of(name: str, exit_code: int = ExitCode.FAILED) -> type[SinkError]:
+    """Return the kind of an error that was stored by the name of its class.
+
+    A name that is not ours, or that a newer release has given, means what the exit code says.
+    """
+    return _BY_NAME.get(name) or kind_of_exit(exit_code)
+
+
+def kind_of_exit(code: int) -> type[SinkError]:
+    """Return the kind that an exit code means; a signal or a code of others is a job that stopped."""
+    return _BY_CODE.get(code, JobFailedError)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from airflow_provider_sinks.core import errors
 from airflow_provider_sinks.core.launch.status import SinkStatus
+from airflow_provider_sinks.core.launch.yarn import exit_code
 from airflow_provider_sinks.operators.submit.outcome import error_of
+
+KINDS = [
+    kind
+    for kind in vars(errors).values()
+    if isinstance(kind, type) and issubclass(kind, errors.SinkError) and kind is not errors.SinkError
+]
 
 
 @pytest.mark.parametrize("code", [code for code in errors.ExitCode if code])
@@ -51,3 +60,45 @@ def test_the_connections_that_an_error_comes_from_come_with_it() -> None:
     ended = SinkStatus("orders", 1).ended(errors.AuthenticationError("refused").of("kafka_prod"))
 
     assert error_of(64, "orders", ended, "").connections == ("kafka_prod",)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_error_comes_back_as_the_kind_that_it_was_stored_as(kind: type[errors.SinkError]) -> None:
+    error = kind.told("what happened", "what was seen", "what helps").of("kafka_prod")
+    stored = SinkStatus("orders", 1).ended(error).to_json()
+
+    found = error_of(kind.exit_code, "orders", SinkStatus.from_json(stored), "")
+
+    assert type(found) is kind
+    assert (str(found), found.connections) == (str(error), ("kafka_prod",))
+    assert exit_code(None, SinkStatus.from_json(stored)) == kind.exit_code
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "kind"),
+    [
+        pytest.param("QuotaError", 64, errors.ConfigurationError, id="a newer release's"),
+        pytest.param("QuotaError", 77, errors.JobFailedError, id="a newer release's, with a new exit code"),
+        pytest.param("KeyError", 70, errors.JobFailedError, id="Python's"),
+        pytest.param("Problem", 70, errors.JobFailedError, id="another class of the same module"),
+    ],
+)
+def test_a_kind_that_is_not_known_means_what_the_exit_code_says(
+    name: str, code: int, kind: type[errors.SinkError]
+) -> None:
+    ended = SinkStatus("orders", 1).ended(errors.RefusedError("lost"))
+    stored = ended.to_json().replace("RefusedError", name).replace('"hint":', '"more":"new","hint":')
+
+    found = error_of(code, "orders", SinkStatus.from_json(stored), "")
+
+    assert type(found) is kind
+    assert found.primary == "lost"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_error_survives_its_way_between_two_processes(kind: type[errors.SinkError]) -> None:
+    error = kind.told("what happened", "what was seen", "what helps").of("kafka_prod")
+
+    found = pickle.loads(pickle.dumps(error))  # noqa: S301  it was written here
+
+    assert (type(found), str(found), found.connections) == (kind, str(error), error.connections)

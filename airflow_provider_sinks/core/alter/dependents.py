@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_provider_sinks.core.connection.follow import LAUNCH_SECONDS
+from airflow_provider_sinks.core.errors import FencedError, kind_of
 from airflow_provider_sinks.core.launch.status import SinkState
 
 SETTLED_SECONDS = LAUNCH_SECONDS + 60.0
@@ -21,8 +22,6 @@ SETTLED_SECONDS = LAUNCH_SECONDS + 60.0
 
 _AT_WORK = frozenset({"running", "deferred"})
 _ABOUT_TO = frozenset({"queued", "scheduled", "restarting", "up_for_reschedule", "awaiting_input"})
-_NEEDS_YOU = frozenset({"ConfigurationError", "AuthenticationError", "RefusedError"})
-"""Errors that the same options bring again."""
 
 
 class Activity(enum.StrEnum):
@@ -194,7 +193,8 @@ def newest_states(instances: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
 
 def _failed(now: Dependent, launch: str) -> Return | None:
     """Return the failure of a launch that the same options would bring again."""
-    if (now.seen.error or {}).get("kind") not in _NEEDS_YOU:
+    kind = kind_of((now.seen.error or {}).get("kind", ""))
+    if kind.retryable or kind is FencedError:  # fenced: by a launch that has words of its own
         return None
     return Return(Came.FAILED, f"{launch} {now.seen.state}", *_words(now.seen.error))
 

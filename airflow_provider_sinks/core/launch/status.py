@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from airflow_provider_sinks.core.errors import FencedError, RefusedError, SinkError
+from airflow_provider_sinks.core.errors import FencedError, RefusedError, SinkError, kind_of
 from airflow_provider_sinks.core.progress.identity import Identities
 from airflow_provider_sinks.core.progress.record import WriterId, utc_now
 from airflow_provider_sinks.core.progress.witness import Witness
@@ -75,8 +75,17 @@ class StatusError:
 
     @classmethod
     def from_mapping(cls, data: Mapping[str, Any]) -> StatusError:
-        """Read an error from parsed JSON."""
-        return cls(**{**data, "connections": tuple(data.get("connections", ()))})
+        """Read an error from parsed JSON; what a newer release says besides is left out."""
+        known = {name: data[name] for name in ("kind", "primary", "detail", "hint") if name in data}
+        return cls(**known, connections=tuple(data.get("connections", ())))
+
+    def error(self, exit_code: int) -> SinkError:
+        """Return the error that was described, of the kind it had.
+
+        :param exit_code: of the driver that left it, for a kind that is not known here.
+        """
+        kind = kind_of(self.kind, exit_code)
+        return kind.told(self.primary, self.detail, self.hint).of(*self.connections)
 
     def __str__(self) -> str:
         return str(SinkError(self.primary, self.detail, self.hint))

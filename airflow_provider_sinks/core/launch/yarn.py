@@ -11,8 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from airflow_provider_sinks.core import errors
-from airflow_provider_sinks.core.errors import ExitCode, SinkError
+from airflow_provider_sinks.core.errors import ExitCode, kind_of
 from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus
 
 SINK_TAG = "sink:"
@@ -156,6 +155,4 @@ def launch_tag(launch: str) -> str:
 def _code_of(status: SinkStatus) -> int:
     if status.state is SinkState.STOPPED:
         return ExitCode.OK
-    kind = getattr(errors, status.error.kind, SinkError) if status.error else SinkError
-    known = isinstance(kind, type) and issubclass(kind, SinkError)
-    return kind.exit_code if known else ExitCode.FAILED
+    return kind_of(status.error.kind).exit_code if status.error else ExitCode.FAILED

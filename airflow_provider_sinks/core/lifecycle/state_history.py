@@ -24,12 +24,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from airflow_provider_sinks.core.errors import (
-    AuthenticationError,
-    ConfigurationError,
-    FencedError,
-    RefusedError,
-)
+from airflow_provider_sinks.core.errors import kind_of
 from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus, StatusError
 from airflow_provider_sinks.core.progress.record import utc_now
 
@@ -38,7 +33,6 @@ HISTORY_MAX = 20
 SILENCE = timedelta(minutes=3)
 """After so long without a word a running sink counts as stalled; an idle one is shown once a minute."""
 _TEXT_MAX = 400
-_NEED_A_PERSON = {e.__name__ for e in (AuthenticationError, ConfigurationError, FencedError, RefusedError)}
 
 
 class LifeState(enum.StrEnum):
@@ -179,8 +173,8 @@ def _state_of(status: SinkStatus) -> LifeState | None:
     if status.state is SinkState.FENCED:
         return None  # its successor tells
     if status.state is SinkState.FAILED:
-        final = status.error is not None and status.error.kind in _NEED_A_PERSON
-        return LifeState.FAILED if final else LifeState.STALLED
+        heals = status.error is None or kind_of(status.error.kind).retryable
+        return LifeState.STALLED if heals else LifeState.FAILED
     return {
         SinkState.STARTING: LifeState.STARTING,
         SinkState.RUNNING: LifeState.RUNNING,

@@ -4,25 +4,9 @@ from __future__ import annotations
 
 import signal
 
-from airflow_provider_sinks.core.errors import (
-    ConfigurationError,
-    ExitCode,
-    FencedError,
-    JobFailedError,
-    RefusedError,
-    SinkError,
-    UnavailableError,
-)
+from airflow_provider_sinks.core.errors import SinkError, kind_of_exit
 from airflow_provider_sinks.core.launch.out_of_memory import EXIT_CODE, SIGNS, out_of_memory
 from airflow_provider_sinks.core.launch.status import SinkStatus
-
-_ERRORS: dict[int, type[SinkError]] = {
-    ExitCode.CONFIGURATION: ConfigurationError,
-    ExitCode.REFUSED: RefusedError,
-    ExitCode.FENCED: FencedError,
-    ExitCode.UNAVAILABLE: UnavailableError,
-}
-"""The error of each exit code; every other code is a job that stopped in the middle."""
 
 _SHELL_SIGNAL = 128
 
@@ -34,22 +18,13 @@ def error_of(code: int, sink: str, status: SinkStatus | None, last_lines: str) -
     :param status: the newest status of the launch, if it wrote one.
     :param last_lines: the end of the driver's log, shown when the driver left no words.
     """
-    kind = _ERRORS.get(code, JobFailedError)
     if status is not None and status.error is not None:
-        found = status.error
-        return _with(kind, found.primary, found.detail, found.hint).of(*found.connections)
+        return status.error.error(code)
     if code == EXIT_CODE or SIGNS.search(last_lines):
         return out_of_memory(sink, next((line for line in last_lines.splitlines() if SIGNS.search(line)), ""))
     primary = f'the job of sink "{sink}" {_ended(code)} and did not say why'
-    return _with(
-        kind, primary, last_lines, "The driver's log is in the launch directory, which the task log names."
-    )
-
-
-def _with(kind: type[SinkError], primary: str, detail: str, hint: str) -> SinkError:
-    error = kind(primary, hint=hint)
-    error.detail = detail  # of a ConfigurationError the job left the text of its problems, not the problems
-    return error
+    hint = "The driver's log is in the launch directory, which the task log names."
+    return kind_of_exit(code).told(primary, last_lines, hint)
 
 
 def _ended(code: int) -> str:
