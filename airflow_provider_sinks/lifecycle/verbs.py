@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.arguments import is_template, parse
 from airflow_provider_sinks.core.checks.fields import KAFKA
+from airflow_provider_sinks.core.decision.facts import CreateTopic
 from airflow_provider_sinks.core.errors import (
     ConfigurationError,
     Problem,
@@ -26,7 +27,14 @@ from airflow_provider_sinks.core.lifecycle.rewind import AtEpoch, AtOffsets, AtT
 from airflow_provider_sinks.core.lifecycle.rewind_request import RewindAsk
 from airflow_provider_sinks.core.lifecycle.sink_home import SinkHome
 from airflow_provider_sinks.core.lifecycle.state_history import LifeState
-from airflow_provider_sinks.core.lifecycle.steps import DeleteTopic, Fence, Plan
+from airflow_provider_sinks.core.lifecycle.steps import (
+    Announce,
+    DeleteTopic,
+    EmptyTopic,
+    Fence,
+    Plan,
+    Step,
+)
 from airflow_provider_sinks.core.lifecycle.verbs import (
     demand_stopped,
     plan_drop,
@@ -126,8 +134,7 @@ class SinkVerbs:
         if plan.steps and not self.dry_run:
             self.confirm(plan)
             for step in plan.steps:
-                self.homes.do(step)
-                self.say(str(step))
+                self._do(step, None)
             if noted is not None:
                 self._note(plan.sink, noted)
         return plan
@@ -149,13 +156,23 @@ class SinkVerbs:
         if not self.dry_run:
             self.confirm(plan)
             for step in plan.steps:
-                if isinstance(step, Fence | DeleteTopic) and generations is not None:
-                    generations.act(step)
-                else:
-                    self.homes.do(step)
-                self.say(str(step))
+                self._do(step, generations)
             self._note(plan.sink, LifeState.DROPPED)
         return plan
+
+    def _do(self, step: Step, generations: Generations | None) -> None:
+        """Carry out a step, where it belongs, and say so.
+
+        :param generations: the sink's, where the plan has steps that concern them.
+        """
+        match step:
+            case Fence() | DeleteTopic() if generations is not None:
+                generations.act(step)
+            case Fence() | DeleteTopic() | Announce() | EmptyTopic() | CreateTopic():
+                raise AssertionError(f"nobody here can do this: {step}")
+            case _:
+                self.homes.do(step)
+        self.say(str(step))
 
     def _note(self, sink: str, state: LifeState) -> None:
         try:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, assert_never
 from urllib.parse import quote
 
 from airflow_provider_sinks.clients.airflow_api import AirflowApi, ApiAnswerError
@@ -38,6 +38,7 @@ from airflow_provider_sinks.core.lifecycle.state_history import (
     to_mappings,
 )
 from airflow_provider_sinks.core.lifecycle.steps import (
+    AirflowStep,
     ClearTask,
     EndProcess,
     EndTask,
@@ -45,7 +46,6 @@ from airflow_provider_sinks.core.lifecycle.steps import (
     KillApplication,
     PauseDag,
     StartRun,
-    Step,
     TaskPlace,
     UnpauseDag,
 )
@@ -126,23 +126,29 @@ class SinkHomes:
         memory = Memory.newest([copy for copy in (stored, variable) if copy])
         return memory if memory.owner else Memory(str(self._variable(OWNER_VARIABLE) or ""))
 
-    def do(self, step: Step) -> None:
-        """Carry out a step that concerns Airflow; others are not for here."""
-        if isinstance(step, PauseDag | UnpauseDag):
-            body = {"is_paused": isinstance(step, PauseDag)}
-            found = self._api.call("PATCH", f"dags/{_quoted(step.dag_id)}", body, update_mask="is_paused")
-            if isinstance(step, UnpauseDag):
-                self._read_again(found["file_token"])
-        elif isinstance(step, StartRun):
-            self._api.call("POST", f"dags/{_quoted(step.dag_id)}/dagRuns", {"logical_date": None})
-        elif isinstance(step, EndTask):
-            self._end(step.task)
-        elif isinstance(step, ClearTask):
-            self._clear(step.task)
-        elif isinstance(step, EndProcess | KillApplication):
-            self._drivers.end(step)
-        elif isinstance(step, Forget):
-            self._forget(step.sink)
+    def do(self, step: AirflowStep) -> None:
+        """Carry out a step that concerns Airflow, or what it runs."""
+        match step:
+            case PauseDag(dag_id):
+                self._set_paused(dag_id, is_paused=True)
+            case UnpauseDag(dag_id):
+                self._read_again(self._set_paused(dag_id, is_paused=False)["file_token"])
+            case StartRun(dag_id):
+                self._api.call("POST", f"dags/{_quoted(dag_id)}/dagRuns", {"logical_date": None})
+            case EndTask(task):
+                self._end(task)
+            case ClearTask(task):
+                self._clear(task)
+            case EndProcess() | KillApplication():
+                self._drivers.end(step)
+            case Forget(sink):
+                self._forget(sink)
+            case _:
+                assert_never(step)
+
+    def _set_paused(self, dag_id: str, *, is_paused: bool) -> Any:
+        path = f"dags/{_quoted(dag_id)}"
+        return self._api.call("PATCH", path, {"is_paused": is_paused}, update_mask="is_paused")
 
     def _read_again(self, file_token: str) -> None:
         """Have a DAG's file read again now, so that a schedule without a pause goes on.

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from airflow_provider_sinks.core.errors import ExitCode, FencedError, RefusedError
-from airflow_provider_sinks.core.launch.reconnect import Kept, Plan, plan
+from airflow_provider_sinks.core.launch.reconnect import GoOn, Kept, LaunchAnew, first_of
 from airflow_provider_sinks.core.launch.status import SinkStatus
 from airflow_provider_sinks.core.launch.yarn import (
     ALIVE,
@@ -108,6 +108,7 @@ def test_no_other_sink_and_no_other_airflow_has_the_tag_of_a_sink() -> None:
 
 
 _KEPT = Kept("mine", launch=3, generation=5, status_uri="file:///status", id="application_1_0001")
+_NO_ID = replace(_KEPT, id="")
 _MINE = _app("RUNNING", tags=frozenset({launch_tag("mine")}))
 _OTHER = replace(_app("RUNNING", tags=frozenset({launch_tag("other")})), id="application_1_0002")
 
@@ -115,38 +116,38 @@ _OTHER = replace(_app("RUNNING", tags=frozenset({launch_tag("other")})), id="app
 @pytest.mark.parametrize(
     ("kept", "alive", "given", "expected"),
     [
-        pytest.param(None, [], {}, Plan(None), id="first-start"),
-        pytest.param(_KEPT, [], {}, Plan(None), id="its-driver-is-over"),
-        pytest.param(_KEPT, [_MINE], {}, Plan(_MINE), id="retry-after-a-lost-worker"),
-        pytest.param(replace(_KEPT, id=""), [_MINE], {}, Plan(_MINE), id="worker-lost-before-it-knew-the-id"),
-        pytest.param(_KEPT, [_MINE, _OTHER], {}, Plan(_MINE, (_OTHER,)), id="a-second-one-is-ended"),
+        pytest.param(None, [], {}, LaunchAnew(), id="first-start"),
+        pytest.param(_KEPT, [], {}, LaunchAnew(), id="its-driver-is-over"),
+        pytest.param(_KEPT, [_MINE], {}, GoOn(_MINE, _KEPT), id="retry-after-a-lost-worker"),
+        pytest.param(_NO_ID, [_MINE], {}, GoOn(_MINE, _NO_ID), id="worker-lost-before-it-knew-the-id"),
+        pytest.param(_KEPT, [_MINE, _OTHER], {}, GoOn(_MINE, _KEPT, (_OTHER,)), id="a-second-one-is-ended"),
         pytest.param(
-            _KEPT, [_MINE], {"generation": 6}, Plan(None, (_MINE,), "the task was cleared"), id="cleared"
+            _KEPT, [_MINE], {"generation": 6}, LaunchAnew((_MINE,), "the task was cleared"), id="cleared"
         ),
         pytest.param(
-            _KEPT, [_MINE], {"stopping": True}, Plan(None, (_MINE,), "it was asked to stop"), id="dying"
+            _KEPT, [_MINE], {"stopping": True}, LaunchAnew((_MINE,), "it was asked to stop"), id="dying"
         ),
         pytest.param(
-            _KEPT, [_MINE], {"changed": True}, Plan(None, (_MINE,), "its connections changed"), id="changed"
+            _KEPT, [_MINE], {"changed": True}, LaunchAnew((_MINE,), "its connections changed"), id="changed"
         ),
         pytest.param(
-            _KEPT, [_MINE], {"durable": False}, Plan(None, (_MINE,), "durable is off"), id="not-durable"
+            _KEPT, [_MINE], {"durable": False}, LaunchAnew((_MINE,), "durable is off"), id="not-durable"
         ),
         pytest.param(
-            None, [_MINE], {}, Plan(None, (_MINE,), "it is not the driver of this task"), id="state-discarded"
+            None, [_MINE], {}, LaunchAnew((_MINE,), "it is not the driver of this task"), id="state-discarded"
         ),
         pytest.param(
-            _KEPT, [_OTHER], {}, Plan(None, (_OTHER,), "it is not the driver of this task"), id="another-run"
+            _KEPT, [_OTHER], {}, LaunchAnew((_OTHER,), "it is not the driver of this task"), id="another-run"
         ),
     ],
 )
 def test_going_on_or_starting_anew(
-    kept: Kept | None, alive: list[Application], given: dict[str, int], expected: Plan
+    kept: Kept | None, alive: list[Application], given: dict[str, int], expected: GoOn | LaunchAnew
 ) -> None:
     generation = given.pop("generation", 5)
     facts = {"durable": True, "stopping": False, **{name: bool(value) for name, value in given.items()}}
 
-    assert plan(kept, generation, alive, **facts) == expected
+    assert first_of(kept, generation, alive, **facts) == expected
 
 
 def test_what_a_task_notes_down_is_read_back() -> None:

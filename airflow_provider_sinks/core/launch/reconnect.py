@@ -17,6 +17,9 @@ from typing import Any
 
 from airflow_provider_sinks.core.launch.yarn import Application, launch_tag
 
+NOT_MINE = "it is not the driver of this task"
+"""Why a driver is ended beside the one that is gone on with, or where none is known to be the task's."""
+
 
 @dataclass(frozen=True)
 class Kept:
@@ -56,20 +59,31 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What a task does first.
+class GoOn:
+    """A task goes on with the driver that runs.
 
-    :param go_on: the driver to go on with, or ``None`` to launch anew.
+    :param kept: what it noted down of that driver.
+    :param end: other drivers of the sink, to be ended, and waited for, before anything else.
+    """
+
+    driver: Application
+    kept: Kept
+    end: tuple[Application, ...] = ()
+
+
+@dataclass(frozen=True)
+class LaunchAnew:
+    """A task launches the sink.
+
     :param end: the drivers to end, and to wait for, before anything else.
     :param why: why a driver that runs is not gone on with; empty when there is none.
     """
 
-    go_on: Application | None
     end: tuple[Application, ...] = ()
     why: str = ""
 
 
-def plan(
+def first_of(
     kept: Kept | None,
     generation: int,
     alive: Iterable[Application],
@@ -77,8 +91,8 @@ def plan(
     durable: bool,
     stopping: bool,
     changed: bool = False,
-) -> Plan:
-    """Decide.
+) -> GoOn | LaunchAnew:
+    """Return what a task does first.
 
     :param kept: what the task noted down before, if anything.
     :param generation: how often the task was cleared.
@@ -90,11 +104,11 @@ def plan(
     running = tuple(alive)
     mine = own(kept, running)
     if kept is None or mine is None:
-        return Plan(None, running, "it is not the driver of this task" if running else "")
+        return LaunchAnew(running, NOT_MINE if running else "")
     why = _obstacle(kept, generation, durable=durable, stopping=stopping, changed=changed)
     if why:
-        return Plan(None, running, why)
-    return Plan(mine, tuple(app for app in running if app is not mine))
+        return LaunchAnew(running, why)
+    return GoOn(mine, kept, tuple(app for app in running if app is not mine))
 
 
 def own(kept: Kept | None, alive: Iterable[Application]) -> Application | None:

@@ -196,20 +196,13 @@ class Forget:
 EndDriver: TypeAlias = EndProcess | KillApplication
 """How a driver is ended that is known by what runs, and not by a task."""
 
-Step: TypeAlias = (
-    Fence
-    | Announce
-    | EmptyTopic
-    | DeleteTopic
-    | CreateTopic
-    | PauseDag
-    | UnpauseDag
-    | StartRun
-    | EndTask
-    | ClearTask
-    | EndDriver
-    | Forget
-)
+AirflowStep: TypeAlias = PauseDag | UnpauseDag | StartRun | EndTask | ClearTask | EndDriver | Forget
+"""What is done in Airflow, and to what it runs."""
+
+TargetStep: TypeAlias = Fence | Announce | EmptyTopic | DeleteTopic | CreateTopic
+"""What is done where the rows are."""
+
+Step: TypeAlias = AirflowStep | TargetStep
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from airflow_provider_sinks.core.alter.backup import Mark
 from airflow_provider_sinks.core.alter.report import Scene, report, say
@@ -106,21 +105,30 @@ class Alteration:
     def _do(self, step: Step) -> None:
         if self._facts is not None:
             self._log.info("%s: %s", step, say(step, self._scene()))
-        self._facts = self._actions[step]()
+        self._carry_out(step)
 
-    @property
-    def _actions(self) -> Mapping[Step, Callable[[], Facts]]:
-        return {
-            Step.READ: lambda: self._held.read(self._order.changes, self._order.leave),
-            Step.VALIDATE: self._validate,
-            Step.PREFLIGHT: self._preflight,
-            Step.KEEP: lambda: replace(self._known, before=self._held.keep()),
-            Step.COMMIT: self._commit,
-            Step.WATCH: self._watch,
-            Step.UNDO: self._undo,
-            Step.WATCH_OLD: self._watch_old,
-            Step.FORGET: self._forget,
-        }
+    def _carry_out(self, step: Step) -> None:
+        match step:
+            case Step.READ:
+                self._facts = self._held.read(self._order.changes, self._order.leave)
+            case Step.VALIDATE:
+                self._facts = self._validate()
+            case Step.PREFLIGHT:
+                self._facts = self._preflight()
+            case Step.KEEP:
+                self._facts = replace(self._known, before=self._held.keep())
+            case Step.COMMIT:
+                self._facts = self._commit()
+            case Step.WATCH:
+                self._facts = self._watch()
+            case Step.UNDO:
+                self._facts = self._undo()
+            case Step.WATCH_OLD:
+                self._facts = self._watch_old()
+            case Step.FORGET:
+                self._facts = self._forget()
+            case _:
+                assert_never(step)
 
     @property
     def _known(self) -> Facts:

@@ -18,13 +18,13 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from airflow_provider_sinks.arguments import plain
 from airflow_provider_sinks.clients.launch_store import LaunchStore, forget_old_launches
 from airflow_provider_sinks.core.errors import ExitCode, JobFailedError, SinkError, UnavailableError
 from airflow_provider_sinks.core.launch.files import LaunchFiles
-from airflow_provider_sinks.core.launch.reconnect import Kept, plan
+from airflow_provider_sinks.core.launch.reconnect import NOT_MINE, GoOn, Kept, LaunchAnew, first_of
 from airflow_provider_sinks.core.launch.status import SinkStatus
 from airflow_provider_sinks.core.launch.yarn import Application, Fate, exit_code, fate, launch_tag
 from airflow_provider_sinks.core.spec.sink import SinkSpec
@@ -102,16 +102,20 @@ class ClusterLaunch:
         running = place.running(self._sink, self._owner)
         stopping = bool(running and note and is_stopping(note, self._log))
         changed = note is not None and note.differs_from(self._connections)
-        first = plan(
+        first = first_of(
             note, place.generation, running, durable=place.durable, stopping=stopping, changed=changed
         )
-        if first.go_on is None or note is None:
-            order = self._order()  # counted before others are ended, so that their tasks know who did it
-            self._end_others(first.end, first.why, note)
-            return None if self._stopped else self._submit_new(order)
-        self._end_others(first.end, first.why, note)
-        self._log.info("launch %d: driver %s runs, going on with it", note.launch, first.go_on.id)
-        return self._take(first.go_on, note)
+        match first:
+            case GoOn(driver, kept):
+                self._end_others(first.end, NOT_MINE, kept)
+                self._log.info("launch %d: driver %s runs, going on with it", kept.launch, driver.id)
+                return self._take(driver, kept)
+            case LaunchAnew():
+                order = self._order()  # counted before others are ended, so that their tasks know who did it
+                self._end_others(first.end, first.why, note)
+                return None if self._stopped else self._submit_new(order)
+            case _:
+                assert_never(first)
 
     def restart(self, changed: tuple[str, ...]) -> None:
         """End the driver politely because connections changed."""

@@ -11,7 +11,7 @@ from airflow.sdk.exceptions import TaskDeferred
 
 from airflow_provider_sinks.arguments import plain
 from airflow_provider_sinks.core.errors import ConfigurationError
-from airflow_provider_sinks.core.launch.reconnect import Kept, own, plan
+from airflow_provider_sinks.core.launch.reconnect import GoOn, Kept, LaunchAnew, first_of, own
 from airflow_provider_sinks.core.launch.yarn import Application
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.drivers.on_yarn import end_transactions
@@ -139,10 +139,10 @@ class ClusterTask:
         if note is None or mine is None:
             return False
         stopping = is_stopping(note, self._listeners.log)
-        why = plan(note, place.generation, running, durable=True, stopping=stopping).why
-        if why:
-            self._end(mine.id, note, why)
-        return not why
+        first = first_of(note, place.generation, running, durable=True, stopping=stopping)
+        if isinstance(first, LaunchAnew):
+            self._end(mine.id, note, first.why)
+        return isinstance(first, GoOn)
 
     def give_up(self) -> None:
         """End the driver that this task noted down, because its time is over."""
