@@ -49,7 +49,7 @@ def drivers() -> list[Path]:
 def all_others() -> list[str]:
     """The rest, whatever it is: a new file cannot be forgotten."""
     ignored = [_SCENARIOS, *drivers(), *waiting()]
-    folders = [_HERE / "airflow", _HERE / "live"]
+    folders = [_HERE / "contract", _HERE / "airflow", _HERE / "live"]
     return [*map(str, folders), *(f"--ignore={path}" for path in ignored)]
 
 

@@ -1,0 +1,442 @@
+"""The contract that every connector keeps: one set of tests for all of them, and for your own.
+
+A file of a few lines runs it::
+
+    from airflow_provider_sinks.testing.connector_contract import ExecutorCommits, Harness
+
+    class MyHarness(Harness):
+        ...
+
+    class TestMyConnector(ExecutorCommits):  # or DriverCommits
+        @pytest.fixture
+        def harness(self):
+            return MyHarness()
+
+Each test ends in the same question: is every row visible exactly once, and does the progress say so? It uses
+nothing of the connector but :mod:`airflow_provider_sinks.connectors.base`. pytest must be installed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import uuid
+from abc import ABC, abstractmethod
+from dataclasses import replace
+
+import pytest
+
+from airflow_provider_sinks.connectors.base import (
+    CommitsOn,
+    InDoubtError,
+    LostStageError,
+    SinkConnector,
+    Token,
+)
+from airflow_provider_sinks.core.decision.facts import Existence
+from airflow_provider_sinks.core.errors import FencedError, SinkError
+from airflow_provider_sinks.core.progress.record import DRIVER
+from airflow_provider_sinks.testing.played_start import (
+    CALLS,
+    SOURCE,
+    WRITERS,
+    Harness,
+    PlayedStart,
+    PlayedTask,
+    ends,
+    rows_of,
+)
+
+__all__ = ["DriverCommits", "ExecutorCommits", "Harness"]
+
+FIRST = {0: range(20), 1: range(10)}
+SECOND = {0: range(20, 50), 1: range(10, 16)}
+THIRD = {0: range(50, 60), 1: range(16, 20)}
+BEFORE_COMMIT = CALLS[:-1]
+OPENED = CALLS[1:-1]
+
+
+class ConnectorContract(ABC):
+    """What holds for every target, whoever commits."""
+
+    in_one_process = False
+    """The target lives in this process, so no factory can travel to another."""
+
+    @pytest.fixture
+    @abstractmethod
+    def harness(self) -> Harness:
+        """Return a harness with nothing in its target yet."""
+
+    # ---- a start
+
+    def test_a_look_makes_nothing(self, harness: Harness) -> None:
+        connector = harness.connector()
+        for _ in range(2):
+            seen = connector.observe(SOURCE)
+            assert {seen.data.existence, seen.progress.existence} == {Existence.MISSING}
+            assert seen.history is not None
+            assert not seen.history
+        connector.close()
+
+    def test_what_is_ensured_is_there_and_stays_the_same_when_ensured_again(self, harness: Harness) -> None:
+        start = PlayedStart(harness).start()
+        before = start.connector.identify()
+        for creation in harness.creations():
+            start.connector.ensure(creation.for_source(SOURCE))
+        assert {facts.existence for facts in before.values()} == {Existence.PRESENT}
+        assert start.connector.identify() == before
+        assert all(facts.id and facts.system for facts in before.values())
+
+    def test_a_start_announces_itself_and_may_say_so_twice(self, harness: Harness) -> None:
+        start = PlayedStart(harness).start()
+        start.connector.announce(start.announcement)
+        assert start.connector.progress().records == {DRIVER: start.announcement}
+
+    def test_a_connector_tells_how_it_does_and_closes_twice(self, harness: Harness) -> None:
+        start = PlayedStart(harness).start()
+        assert start.connector.health_check().is_well
+        assert start.connector.suggested_timeout().total_seconds() > 0
+        dict(start.connector.metrics())
+        start.connector.close()
+        start.connector.close()
+
+    def test_a_factory_travels_to_executors(self, harness: Harness) -> None:
+        start = PlayedStart(harness).start()
+        if not self.in_one_process:
+            start.factory = pickle.loads(pickle.dumps(start.factory))  # noqa: S301  our own bytes
+        start.epoch(1, FIRST)
+        assert_exact(harness, start.connector, 1, FIRST)
+
+    # ---- epochs
+
+    def test_rows_and_progress_become_visible_together(self, harness: Harness) -> None:
+        start = PlayedStart(harness).start()
+        tasks = [PlayedTask(start, 1, partition, FIRST).go_on(until="pre_commit") for partition in FIRST]
+        assert harness.visible() == []
+        assert start.connector.progress().epoch == 0
+        for task in tasks:
+            task.go_on()
+        start.commit(1, FIRST, [task.token for task in tasks if task.token])
+        assert_exact(harness, start.connector, 1, FIRST)
+
+    def test_epochs_follow_each_other_by_kept_writers(self, harness: Harness) -> None:
+        start = PlayedStart(harness).start()
+        start.epoch(1, FIRST)
+        first = PlayedTask(start, 2, 0, SECOND).go_on()
+        other = PlayedTask(start, 2, 1, SECOND).go_on()
+        start.commit(2, SECOND, [task.token for task in (first, other) if task.token])
+        again = [
+            PlayedTask(start, 3, task.partition, THIRD, kept=task.writer).go_on() for task in (first, other)
+        ]
+        start.commit(3, THIRD, [task.token for task in again if task.token])
+        assert_exact(harness, start.connector, 3, FIRST, SECOND, THIRD)
+
+    def test_an_epoch_that_is_committed_is_not_written_again(self, harness: Harness) -> None:
+        start = PlayedStart(harness).start()
+        start.epoch(1, FIRST)
+        start.epoch(1, FIRST)
+        PlayedStart(harness).start().epoch(1, FIRST)
+        assert_exact(harness, start.connector, 1, FIRST)
+
+    def test_an_epoch_without_a_row_is_known_by_the_drivers_record(self, harness: Harness) -> None:
+        start = PlayedStart(harness).start()
+        start.epoch(1, FIRST)
+        start.connector.announce(start.record(2, ends(FIRST), ends(FIRST), writers=WRITERS))
+        start.epoch(3, SECOND)
+        assert_exact(harness, start.connector, 3, FIRST, SECOND)
+
+    def test_what_is_set_aside_becomes_visible_with_the_rows(self, harness: Harness) -> None:
+        start = PlayedStart(harness).start()
+        task = PlayedTask(start, 1, 0, FIRST, bad=[3, 15]).go_on(until="pre_commit")
+        assert harness.set_aside() == []
+        assert (task.written.rows, task.written.dead) == (18, 2)
+        task.go_on()
+        start.commit(1, FIRST, [task.token] if task.token else [])
+        assert harness.set_aside() == [(0, 3), (0, 15)]
+        assert harness.visible() == [(0, at) for at in FIRST[0] if at not in (3, 15)]
+
+    def test_sinks_that_share_a_progress_place_do_not_meet(self, harness: Harness) -> None:
+        ours, other = PlayedStart(harness).start(), PlayedStart(harness, sink="other").start()
+        ours.epoch(1, FIRST)
+        other.epoch(1, SECOND)
+        PlayedStart(harness, sink="other").start().epoch(2, THIRD)
+        ours.epoch(2, SECOND)
+        assert_exact(harness, ours.connector, 2, FIRST, SECOND)
+        assert harness.visible("other") == rows_of(SECOND, THIRD)
+
+    # ---- what goes wrong in a task
+
+    @pytest.mark.parametrize("call", CALLS)
+    @pytest.mark.parametrize("successor", ["task", "start"])
+    def test_a_writer_killed_behind_any_call(self, harness: Harness, call: str, successor: str) -> None:
+        start = PlayedStart(harness).start()
+        start.epoch(1, FIRST)
+        killed = PlayedTask(start, 2, 0, SECOND).go_on(until=call)
+        harness.kill(killed.writer)
+        start = start if successor == "task" else PlayedStart(harness).start()
+        start.epoch(2, SECOND)
+        assert_exact(harness, start.connector, 2, FIRST, SECOND)
+        start.epoch(3, THIRD)
+        assert_exact(harness, start.connector, 3, FIRST, SECOND, THIRD)
+
+    @pytest.mark.parametrize("call", OPENED)
+    def test_a_writer_whose_id_was_taken_commits_nothing(self, harness: Harness, call: str) -> None:
+        start = PlayedStart(harness).start()
+        start.epoch(1, FIRST)
+        frozen = PlayedTask(start, 2, 0, SECOND).go_on(until=call)
+        start.epoch(2, SECOND)
+        self._wake(frozen)
+        start.epoch(2, SECOND)
+        start.epoch(3, THIRD)
+        assert_exact(harness, start.connector, 3, FIRST, SECOND, THIRD)
+
+    def test_a_prepared_writer_fences_nobody(self, harness: Harness) -> None:
+        start = PlayedStart(harness).start()
+        task = PlayedTask(start, 1, 0, FIRST).go_on(until="write_batch")
+        wrong_guess = PlayedTask(start, 1, 0, FIRST).go_on(until="prepare")
+        task.go_on()
+        wrong_guess.writer.close()
+        start.commit(1, FIRST, [task.token] if task.token else [])
+        assert harness.visible() == rows_of({0: FIRST[0]})
+
+    @pytest.mark.parametrize("call", ["write_batch", "flush", "pre_commit"])
+    def test_what_is_rolled_back_leaves_nothing(self, harness: Harness, call: str) -> None:
+        start = PlayedStart(harness).start()
+        task = PlayedTask(start, 1, 0, FIRST).go_on(until=call)
+        give_up(task)
+        start.epoch(1, FIRST)
+        assert_exact(harness, start.connector, 1, FIRST)
+
+    def test_a_rollback_behind_a_commit_undoes_nothing(self, harness: Harness) -> None:
+        start = PlayedStart(harness).start()
+        tasks = [PlayedTask(start, 1, partition, FIRST).go_on() for partition in FIRST]
+        tokens = [task.token for task in tasks if task.token]
+        start.commit(1, FIRST, tokens)
+        start.connector.rollback_epoch(tokens)
+        for task in tasks:
+            give_up(task)
+        assert_exact(harness, start.connector, 1, FIRST)
+
+    def test_a_commit_whose_answer_was_lost_is_known_by_the_progress(self, harness: Harness) -> None:
+        start = PlayedStart(harness).start()
+        start.epoch(1, FIRST)
+        self._lose(harness, start, happens=True)
+        start.epoch(2, SECOND)
+        assert_exact(harness, start.connector, 2, FIRST, SECOND)
+
+    def test_a_commit_that_was_lost_is_known_by_the_progress(self, harness: Harness) -> None:
+        start = PlayedStart(harness).start()
+        start.epoch(1, FIRST)
+        self._lose(harness, start, happens=False)
+        start.epoch(2, SECOND)
+        assert_exact(harness, start.connector, 2, FIRST, SECOND)
+
+    # ---- newer starts
+
+    @pytest.mark.parametrize("call", BEFORE_COMMIT)
+    @pytest.mark.parametrize("announced", [False, True], ids=["opened", "announced"])
+    def test_a_newer_start_fences_the_writers_of_the_older(
+        self, harness: Harness, call: str, announced: bool
+    ) -> None:
+        older = PlayedStart(harness).start()
+        older.epoch(1, FIRST)
+        frozen = PlayedTask(older, 2, 0, SECOND).go_on(until=call)
+        newer = PlayedStart(harness).open()
+        if announced:
+            newer.announce()
+        self._wake(frozen)
+        if not announced:
+            newer.announce()
+        newer.epoch(2, SECOND)
+        self._wake(PlayedTask(older, 3, 1, THIRD))
+        assert_exact(harness, newer.connector, 2, FIRST, SECOND)
+
+    @pytest.mark.parametrize("announced", [False, True], ids=["opened", "announced"])
+    def test_a_newer_start_fences_the_driver_of_the_older(self, harness: Harness, announced: bool) -> None:
+        older = PlayedStart(harness).start()
+        older.epoch(1, FIRST)
+        newer = PlayedStart(harness).open()
+        if announced:
+            newer.announce()
+        with pytest.raises(SinkError):
+            older.connector.announce(older.record(2, ends(FIRST), ends(FIRST), writers=WRITERS))
+        if not announced:
+            newer.announce()
+        with pytest.raises(FencedError):
+            older.connector.demand_in_force()
+        newer.connector.demand_in_force()
+        assert_exact(harness, newer.connector, 1, FIRST)
+
+    def test_of_two_starts_at_once_the_one_that_opened_last_goes_on(self, harness: Harness) -> None:
+        PlayedStart(harness).start().epoch(1, FIRST)
+        first, second = PlayedStart(harness).open(), PlayedStart(harness).open()
+        with pytest.raises(SinkError):
+            first.announce()
+        second.announce().epoch(2, SECOND)
+        assert_exact(harness, second.connector, 2, FIRST, SECOND)
+
+    def test_of_two_first_starts_at_most_one_goes_on(self, harness: Harness) -> None:
+        started = []
+        for start in [PlayedStart(harness).open(), PlayedStart(harness).open()]:
+            with contextlib.suppress(SinkError):
+                started.append(start.announce())
+        for start in started:
+            with contextlib.suppress(SinkError):
+                start.epoch(1, FIRST)
+        assert started
+        assert_exact(harness, harness.connector(), 1, FIRST)
+
+    def test_opening_again_for_more_writers_does_not_win_the_sink_back(self, harness: Harness) -> None:
+        older = PlayedStart(harness).start()
+        newer = PlayedStart(harness).start()
+        with contextlib.suppress(SinkError):
+            older.connector.open(older.run, [*WRITERS, "p2"], older.connector.observe(SOURCE))
+        newer.epoch(1, FIRST)
+        self._wake(PlayedTask(older, 1, 0, FIRST))
+        assert_exact(harness, newer.connector, 1, FIRST)
+
+    def test_a_new_generation_begins_with_no_record_of_the_older(self, harness: Harness) -> None:
+        older = PlayedStart(harness).start()
+        older.epoch(1, FIRST)
+        frozen = PlayedTask(older, 2, 0, SECOND).go_on(until="write_batch")
+        newer = PlayedStart(harness, generation=2).start()
+        task = PlayedTask(newer, 1, 0, FIRST).go_on(until="open")
+        assert task.writer.last is None
+        give_up(task)
+        newer.epoch(1, FIRST)
+        self._wake(frozen)
+        history = newer.connector.progress()
+        assert (history.generation, history.epoch, history.rows_total) == (2, 1, 30)
+        assert harness.visible() == sorted(rows_of(FIRST) * 2)
+
+    # ---- helpers
+
+    def _lose(self, harness: Harness, start: PlayedStart, *, happens: bool) -> None:
+        """Lose a commit of epoch 2, or its answer, and see that nobody takes it for done or for failed."""
+        tasks = [PlayedTask(start, 2, partition, SECOND).go_on(until="pre_commit") for partition in SECOND]
+        tokens = [task.token for task in tasks if task.token]
+        with harness.losing_answers() if happens else harness.losing_commits():
+            if start.commits_on_driver:
+                with pytest.raises(InDoubtError):
+                    start.commit(2, SECOND, tokens)
+            for task in [] if start.commits_on_driver else tasks:
+                with pytest.raises(InDoubtError):
+                    task.go_on()
+                give_up(task)
+        assert harness.visible() == (rows_of(FIRST, SECOND) if happens else rows_of(FIRST))
+        if start.commits_on_driver:
+            record = start.record(2, {0: 20, 1: 10}, ends(SECOND), rows=36, rows_total=start.rows_total + 36)
+            found = start.connector.progress().newest
+            assert (found is not None and replace(found, at=record.at) == record) is happens
+            return
+        for task in tasks:
+            opened = PlayedTask(start, 2, task.partition, SECOND).go_on(until="open")
+            assert (opened.writer.last == task.record) is happens
+            give_up(opened)
+
+    def _wake(self, frozen: PlayedTask) -> None:
+        """Let a task go on that was overtaken: it may fail at any call, and must before it commits."""
+        with pytest.raises(SinkError):
+            frozen.go_on_alone()
+        give_up(frozen)
+
+
+class ExecutorCommits(ConnectorContract):
+    """The contract of a target whose writers commit. Subclass it, and give it a harness."""
+
+    def test_it_says_that_executors_commit(self, harness: Harness) -> None:
+        assert harness.connector().capabilities().commits_on is CommitsOn.EXECUTOR
+
+    def test_a_holder_id_changes_with_each_commit(self, harness: Harness) -> None:
+        start = PlayedStart(harness).start()
+        first = PlayedTask(start, 1, 0, FIRST).go_on(until="open")
+        opened = first.writer.holder_id
+        assert opened
+        first.go_on()
+        assert first.writer.holder_id not in ("", opened)
+        assert first.writer.last == first.record
+
+    def test_a_long_range_is_committed_in_steps(self, harness: Harness) -> None:
+        start = PlayedStart(harness).start()
+        step = {0: range(10), 1: range(10)}
+        first = PlayedTask(start, 1, 0, step).go_on()
+        late = PlayedTask(start, 1, 0, {**step, 0: range(10, 20)}, kept=first.writer)
+        rival = PlayedTask(start, 1, 0, {**step, 0: range(10, 20)}).go_on(until="pre_commit")
+        with pytest.raises(SinkError):
+            late.go_on()
+        give_up(late)
+        rival.go_on()
+        assert harness.visible() == [(0, at) for at in FIRST[0]]
+
+    def test_of_two_writers_of_one_id_the_one_that_opened_last_commits(self, harness: Harness) -> None:
+        start = PlayedStart(harness).start()
+        older, newer = (PlayedTask(start, 1, 0, FIRST).go_on(until="prepare") for _ in range(2))
+        older.go_on(until="open")
+        newer.go_on(until="open")
+        with pytest.raises(SinkError):
+            older.go_on()
+        give_up(older)
+        newer.go_on()
+        assert harness.visible() == rows_of({0: FIRST[0]})
+
+
+class DriverCommits(ConnectorContract):
+    """The contract of a target whose driver commits tokens. Subclass it, and give it a harness."""
+
+    def test_it_says_that_the_driver_commits(self, harness: Harness) -> None:
+        assert harness.connector().capabilities().commits_on is CommitsOn.DRIVER
+
+    def test_only_the_rows_of_the_tokens_become_visible_and_only_once(self, harness: Harness) -> None:
+        start = PlayedStart(harness).start()
+        failed = PlayedTask(start, 1, 0, FIRST).go_on()
+        tasks = [PlayedTask(start, 1, partition, FIRST).go_on() for partition in FIRST]
+        tokens = [task.token for task in tasks if task.token]
+        record = start.commit(1, FIRST, tokens)
+        start.connector.commit_epoch(record, tokens)
+        assert failed.token not in tokens
+        assert_exact(harness, start.connector, 1, FIRST)
+
+    def test_tokens_of_an_older_start_are_refused(self, harness: Harness) -> None:
+        older = PlayedStart(harness).start()
+        tasks = [PlayedTask(older, 1, partition, FIRST).go_on() for partition in FIRST]
+        newer = PlayedStart(harness).open()
+        with pytest.raises(FencedError):
+            older.commit(1, FIRST, [task.token for task in tasks if task.token])
+        newer.announce().epoch(1, FIRST)
+        assert_exact(harness, newer.connector, 1, FIRST)
+
+    def test_an_epoch_that_does_not_follow_the_newest_is_refused(self, harness: Harness) -> None:
+        start = PlayedStart(harness).start()
+        start.epoch(1, FIRST)
+        task = PlayedTask(start, 3, 0, SECOND).go_on()
+        assert task.token
+        for number in (1, 3):
+            with pytest.raises(FencedError):
+                start.commit(number, SECOND, [task.token])
+        assert_exact(harness, start.connector, 1, FIRST)
+
+    def test_a_token_whose_rows_are_gone_is_told(self, harness: Harness) -> None:
+        start = PlayedStart(harness).start()
+        task = PlayedTask(start, 1, 0, FIRST).go_on()
+        assert task.token
+        start.connector.rollback_epoch([task.token])
+        for token in (task.token, Token("p0", uuid.uuid4().hex, 1)):
+            with pytest.raises(LostStageError):
+                start.commit(1, FIRST, [token])
+        start.epoch(1, FIRST)
+        assert_exact(harness, start.connector, 1, FIRST)
+
+
+def give_up(task: PlayedTask) -> None:
+    """Do what the runtime does behind an exception, twice: both calls are idempotent and raise nothing."""
+    for _ in range(2):
+        task.writer.rollback_epoch()
+        task.writer.close()
+
+
+def assert_exact(harness: Harness, connector: SinkConnector, epoch: int, *epochs: dict[int, range]) -> None:
+    """Fail unless every row of these epochs is visible exactly once, and the progress says just that."""
+    expected, history = rows_of(*epochs), connector.progress()
+    assert harness.visible() == expected
+    assert (history.epoch, history.rows_total, history.flaws) == (epoch, len(expected), ())
+    assert history.epoch_ends() == ends(epochs[-1])
