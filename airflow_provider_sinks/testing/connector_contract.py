@@ -90,7 +90,10 @@ class ConnectorContract(ABC):
     def test_a_start_announces_itself_and_may_say_so_twice(self, harness: Harness) -> None:
         start = PlayedStart(harness).start()
         start.connector.announce(start.announcement)
-        assert start.connector.progress().records == {DRIVER: start.announcement}
+        found = start.connector.progress()
+        assert set(found.records) == {DRIVER}
+        assert found.driver is not None
+        assert (found.driver.run, found.driver.writers) == (start.run.id, start.announcement.writers)
 
     def test_a_connector_tells_how_it_does_and_closes_twice(self, harness: Harness) -> None:
         start = PlayedStart(harness).start()

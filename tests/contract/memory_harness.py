@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from airflow_provider_sinks.connectors import rows
-from airflow_provider_sinks.connectors.base import CommitsOn, EpochWriter, InDoubtError
+from airflow_provider_sinks.connectors.base import CommitsOn, EpochWriter, InDoubtError, SinkConnector
 from airflow_provider_sinks.connectors.memory.connector import CreateOutput, MemoryConnector
 from airflow_provider_sinks.connectors.memory.store import MemoryStore, Outputs, Slot
 from airflow_provider_sinks.core.decision.facts import Role
@@ -31,7 +31,7 @@ class MemoryHarness(Harness):
         self.store = FlakyStore() if store is None else store
         self._commits_on = commits_on
 
-    def connector(self, sink: str = SINK) -> MemoryConnector:
+    def connector(self, sink: str = SINK) -> SinkConnector:
         return MemoryConnector(self.store, sink, _outputs(sink), self._commits_on)
 
     def creations(self, sink: str = SINK) -> Sequence[CreateOutput]:

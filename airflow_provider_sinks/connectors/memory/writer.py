@@ -38,6 +38,7 @@ class MemoryEpochWriter:
     """See :class:`.base.EpochWriter` for who calls what."""
 
     def __init__(self, factory: MemoryWriterFactory, writer: WriterId) -> None:
+        self.holder_id = ""
         self.last: ProgressRecord | None = None
         self._factory = factory
         self._writer = writer
@@ -47,15 +48,11 @@ class MemoryEpochWriter:
         self._record: ProgressRecord | None = None
         self._token = ""
 
-    @property
-    def holder_id(self) -> str:
-        """What the store gave this object with its last commit, or when it opened."""
-        return self._held.holder
-
     def open(self) -> None:
         """Take the id for this object, which fences every other, then see how far it is."""
         make = self._factory
         self._held = make.store.take_writer(make.sink, make.run, self._writer)
+        self.holder_id = self._held.holder
         record = self._held.record
         if make.commits_on is CommitsOn.DRIVER:
             record = make.store.history(make.sink).records.get(SINGLE_WRITER)
@@ -95,6 +92,7 @@ class MemoryEpochWriter:
         if make.outputs.dead_letter:
             written[make.outputs.dead_letter] = self._dead
         self._held = make.store.commit(make.sink, self._writer, self._held, self._record, written)
+        self.holder_id = self._held.holder
         self.last = self._record
         self.begin_epoch()
 
