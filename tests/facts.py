@@ -5,6 +5,7 @@ By default sink "orders" has written 500 rows in 7 epochs, and every topic is as
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from airflow_provider_sinks.core.decision.facts import (
@@ -13,9 +14,10 @@ from airflow_provider_sinks.core.decision.facts import (
     Observation,
     ResourceFacts,
     Role,
-    Wanted,
     progress_topic,
 )
+from airflow_provider_sinks.core.decision.reasons.reason import Reason
+from airflow_provider_sinks.core.decision.start_request import StartRequest
 from airflow_provider_sinks.core.progress.history import NO_HISTORY, History
 from airflow_provider_sinks.core.progress.identity import Identities, Identity
 from airflow_provider_sinks.core.progress.record import DRIVER, ProgressRecord
@@ -100,7 +102,7 @@ def unseen(**changes: Any) -> Observation:
     return observation(**{**nothing, **changes})
 
 
-def wanted(**changes: Any) -> Wanted:
+def request(**changes: Any) -> StartRequest:
     """Return what sink "orders" asks for."""
     fields: dict[str, Any] = {
         "sink": "orders",
@@ -109,10 +111,10 @@ def wanted(**changes: Any) -> Wanted:
         "data": CreateTopic(Role.DATA, DATA.name),
         "progress": progress_topic(PROGRESS.name),
     }
-    return Wanted(**{**fields, **changes})
+    return StartRequest(**{**fields, **changes})
 
 
-def dead_letter_wanted() -> CreateTopic:
+def dead_letter_topic() -> CreateTopic:
     """Return the dead-letter topic that a spec asks for."""
     return CreateTopic(Role.DEAD_LETTER, DEAD_LETTER.name, 1)
 
@@ -130,3 +132,9 @@ def witness(**changes: Any) -> Witness:
         "at": AT,
     }
     return Witness(**{**fields, **changes})
+
+
+def every_reason() -> Iterator[Reason]:
+    """Return each reason of the catalogue."""
+    for subject in Reason.__subclasses__():
+        yield from subject

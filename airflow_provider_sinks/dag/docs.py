@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from airflow_provider_sinks.core.decision.classify import ProgressSeen as P
-from airflow_provider_sinks.core.decision.classify import ResourceSeen as T
-from airflow_provider_sinks.core.decision.classify import WitnessSeen as W
-from airflow_provider_sinks.core.decision.decide import DECISIONS, Step
-from airflow_provider_sinks.core.decision.ways import Reason
+from airflow_provider_sinks.core.decision.classify import ProgressState as P
+from airflow_provider_sinks.core.decision.classify import ResourceState as R
+from airflow_provider_sinks.core.decision.classify import WitnessState as W
+from airflow_provider_sinks.core.decision.reasons.reason import Reason
+from airflow_provider_sinks.core.decision.ruling import Ruling
+from airflow_provider_sinks.core.decision.table import DECISIONS
 from airflow_provider_sinks.core.spec.durations import format_duration
 from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
 
@@ -25,54 +26,55 @@ class Row:
 
     progress: str
     data: str
-    seen: tuple[P, ...]
-    topics: tuple[T, ...]
+    states: tuple[P, ...]
+    topics: tuple[R, ...]
     witness: tuple[W, ...]
 
     @property
-    def cells(self) -> tuple[tuple[P, T, W], ...]:
+    def cells(self) -> tuple[tuple[P, R, W], ...]:
         """The keys of the decision table that this row stands for."""
-        return tuple(product(self.seen, self.topics, self.witness))
+        return tuple(product(self.states, self.topics, self.witness))
 
     @property
     def verdict(self) -> str:
         """What a start does in this case."""
-        return _VERDICTS.get(cell := DECISIONS[self.cells[0]], f"**refuses**: {cell.value}")
+        cell = DECISIONS[self.cells[0]]
+        return f"**refuses**: {cell.entry.brief}" if isinstance(cell, Reason) else _VERDICTS[cell]
 
 
-_EVERY = tuple(T)
-_THERE = (T.PRESENT, T.GREW, T.REPLACED)
+_EVERY = tuple(R)
+_THERE = (R.PRESENT, R.GREW, R.REPLACED)
 _SILENT, _AHEAD, _BROKER = (W.SILENT,), (W.AHEAD,), (W.BROKER,)
 _NOT_AHEAD = (*_SILENT, *_BROKER)
 _RECORDED = (P.UNWRITTEN, P.WRITTEN)
 
 ROWS = (
     Row("not readable", "any", (P.UNKNOWN,), _EVERY, tuple(W)),
-    Row("missing, or without a record of the sink", "not visible", (P.NONE,), (T.UNKNOWN,), _SILENT),
-    Row("missing, or without a record of the sink", "missing", (P.NONE,), (T.MISSING,), _SILENT),
+    Row("missing, or without a record of the sink", "not visible", (P.NONE,), (R.UNKNOWN,), _SILENT),
+    Row("missing, or without a record of the sink", "missing", (P.NONE,), (R.MISSING,), _SILENT),
     Row("missing, or without a record of the sink", "there", (P.NONE,), _THERE, _SILENT),
     Row("lost, and Airflow remembers rows", "any", (P.NONE, P.EMPTIED), _EVERY, _AHEAD),
     Row("lost, and the broker remembers commits", "any", (P.NONE,), _EVERY, _BROKER),
     Row("its records are gone", "any", (P.EMPTIED,), _EVERY, _NOT_AHEAD),
     Row("some of its records are gone", "any", (P.IN_PART,), _EVERY, _NOT_AHEAD),
-    Row("no rows written yet", "missing", (P.UNWRITTEN,), (T.MISSING,), _NOT_AHEAD),
-    Row("no rows written yet", "another one", (P.UNWRITTEN,), (T.REPLACED,), _NOT_AHEAD),
-    Row("rows written", "missing", (P.WRITTEN,), (T.MISSING,), _NOT_AHEAD),
-    Row("rows written", "another one", (P.WRITTEN,), (T.REPLACED,), _NOT_AHEAD),
+    Row("no rows written yet", "missing", (P.UNWRITTEN,), (R.MISSING,), _NOT_AHEAD),
+    Row("no rows written yet", "another one", (P.UNWRITTEN,), (R.REPLACED,), _NOT_AHEAD),
+    Row("rows written", "missing", (P.WRITTEN,), (R.MISSING,), _NOT_AHEAD),
+    Row("rows written", "another one", (P.WRITTEN,), (R.REPLACED,), _NOT_AHEAD),
     Row("older than Airflow remembers", "any", (P.IN_PART, *_RECORDED), _EVERY, _AHEAD),
-    Row("there", "not visible", _RECORDED, (T.UNKNOWN,), _NOT_AHEAD),
-    Row("there", "the same", _RECORDED, (T.PRESENT,), _NOT_AHEAD),
-    Row("there", "the same, with more partitions", _RECORDED, (T.GREW,), _NOT_AHEAD),
+    Row("there", "not visible", _RECORDED, (R.UNKNOWN,), _NOT_AHEAD),
+    Row("there", "the same", _RECORDED, (R.PRESENT,), _NOT_AHEAD),
+    Row("there", "the same, with more partitions", _RECORDED, (R.GREW,), _NOT_AHEAD),
 )
 """Every cell of the decision table, in the words and the order of a reader."""
 
-_VERDICTS: dict[Step | Reason, str] = {
-    Step.WAIT: "**waits**, then fails with what it could not see",
-    Step.CREATE: "**makes** what is missing and goes on",
-    Step.TAKE: "**makes** the progress topic and goes on; says how many records were there",
-    Step.ADOPT: "**takes** it and goes on",
-    Step.GO_ON: "**goes on** where the records end",
-    Step.GREW: "**goes on**; keys move",
+_VERDICTS: dict[Ruling, str] = {
+    Ruling.WAIT: "**waits**, then fails with what it could not see",
+    Ruling.CREATE: "**makes** what is missing and goes on",
+    Ruling.TAKE: "**makes** the progress topic and goes on; says how many records were there",
+    Ruling.ADOPT: "**takes** it and goes on",
+    Ruling.GO_ON: "**goes on** where the records end",
+    Ruling.GREW: "**goes on**; keys move",
 }
 
 

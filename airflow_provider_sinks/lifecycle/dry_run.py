@@ -15,9 +15,8 @@ from typing import Any, Protocol
 
 from airflow_provider_sinks.core.decision.decide import decide
 from airflow_provider_sinks.core.decision.facts import Observation
-from airflow_provider_sinks.core.decision.report import render
-from airflow_provider_sinks.core.decision.start_request import wanted
-from airflow_provider_sinks.core.decision.verdict import Verdict, VerdictKind
+from airflow_provider_sinks.core.decision.start_request import start_request
+from airflow_provider_sinks.core.decision.verdict import Verdict, VerdictKind, render
 from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.hooks.connections import resolve
@@ -77,7 +76,7 @@ def look(spec: SinkSpec, memory: Remembers, accept: str | None = None) -> Look:
             observation = observer.observe()
     except UnavailableError as error:
         return Look(Verdict(VerdictKind.WAIT, error.primary, error.detail, error.hint))
-    verdict = decide(observation, wanted(spec, remembered.owner, remembered.witness), accept)
+    verdict = decide(observation, start_request(spec, remembered.owner, remembered.witness), accept)
     return Look(verdict, observation)
 
 
@@ -106,7 +105,7 @@ def _decision(verdict: Verdict) -> dict[str, Any]:
         "hint": verdict.hint,
         "actions": _texts(verdict.actions),
         "warnings": _texts(verdict.warnings),
-        "ways": [way.code for way in verdict.ways],
+        "ways": [offer.code for offer in verdict.offers],
         "generation": verdict.generation,
         "positions": {str(partition): offset for partition, offset in (verdict.positions or {}).items()},
     }

@@ -26,9 +26,8 @@ from airflow_provider_sinks.connectors.observer import SinkObserver
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.decision.decide import decide
 from airflow_provider_sinks.core.decision.facts import Observation, ResourceFacts, Role
-from airflow_provider_sinks.core.decision.report import render
-from airflow_provider_sinks.core.decision.start_request import wanted
-from airflow_provider_sinks.core.decision.verdict import Verdict
+from airflow_provider_sinks.core.decision.start_request import start_request
+from airflow_provider_sinks.core.decision.verdict import Verdict, render
 from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.launch.files import Launch
 from airflow_provider_sinks.core.progress.checkpoint import CheckpointFacts
@@ -91,7 +90,7 @@ class Start:
         self._run = Run(spec.name, str(uuid.uuid4()), spec.source.kafka.topic)
         self._observer = SinkObserver(spec, connections, held_up=held_up, say=say)
         witness = Witness.from_mapping(launch.witness) if launch.witness else None
-        self._wanted = wanted(spec, launch.owner, witness)
+        self._request = start_request(spec, launch.owner, witness)
 
     def run(self) -> Started:
         """Go through all eight steps.
@@ -121,7 +120,7 @@ class Start:
         :param witness: what Airflow will know of this run when it is over, so that an accept code which is
             printed now fits the next start.
         """
-        return decide(observation, replace(self._wanted, witness=witness or self._wanted.witness))
+        return decide(observation, replace(self._request, witness=witness or self._request.witness))
 
     def source_end_offsets(self) -> Mapping[int, int]:
         """Return the offset after the last record of each source partition."""
@@ -134,7 +133,7 @@ class Start:
     def _look(self) -> Observation:
         """Decide once without touching anything."""
         observation = self.observe()
-        _demand(decide(observation, self._wanted, self._launch.accept))
+        _demand(decide(observation, self._request, self._launch.accept))
         return observation
 
     def observe(self) -> Observation:
@@ -177,7 +176,7 @@ class Start:
     def _decide(self, observation: Observation, looked: History | None) -> Verdict:
         """Decide, and this time it counts."""
         seen_before = looked.generation if looked is not None else None
-        verdict = decide(observation, replace(self._wanted, generation=seen_before), self._launch.accept)
+        verdict = decide(observation, replace(self._request, generation=seen_before), self._launch.accept)
         say(render(observation, verdict))
         return _demand(verdict)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_sinks.core.decision.decide import DECISIONS
+from airflow_provider_sinks.core.decision.table import DECISIONS
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.dag.docs import ROWS, Row, dag_page
 from tests.airflow.fakes import SINK

@@ -25,9 +25,10 @@ from airflow_provider_sinks.connectors.kafka.transactions import (
 )
 from airflow_provider_sinks.connectors.observer import SinkObserver
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions, ResolvedConnections
-from airflow_provider_sinks.core.decision.decide import Verdict, decide
+from airflow_provider_sinks.core.decision.decide import decide
 from airflow_provider_sinks.core.decision.facts import Observation, Role
-from airflow_provider_sinks.core.decision.start_request import wanted
+from airflow_provider_sinks.core.decision.start_request import start_request
+from airflow_provider_sinks.core.decision.verdict import Verdict
 from airflow_provider_sinks.core.progress.history import EARLIEST, History
 from airflow_provider_sinks.core.progress.record import (
     DRIVER,
@@ -147,11 +148,13 @@ class SinkWorld:
             return observer.observe()
 
     def decide(self, accept: str | None = None, witness: Witness | None = None, **changes: Any) -> Verdict:
-        return decide(self.observe(), replace(wanted(self.spec, self.owner, witness), **changes), accept)
+        return decide(
+            self.observe(), replace(start_request(self.spec, self.owner, witness), **changes), accept
+        )
 
     def start(self, accept: str | None = None, witness: Witness | None = None, **changes: Any) -> Verdict:
         """Go through a start: look, fence, decide, ensure, announce."""
-        asked = replace(wanted(self.spec, self.owner, witness), **changes)
+        asked = replace(start_request(self.spec, self.owner, witness), **changes)
         with SinkObserver(self.spec, self.connections()) as observer:
             looked = observer.observe()
             if not decide(looked, asked, accept).goes_on:

@@ -16,9 +16,15 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from airflow_provider_sinks.connectors.kafka.transactions import fence
-from airflow_provider_sinks.core.decision.decide import Verdict, VerdictKind
 from airflow_provider_sinks.core.decision.facts import Role
-from airflow_provider_sinks.core.decision.ways import Reason
+from airflow_provider_sinks.core.decision.reasons.output import OutputReason
+from airflow_provider_sinks.core.decision.reasons.owner import OwnerReason
+from airflow_provider_sinks.core.decision.reasons.progress import ProgressReason
+from airflow_provider_sinks.core.decision.reasons.progress_place import PlaceReason
+from airflow_provider_sinks.core.decision.reasons.reason import Reason
+from airflow_provider_sinks.core.decision.reasons.records import RecordsReason
+from airflow_provider_sinks.core.decision.reasons.source import SourceReason
+from airflow_provider_sinks.core.decision.verdict import Verdict, VerdictKind
 from airflow_provider_sinks.core.progress.broker_memory import BrokerMemory
 from airflow_provider_sinks.core.progress.history import EARLIEST
 from airflow_provider_sinks.core.progress.record import DRIVER, SINGLE_WRITER, ProgressKey, partition_writer
@@ -74,7 +80,7 @@ def code(verdict: Verdict, name: str) -> str:
 def assert_refused(verdict: Verdict, reason: Reason, primary: str, *ways: str) -> None:
     assert (verdict.kind, reasons(verdict)) == (VerdictKind.REFUSE, [reason]), str(verdict)
     assert verdict.primary == primary
-    assert [way.name for way in verdict.ways] == list(ways)
+    assert [offer.name for offer in verdict.offers] == list(ways)
     for way in ways:
         assert code(verdict, way)
 
@@ -139,7 +145,7 @@ def test_a_sink_whose_ids_have_committed_is_not_new(written: SinkWorld) -> None:
     verdict = written.start()
 
     assert_refused(
-        verdict, Reason.PROGRESS_LOST, f'progress of sink "{written.name}" is lost', "start_over"
+        verdict, ProgressReason.PROGRESS_LOST, f'progress of sink "{written.name}" is lost', "start_over"
     )  # fmt: skip
     assert "the transaction coordinator knows of commits by all, driver" in verdict.detail
     assert "how many it wrote is unknown" in verdict.hint
@@ -154,7 +160,7 @@ def test_a_fence_does_not_make_a_sink_new_that_has_written(written: SinkWorld) -
 
     verdict = written.start()
 
-    assert reasons(verdict) == [Reason.PROGRESS_LOST]
+    assert reasons(verdict) == [ProgressReason.PROGRESS_LOST]
     assert "the transaction coordinator knows of all, driver" in verdict.detail
 
 
@@ -181,7 +187,7 @@ def test_another_progress_topic_does_not_make_a_sink_of_the_same_name_new(writte
 
     verdict = written.start()
 
-    assert reasons(verdict) == [Reason.PROGRESS_LOST]
+    assert reasons(verdict) == [ProgressReason.PROGRESS_LOST]
     assert "by one with another progress topic" in verdict.detail
 
 
@@ -314,7 +320,7 @@ def test_lost_progress_is_refused_when_the_witness_saw_rows(written: SinkWorld) 
     verdict = written.start(witness=witness)
 
     primary = f'progress of sink "{written.name}" is lost'
-    assert_refused(verdict, Reason.PROGRESS_LOST, primary, "resume_from_witness", "start_over")
+    assert_refused(verdict, ProgressReason.PROGRESS_LOST, primary, "resume_from_witness", "start_over")
     assert "is missing, but Airflow's witness knows 20 rows through epoch 2 of generation 1" in verdict.detail
     assert re.search(r"holds up to 2\d records", verdict.detail)
     assert written.progress not in written.topics()
@@ -354,7 +360,7 @@ def test_a_code_does_not_fit_the_next_loss(written: SinkWorld) -> None:
 
     verdict = written.start(accept)
 
-    assert reasons(verdict) == [Reason.OUTPUT_LOST]
+    assert reasons(verdict) == [OutputReason.OUTPUT_LOST]
     assert f'accept="{accept}" does not fit what is seen now' in verdict.detail
     assert code(verdict, "continue_without_output") != accept
     assert written.data not in written.topics()
@@ -367,8 +373,8 @@ def test_lost_progress_and_lost_output_leave_only_a_new_beginning(written: SinkW
 
     verdict = written.decide(witness=witness)
 
-    assert reasons(verdict) == [Reason.PROGRESS_LOST]
-    assert [way.name for way in verdict.ways] == ["start_over"]
+    assert reasons(verdict) == [ProgressReason.PROGRESS_LOST]
+    assert [offer.name for offer in verdict.offers] == ["start_over"]
     assert written.start(code(verdict, "start_over"), witness).generation == 2
     assert written.topics() == {written.source, written.data, written.progress}
 
@@ -403,7 +409,7 @@ def test_an_emptied_progress_topic_is_refused_without_a_witness(written: SinkWor
     verdict = written.start()
 
     primary = f'progress topic "{written.progress}" of sink "{written.name}" was emptied'
-    assert_refused(verdict, Reason.PROGRESS_EMPTIED, primary, "start_over")
+    assert_refused(verdict, ProgressReason.PROGRESS_EMPTIED, primary, "start_over")
     assert re.search(
         r"begins at offset \d+ and has no record of this sink: something was here", verdict.detail
     )
@@ -417,7 +423,7 @@ def test_an_emptied_progress_topic_is_lost_progress_beside_a_witness(written: Si
     verdict = written.start(witness=witness)
 
     primary = f'progress of sink "{written.name}" is lost'
-    assert_refused(verdict, Reason.PROGRESS_LOST, primary, "resume_from_witness", "start_over")
+    assert_refused(verdict, ProgressReason.PROGRESS_LOST, primary, "resume_from_witness", "start_over")
 
 
 def remove_before(sink: SinkWorld, offset: int) -> None:
@@ -444,7 +450,7 @@ def test_a_witness_that_knows_more_offsets_is_asked(world: WorldFactory) -> None
     verdict = sink.start(witness=witness)
 
     assert_refused(
-        verdict, Reason.PROGRESS_ROLLED_BACK, f'progress of sink "{sink.name}" was rolled back',
+        verdict, ProgressReason.PROGRESS_ROLLED_BACK, f'progress of sink "{sink.name}" was rolled back',
         "resume_from_witness", "start_over",
     )  # fmt: skip
     assert "by the records the source goes on at offsets 0: 0, 1: 10, by the witness at 0: 10, 1: 10" in (
@@ -465,7 +471,7 @@ def test_a_progress_topic_without_its_driver_was_emptied_in_part(world: WorldFac
     verdict = sink.start()
 
     primary = f'progress topic "{sink.progress}" of sink "{sink.name}" was emptied in part'
-    assert_refused(verdict, Reason.PROGRESS_EMPTIED_IN_PART, primary, "start_over")
+    assert_refused(verdict, ProgressReason.PROGRESS_EMPTIED_IN_PART, primary, "start_over")
     assert f'keys ["{sink.name}","driver"]. It begins at offset {removed}' in verdict.detail
 
 
@@ -479,7 +485,7 @@ def test_a_writer_that_the_driver_names_and_whose_record_is_gone_is_missed(world
 
     verdict = sink.start()
 
-    assert reasons(verdict) == [Reason.PROGRESS_EMPTIED_IN_PART]
+    assert reasons(verdict) == [ProgressReason.PROGRESS_EMPTIED_IN_PART]
     assert f'keys ["{sink.name}","p0"]' in verdict.detail
 
 
@@ -514,7 +520,7 @@ def test_a_deletion_mark_under_our_own_key_is_something_that_was_here(world: Wor
 
     verdict = sink.start()
 
-    assert reasons(verdict) == [Reason.PROGRESS_EMPTIED]
+    assert reasons(verdict) == [ProgressReason.PROGRESS_EMPTIED]
     assert "1 deletion mark in place of" in verdict.detail
 
 
@@ -525,7 +531,7 @@ def test_a_missing_data_topic_is_refused_once_rows_were_written(written: SinkWor
     verdict = written.start()
 
     primary = f'data topic "{written.data}" is missing, but sink "{written.name}" has written to it'
-    assert_refused(verdict, Reason.OUTPUT_LOST, primary, "continue_without_output", "start_over")
+    assert_refused(verdict, OutputReason.OUTPUT_LOST, primary, "continue_without_output", "start_over")
     assert "records 20 rows through epoch 2 of generation 1" in verdict.detail
     assert was in verdict.detail
     assert written.data not in written.topics()
@@ -560,7 +566,7 @@ def test_a_replaced_data_topic_is_refused_once_rows_were_written(written: SinkWo
     verdict = written.start()
 
     primary = f'data topic "{written.data}" is not the one that sink "{written.name}" has written to'
-    assert_refused(verdict, Reason.OUTPUT_REPLACED, primary, "adopt", "start_over")
+    assert_refused(verdict, OutputReason.OUTPUT_REPLACED, primary, "adopt", "start_over")
     assert was in verdict.detail
     assert written.topic_id(written.data) in verdict.detail
 
@@ -585,7 +591,7 @@ def test_start_over_beside_the_old_rows_counts_them(written: SinkWorld) -> None:
     assert re.search(r"keeps what it holds \(up to 2\d records; this sink wrote 20 rows\)", refused.hint)
     assert (verdict.generation, verdict.rows_before) == (2, 20)
     written.delete(written.data)
-    assert reasons(written.decide()) == [Reason.OUTPUT_LOST]
+    assert reasons(written.decide()) == [OutputReason.OUTPUT_LOST]
 
 
 def test_a_data_topic_with_fewer_partitions_is_another_one(written: SinkWorld) -> None:
@@ -594,7 +600,7 @@ def test_a_data_topic_with_fewer_partitions_is_another_one(written: SinkWorld) -
 
     verdict = written.start()
 
-    assert reasons(verdict) == [Reason.OUTPUT_REPLACED]
+    assert reasons(verdict) == [OutputReason.OUTPUT_REPLACED]
     assert "2 partitions in cluster" in verdict.detail
     assert "1 partition in cluster" in verdict.detail
 
@@ -605,7 +611,7 @@ def test_a_spec_that_names_another_target_does_not_forget_the_old_one(written: S
 
     verdict = written.start()
 
-    assert reasons(verdict) == [Reason.OUTPUT_LOST]
+    assert reasons(verdict) == [OutputReason.OUTPUT_LOST]
     assert verdict.primary.endswith(f'has written to "{written.data}"')
     assert renamed not in written.topics()
 
@@ -618,7 +624,7 @@ def test_a_replaced_source_topic_is_refused(written: SinkWorld) -> None:
     verdict = written.start()
 
     primary = f'source topic "{written.source}" is not the one that sink "{written.name}" has read from'
-    assert_refused(verdict, Reason.SOURCE_REPLACED, primary, "adopt", "start_over")
+    assert_refused(verdict, SourceReason.SOURCE_REPLACED, primary, "adopt", "start_over")
     assert was in verdict.detail
     assert "old offsets of the new topic, silently: 0: 20, 1: 20" in verdict.detail
 
@@ -637,7 +643,7 @@ def test_a_source_topic_with_fewer_partitions_cannot_be_adopted(written: SinkWor
     written.delete(written.source)
     written.create(written.source, partitions=1)
 
-    assert [way.name for way in written.start().ways] == ["start_over"]
+    assert [offer.name for offer in written.start().offers] == ["start_over"]
 
 
 def test_a_source_in_another_cluster_is_refused(written: SinkWorld, other_broker: KafkaBroker) -> None:
@@ -646,7 +652,7 @@ def test_a_source_in_another_cluster_is_refused(written: SinkWorld, other_broker
 
     verdict = written.start()
 
-    assert reasons(verdict) == [Reason.SOURCE_REPLACED]
+    assert reasons(verdict) == [SourceReason.SOURCE_REPLACED]
     assert len(set(re.findall(r"in cluster (\S+?)[.\s]", verdict.detail))) == 2
 
 
@@ -656,7 +662,7 @@ def test_a_missing_source_topic_is_refused_until_it_is_there(written: SinkWorld)
     verdict = written.start()
 
     primary = f'source topic "{written.source}" is missing, but sink "{written.name}" has read from it'
-    assert_refused(verdict, Reason.SOURCE_LOST, primary)
+    assert_refused(verdict, SourceReason.SOURCE_LOST, primary)
     assert "Make the topic again" in verdict.hint
     assert written.source not in written.topics()
 
@@ -668,10 +674,10 @@ def test_rolled_back_progress_is_refused(written: SinkWorld) -> None:
 
     verdict = written.start(witness=newer)
 
-    assert set(reasons(verdict)) == {Reason.PROGRESS_ROLLED_BACK, Reason.PROGRESS_REPLACED}
+    assert set(reasons(verdict)) == {ProgressReason.PROGRESS_ROLLED_BACK, PlaceReason.PROGRESS_REPLACED}
     assert "records 20 rows through epoch 2" in verdict.detail
     assert "witness knows 30 rows through epoch 3" in verdict.detail
-    assert [way.name for way in verdict.ways] == ["resume_from_witness", "start_over"]
+    assert [offer.name for offer in verdict.offers] == ["resume_from_witness", "start_over"]
 
 
 def restore_without_newest(sink: SinkWorld) -> None:
@@ -699,7 +705,7 @@ def test_start_over_after_a_rollback_begins_after_the_witness_too(written: SinkW
     refused = written.decide(witness=newer)
 
     assert_refused(
-        refused, Reason.PROGRESS_ROLLED_BACK, f'progress of sink "{written.name}" was rolled back',
+        refused, ProgressReason.PROGRESS_ROLLED_BACK, f'progress of sink "{written.name}" was rolled back',
         "resume_from_witness", "start_over",
     )  # fmt: skip
     assert written.start(code(refused, "start_over"), newer).generation == 5
@@ -712,7 +718,7 @@ def test_records_copied_to_another_topic_are_refused_even_without_a_witness(writ
 
     topic, sink = f'progress topic "{written.progress}"', f'sink "{written.name}"'
     primary = f"{topic} is not the one that {sink} has written its progress to"
-    assert_refused(verdict, Reason.PROGRESS_REPLACED, primary, "adopt", "start_over")
+    assert_refused(verdict, PlaceReason.PROGRESS_REPLACED, primary, "adopt", "start_over")
     assert written.start(code(verdict, "adopt")).positions == {0: 10, 1: 10}
 
 
@@ -722,7 +728,7 @@ def test_a_sink_of_another_airflow_is_refused(written: SinkWorld) -> None:
     verdict = written.start()
 
     primary = f'sink "{written.name}" belongs to another Airflow'
-    assert_refused(verdict, Reason.OTHER_OWNER, primary, "take_over")
+    assert_refused(verdict, OwnerReason.OTHER_OWNER, primary, "take_over")
     assert "records owner us, this Airflow is them" in verdict.detail
     assert written.run in verdict.detail
 
@@ -735,7 +741,7 @@ def test_take_over_makes_this_airflow_the_owner(written: SinkWorld) -> None:
     assert (verdict.kind, verdict.positions) == (VerdictKind.RESUME, {0: 20, 1: 20})
     assert written.decide().kind is VerdictKind.RESUME
     written.owner = "us"
-    assert reasons(written.decide()) == [Reason.OTHER_OWNER]
+    assert reasons(written.decide()) == [OwnerReason.OTHER_OWNER]
 
 
 def test_take_over_and_a_lost_output_are_one_answer(written: SinkWorld) -> None:
@@ -753,7 +759,9 @@ def test_a_record_of_a_newer_format_is_refused(written: SinkWorld) -> None:
 
     verdict = written.start()
 
-    assert_refused(verdict, Reason.NEWER_FORMAT, f'sink "{written.name}" was taken over by a newer start')
+    assert_refused(
+        verdict, RecordsReason.NEWER_FORMAT, f'sink "{written.name}" was taken over by a newer start'
+    )
     assert "format 2, this release reads up to 1" in verdict.detail
     assert "pip install --upgrade" in verdict.hint
 
@@ -764,7 +772,9 @@ def test_a_generation_that_was_announced_meanwhile_is_refused(written: SinkWorld
 
     verdict = written.start(generation=1)
 
-    assert_refused(verdict, Reason.NEWER_GENERATION, f'sink "{written.name}" was taken over by a newer start')
+    assert_refused(
+        verdict, RecordsReason.NEWER_GENERATION, f'sink "{written.name}" was taken over by a newer start'
+    )
     assert "newer-run" in verdict.detail
 
 
@@ -774,7 +784,7 @@ def test_garbage_under_our_own_key_is_refused(written: SinkWorld) -> None:
     verdict = written.start()
 
     primary = f'progress of sink "{written.name}" cannot be read'
-    assert_refused(verdict, Reason.GARBAGE, primary, "start_over")
+    assert_refused(verdict, RecordsReason.GARBAGE, primary, "start_over")
     assert f"""key ["{written.name}","all"]: not JSON: b'not a record'""" in verdict.detail
 
 
@@ -798,7 +808,7 @@ def test_records_that_go_backwards_are_refused(written: SinkWorld) -> None:
     verdict = written.start()
 
     primary = f'progress of sink "{written.name}" contradicts itself'
-    assert_refused(verdict, Reason.BACKWARDS, primary, "start_over")
+    assert_refused(verdict, RecordsReason.BACKWARDS, primary, "start_over")
     assert "epoch 1 after 2" in verdict.detail
 
 
@@ -808,7 +818,7 @@ def test_a_progress_topic_that_is_not_compacted_is_refused(written: SinkWorld, b
     verdict = written.start()
 
     primary = f'progress topic "{written.progress}" is not exactly compacted'
-    assert_refused(verdict, Reason.NOT_COMPACTED, primary)
+    assert_refused(verdict, PlaceReason.NOT_COMPACTED, primary)
     assert "Found cleanup.policy=compact,delete, must be compact" in verdict.detail
     assert verdict.hint == (
         f"kafka-configs.sh --bootstrap-server {broker.bootstrap} --alter --entity-type topics --entity-name "
@@ -824,7 +834,9 @@ def test_a_progress_topic_with_two_partitions_is_refused(world: WorldFactory, br
 
     verdict = sink.start()
 
-    assert_refused(verdict, Reason.TOO_MANY_PARTITIONS, f'progress topic "{sink.progress}" has 2 partitions')
+    assert_refused(
+        verdict, PlaceReason.TOO_MANY_PARTITIONS, f'progress topic "{sink.progress}" has 2 partitions'
+    )
     assert (
         f"kafka-topics.sh --bootstrap-server {broker.bootstrap} --delete --topic {sink.progress};"
         in verdict.hint
@@ -863,7 +875,7 @@ def test_a_dead_letter_topic_with_dead_letters_is_missed(with_dead_letters: Sink
     verdict = sink.start()
 
     primary = f'dead-letter topic "{sink.dead_letter}" is missing, but sink "{sink.name}" has written to it'
-    assert_refused(verdict, Reason.OUTPUT_LOST, primary, "continue_without_output", "start_over")
+    assert_refused(verdict, OutputReason.OUTPUT_LOST, primary, "continue_without_output", "start_over")
     assert "3 dead letters" in verdict.detail
     assert sink.start(code(verdict, "continue_without_output")).kind is VerdictKind.RESUME
     assert sink.read(sink.dead_letter) == []
@@ -877,7 +889,7 @@ def test_a_replaced_dead_letter_topic_is_refused_by_its_dead_letters(with_dead_l
 
     verdict = sink.start()
 
-    assert reasons(verdict) == [Reason.OUTPUT_REPLACED]
+    assert reasons(verdict) == [OutputReason.OUTPUT_REPLACED]
     assert verdict.refusals[0].role is Role.DEAD_LETTER
     assert sink.start(code(verdict, "adopt")).kind is VerdictKind.RESUME
 
@@ -902,6 +914,6 @@ def test_a_connection_that_leads_to_another_cluster_is_told_as_that(
     verdict = moved.decide(witness=witness)
 
     primary = f'sink "{written.name}" has written to another cluster'
-    assert_refused(verdict, Reason.PROGRESS_LOST, primary, "start_over")
+    assert_refused(verdict, ProgressReason.PROGRESS_LOST, primary, "start_over")
     assert f"in cluster {witness.identities.progress.system}" in verdict.detail
     assert "let it lead to the old cluster again" in verdict.hint

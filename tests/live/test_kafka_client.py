@@ -32,8 +32,8 @@ from airflow_provider_sinks.connectors.kafka.transactions import (
 )
 from airflow_provider_sinks.connectors.observer import SinkObserver
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions
-from airflow_provider_sinks.core.decision.decide import VerdictKind
 from airflow_provider_sinks.core.decision.facts import CreateTopic, Existence, Role, progress_topic
+from airflow_provider_sinks.core.decision.verdict import VerdictKind
 from airflow_provider_sinks.core.errors import (
     AuthenticationError,
     ConfigurationError,

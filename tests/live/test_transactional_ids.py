@@ -11,7 +11,7 @@ from confluent_kafka import KafkaException, Producer
 from airflow_provider_sinks.connectors.kafka.coordinators import broker_memory
 from airflow_provider_sinks.connectors.kafka.driver_records import DriverRecords
 from airflow_provider_sinks.connectors.kafka.transactions import fence
-from airflow_provider_sinks.core.decision.decide import VerdictKind
+from airflow_provider_sinks.core.decision.verdict import VerdictKind
 from airflow_provider_sinks.core.errors import FencedError
 from airflow_provider_sinks.core.progress.broker_memory import BrokerMemory, TransactionalIdFacts
 from airflow_provider_sinks.core.progress.record import DRIVER, partition_writer

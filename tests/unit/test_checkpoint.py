@@ -9,9 +9,9 @@ import pytest
 from airflow_provider_sinks.core.progress.checkpoint import (
     CHECKPOINTS,
     CheckpointFacts,
-    CheckpointSeen,
+    CheckpointState,
     CheckpointUse,
-    checkpoint_seen,
+    classify_checkpoint,
     judge_checkpoint,
     newest_epoch_is_whole,
 )
@@ -23,30 +23,30 @@ RECORDED = history(checkpoint=PATH, batch=6)
 
 
 def test_the_table_covers_everything_that_can_be_seen() -> None:
-    assert set(CHECKPOINTS) == set(itertools.product(CheckpointSeen, [False, True]))
+    assert set(CHECKPOINTS) == set(itertools.product(CheckpointState, [False, True]))
 
 
 @pytest.mark.parametrize(
     ("facts", "seen"),
     [
-        pytest.param(CheckpointFacts(PATH, 6, 6), CheckpointSeen.FITS, id="all-committed"),
-        pytest.param(CheckpointFacts(PATH, 5, 6), CheckpointSeen.FITS, id="crash-before-sparks-commit"),
-        pytest.param(CheckpointFacts(PATH, 6, 7), CheckpointSeen.FITS, id="crash-before-our-commit"),
-        pytest.param(CheckpointFacts(PATH, 7, 7), CheckpointSeen.AHEAD, id="progress-rolled-back"),
-        pytest.param(CheckpointFacts(PATH, 4, 5), CheckpointSeen.BEHIND, id="checkpoint-rolled-back"),
-        pytest.param(CheckpointFacts(PATH, -1, -1), CheckpointSeen.BEHIND, id="checkpoint-deleted"),
-        pytest.param(CheckpointFacts("/elsewhere", 6, 6), CheckpointSeen.OTHER, id="another-checkpoint"),
+        pytest.param(CheckpointFacts(PATH, 6, 6), CheckpointState.FITS, id="all-committed"),
+        pytest.param(CheckpointFacts(PATH, 5, 6), CheckpointState.FITS, id="crash-before-sparks-commit"),
+        pytest.param(CheckpointFacts(PATH, 6, 7), CheckpointState.FITS, id="crash-before-our-commit"),
+        pytest.param(CheckpointFacts(PATH, 7, 7), CheckpointState.AHEAD, id="progress-rolled-back"),
+        pytest.param(CheckpointFacts(PATH, 4, 5), CheckpointState.BEHIND, id="checkpoint-rolled-back"),
+        pytest.param(CheckpointFacts(PATH, -1, -1), CheckpointState.BEHIND, id="checkpoint-deleted"),
+        pytest.param(CheckpointFacts("/elsewhere", 6, 6), CheckpointState.OTHER, id="another-checkpoint"),
     ],
 )
-def test_a_checkpoint_is_compared_by_its_batches(facts: CheckpointFacts, seen: CheckpointSeen) -> None:
-    assert checkpoint_seen(facts, RECORDED) is seen
+def test_a_checkpoint_is_compared_by_its_batches(facts: CheckpointFacts, seen: CheckpointState) -> None:
+    assert classify_checkpoint(facts, RECORDED) is seen
 
 
 def test_a_new_checkpoint_without_a_batch_fits() -> None:
     announced = history(checkpoint=PATH, batch=-1)
 
-    assert checkpoint_seen(CheckpointFacts(PATH, -1, -1), announced) is CheckpointSeen.FITS
-    assert checkpoint_seen(CheckpointFacts(PATH, -1, 0), announced) is CheckpointSeen.FITS
+    assert classify_checkpoint(CheckpointFacts(PATH, -1, -1), announced) is CheckpointState.FITS
+    assert classify_checkpoint(CheckpointFacts(PATH, -1, 0), announced) is CheckpointState.FITS
 
 
 def test_a_stateless_sink_resumes_from_its_record_with_a_new_checkpoint() -> None:

@@ -153,7 +153,7 @@ def test_missing_topics_are_made_and_not_emptied() -> None:
 )
 def test_a_reset_settles_what_starting_over_settles(seen: dict[str, Any]) -> None:
     asked = situation(observation(**seen), witness=witness())
-    assert decide(asked.observation, asked.wanted).kind is VerdictKind.REFUSE
+    assert decide(asked.observation, asked.request).kind is VerdictKind.REFUSE
 
     assert announced(plan_reset(asked, Reset())).generation == 2
 
@@ -201,7 +201,7 @@ def after(asked: Situation, step: Announce, **seen: Any) -> Situation:
 def test_a_start_after_a_reset_goes_on_from_it_alone() -> None:
     now = after(situation(), announced(plan_reset(situation(), Reset())))
 
-    verdict = decide(now.observation, now.wanted)
+    verdict = decide(now.observation, now.request)
 
     assert (verdict.kind, verdict.generation, verdict.epoch) == (VerdictKind.RESUME, 2, 0)
     assert (verdict.positions, verdict.rows_before) == ({0: 0, 1: 0}, 500)
@@ -215,7 +215,7 @@ def test_a_start_in_the_middle_of_a_reset_is_refused() -> None:
 
     half_way = after(situation(), plan.steps[1], data=DELETABLE)
 
-    assert decide(half_way.observation, half_way.wanted).kind is VerdictKind.REFUSE
+    assert decide(half_way.observation, half_way.request).kind is VerdictKind.REFUSE
     assert announced(plan_reset(half_way, EMPTY)).generation == 3
 
 

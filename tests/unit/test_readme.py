@@ -9,49 +9,54 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_sinks.core.decision.classify import ProgressSeen, ResourceSeen, WitnessSeen
-from airflow_provider_sinks.core.decision.decide import DECISIONS, Step
-from airflow_provider_sinks.core.decision.ways import WAYS, Reason, Way
+from airflow_provider_sinks.core.decision.classify import ProgressState, ResourceState, WitnessState
+from airflow_provider_sinks.core.decision.reasons.output import OutputReason
+from airflow_provider_sinks.core.decision.reasons.progress import ProgressReason
+from airflow_provider_sinks.core.decision.reasons.reason import Reason
+from airflow_provider_sinks.core.decision.ruling import Ruling
+from airflow_provider_sinks.core.decision.table import DECISIONS
+from airflow_provider_sinks.core.decision.way_on import WayOn
 from airflow_provider_sinks.core.spec.sink_file import load_yaml
+from tests.facts import every_reason
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 
-ANYTHING = tuple(WitnessSeen)
+ANYTHING = tuple(WitnessState)
 RECORDS = {
-    "not readable": ProgressSeen.UNKNOWN,
-    "none": ProgressSeen.NONE,
-    "deleted": ProgressSeen.EMPTIED,
-    "deleted in part": ProgressSeen.IN_PART,
-    "nothing written": ProgressSeen.UNWRITTEN,
-    "rows written": ProgressSeen.WRITTEN,
+    "not readable": ProgressState.UNKNOWN,
+    "none": ProgressState.NONE,
+    "deleted": ProgressState.EMPTIED,
+    "deleted in part": ProgressState.IN_PART,
+    "nothing written": ProgressState.UNWRITTEN,
+    "rows written": ProgressState.WRITTEN,
 }
 DATA = {
-    "any": tuple(ResourceSeen),
-    "there": (ResourceSeen.PRESENT, ResourceSeen.GREW, ResourceSeen.REPLACED),
-    "missing": (ResourceSeen.MISSING,),
-    "not visible": (ResourceSeen.UNKNOWN,),
-    "the recorded one": (ResourceSeen.PRESENT,),
-    "grown": (ResourceSeen.GREW,),
-    "replaced": (ResourceSeen.REPLACED,),
+    "any": tuple(ResourceState),
+    "there": (ResourceState.PRESENT, ResourceState.GREW, ResourceState.REPLACED),
+    "missing": (ResourceState.MISSING,),
+    "not visible": (ResourceState.UNKNOWN,),
+    "the recorded one": (ResourceState.PRESENT,),
+    "grown": (ResourceState.GREW,),
+    "replaced": (ResourceState.REPLACED,),
 }
 REMEMBERED = {
     "anything": ANYTHING,
-    "no rows": (WitnessSeen.SILENT,),
-    "no more": (WitnessSeen.SILENT, WitnessSeen.BROKER),
-    "rows": (WitnessSeen.AHEAD,),
-    "no rows, but the broker commits": (WitnessSeen.BROKER,),
-    "more": (WitnessSeen.AHEAD,),
+    "no rows": (WitnessState.SILENT,),
+    "no more": (WitnessState.SILENT, WitnessState.BROKER),
+    "rows": (WitnessState.AHEAD,),
+    "no rows, but the broker commits": (WitnessState.BROKER,),
+    "more": (WitnessState.AHEAD,),
 }
 REFUSALS = {
-    "progress is lost": Reason.PROGRESS_LOST,
-    "progress was emptied": Reason.PROGRESS_EMPTIED,
-    "progress was emptied in part": Reason.PROGRESS_EMPTIED_IN_PART,
-    "progress was rolled back": Reason.PROGRESS_ROLLED_BACK,
-    "output is lost": Reason.OUTPUT_LOST,
-    "output was replaced": Reason.OUTPUT_REPLACED,
+    "progress is lost": ProgressReason.PROGRESS_LOST,
+    "progress was emptied": ProgressReason.PROGRESS_EMPTIED,
+    "progress was emptied in part": ProgressReason.PROGRESS_EMPTIED_IN_PART,
+    "progress was rolled back": ProgressReason.PROGRESS_ROLLED_BACK,
+    "output is lost": OutputReason.OUTPUT_LOST,
+    "output was replaced": OutputReason.OUTPUT_REPLACED,
 }
-WITHOUT_RECORD = (ProgressSeen.NONE, ProgressSeen.EMPTIED)
+WITHOUT_RECORD = (ProgressState.NONE, ProgressState.EMPTIED)
 
 
 def rows(text: str, columns: int) -> Iterator[list[str]]:
@@ -65,16 +70,16 @@ def blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
-def verdict_of(records: ProgressSeen, cell: Step | Reason) -> str:
+def verdict_of(records: ProgressState, cell: Ruling | Reason) -> str:
     if isinstance(cell, Reason):
         return "refuse"
-    if cell is Step.WAIT:
+    if cell is Ruling.WAIT:
         return "wait"
     return "start" if records in WITHOUT_RECORD else "resume"
 
 
 def test_the_readme_has_every_cell_of_the_decision_table_once() -> None:
-    seen: dict[tuple[ProgressSeen, ResourceSeen, WitnessSeen], str] = {}
+    seen: dict[tuple[ProgressState, ResourceState, WitnessState], str] = {}
     for records, data, remembered, verdict in rows(README, 4):
         if records not in RECORDS:
             continue
@@ -116,11 +121,20 @@ def test_every_example_dag_is_quoted() -> None:
     assert {file for file, _, _ in QUOTES.findall(DAG_PAGE)} == files
 
 
-def test_the_ways_on_are_documented() -> None:
-    text = (ROOT / "docs" / "decision-table.md").read_text()
-    named = {name for cells in rows(text, 3) for name in re.findall(r"`(\w+)`", cells[1])}
+def test_every_reason_is_documented_with_its_ways_on() -> None:
+    table = (ROOT / "docs" / "decision-table.md").read_text().partition("| refused because |")[2]
+    briefs = {reason.entry.brief: reason.entry.ways for reason in every_reason()}
+    shown = {cells[0]: tuple(re.findall(r"`(\w+)`", cells[1])) for cells in rows(table, 3)}
 
-    assert named == set(Way) == {way for ways in WAYS.values() for way in ways}
+    assert shown == briefs
+
+
+def test_every_way_on_is_documented() -> None:
+    text = (ROOT / "docs" / "decision-table.md").read_text()
+
+    assert [cells[0] for cells in rows(text, 2) if cells[0].strip("`") in set(WayOn)] == [
+        f"`{way}`" for way in WayOn
+    ]
 
 
 def test_the_yaml_in_the_docs_is_a_sink() -> None:

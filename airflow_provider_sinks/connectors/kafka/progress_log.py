@@ -40,9 +40,8 @@ from airflow_provider_sinks.connectors.kafka.connection import (
     text_of,
 )
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions
-from airflow_provider_sinks.core.decision.classify import lost_writers
 from airflow_provider_sinks.core.errors import UnavailableError
-from airflow_provider_sinks.core.progress.history import NO_HISTORY, History, fold
+from airflow_provider_sinks.core.progress.history import NO_HISTORY, History, fold, lost_writers
 from airflow_provider_sinks.core.progress.record import DRIVER
 
 OPEN_TRANSACTION_SECONDS = 15.0

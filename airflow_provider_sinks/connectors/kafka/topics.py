@@ -24,8 +24,8 @@ from airflow_provider_sinks.connectors.base import HeldUp
 from airflow_provider_sinks.connectors.kafka.connection import END, FIRST, KafkaConnection, code_of, text_of
 from airflow_provider_sinks.connectors.kafka.progress_log import ProgressLog
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions
-from airflow_provider_sinks.core.decision.classify import ShapeSeen, shape_seen
 from airflow_provider_sinks.core.decision.facts import CreateTopic, Existence, ResourceFacts, Role
+from airflow_provider_sinks.core.decision.reasons.progress_place import Shape, classify_shape
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, UnavailableError
 from airflow_provider_sinks.core.progress.history import History
 
@@ -140,7 +140,7 @@ class KafkaClient:
             if code_of(error) != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise self._not_created(topic, error) from error
         facts = self._wait_until_visible(topic)
-        if topic.role is Role.PROGRESS and shape_seen(facts) is not ShapeSeen.FITS:
+        if topic.role is Role.PROGRESS and classify_shape(facts) is not Shape.FITS:
             raise UnavailableError(
                 f'{topic.role} "{topic.name}" was made by somebody else meanwhile, and differently',
                 f"It is there as {facts}, cleanup.policy={facts.cleanup_policy}.",

@@ -10,7 +10,7 @@ from airflow_provider_sinks.core.checks.check import Check, Checks, Family
 from airflow_provider_sinks.core.checks.rights import Held, Operation
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.decision.facts import CreateTopic, Existence, Role
-from airflow_provider_sinks.core.decision.start_request import wanted
+from airflow_provider_sinks.core.decision.start_request import start_request
 from airflow_provider_sinks.core.progress.identity import Identity, Sameness
 from airflow_provider_sinks.core.progress.witness import Witness
 from airflow_provider_sinks.core.spec.record_size import CLIENT_LIMIT, CLIENT_LIMIT_BYTES, TOPIC_LIMIT
@@ -74,7 +74,7 @@ def sink_topics(spec: SinkSpec, conn_id: str) -> list[SinkTopic]:
     if spec.source.kafka.connection == conn_id:
         roles.setdefault(spec.source.kafka.topic, []).append(Role.SOURCE)
     if spec.target.kafka.connection == conn_id:
-        for role, creation in wanted(spec, owner="").topics().items():
+        for role, creation in start_request(spec, owner="").topics().items():
             roles.setdefault(creation.name, []).append(role)
             made[creation.name] = creation
     return [SinkTopic(name, tuple(found), made.get(name)) for name, found in roles.items()]

@@ -1,18 +1,27 @@
-"""The answers that a refusal offers: their codes, and what each will do, with numbers."""
+"""The answers that a refusal offers, and their accept codes.
+
+A code is a digest of the sink and of what was seen, so it fits exactly one situation and not the next one.
+Several reasons at once are settled by one answer that names several ways on, such as ``take_over+adopt``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import hashlib
+import itertools
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from airflow_provider_sinks.core.decision.facts import Existence, Observation, Wanted
-from airflow_provider_sinks.core.decision.ways import Reason, Refusal, Way, code_for, settling
-from airflow_provider_sinks.core.progress.history import History
-from airflow_provider_sinks.core.wording import offsets, remembered, summary
+from airflow_provider_sinks.core.decision.effects import Effects
+from airflow_provider_sinks.core.decision.facts import Observation, Role
+from airflow_provider_sinks.core.decision.reasons.reason import Refusal
+from airflow_provider_sinks.core.decision.start_request import StartRequest
+from airflow_provider_sinks.core.decision.way_on import WayOn
+from airflow_provider_sinks.core.progress.identity import Identity
 
 
 @dataclass(frozen=True)
-class WayOn:
+class Offer:
     """One answer that is offered.
 
     :param code: what to give as ``accept``.
@@ -21,116 +30,114 @@ class WayOn:
     """
 
     code: str
-    ways: tuple[Way, ...]
+    ways: tuple[WayOn, ...]
     explanation: str
 
     @property
     def name(self) -> str:
-        """The ways by name, such as ``take_over+adopt``."""
+        """The ways on by name, such as ``take_over+adopt``."""
         return "+".join(self.ways)
 
 
-def ways_on(refusals: Sequence[Refusal], observation: Observation, wanted: Wanted) -> tuple[WayOn, ...]:
+def offers(refusals: Sequence[Refusal], observation: Observation, request: StartRequest) -> tuple[Offer, ...]:
     """Return every answer that settles all of the refusals, the least drastic first."""
-    situation = _Situation(observation, wanted, refusals)
+    effects = Effects(observation, request, refusals)
     return tuple(
-        WayOn(
-            code=code_for(ways, refusals, observation, wanted),
+        Offer(
+            code=code_for(ways, refusals, observation, request),
             ways=ways,
-            explanation="; ".join(_EFFECTS[way](situation) for way in ways),
+            explanation="; ".join(map(effects.of, ways)),
         )
-        for ways in settling(refusals, observation, wanted)
+        for ways in _settling(refusals, observation, request)
     )
 
 
-def next_generation(observation: Observation, wanted: Wanted) -> int:
-    """Return the generation after the newest that anybody remembers."""
-    return 1 + max(observation.known.generation, wanted.witness.generation if wanted.witness else 0)
+def code_for(
+    ways: Sequence[WayOn], refusals: Sequence[Refusal], observation: Observation, request: StartRequest
+) -> str:
+    """Return the accept code: the names of the ways on, and a digest of the situation.
+
+    The situation is what is missing or replaced, and the recorded state; nothing else. The next start,
+    Airflow and the job that was running see the same one: partitions that are added, a witness that Airflow
+    wrote meanwhile, or a checkpoint that only a job can see, are no part of it unless the answer hangs on
+    them.
+    """
+    reasons = [refusal.reason.entry for refusal in refusals]
+    by_witness = WayOn.RESUME_FROM_WITNESS in ways or any(reason.by_witness for reason in reasons)
+    facts = [
+        request.sink,
+        request.owner,
+        request.start if WayOn.START_OVER in ways else "",
+        sorted((refusal.reason.name, refusal.role) for refusal in refusals),
+        [(role, topic.existence, *_which(topic.identity)) for role, topic in observation.topics().items()],
+        _digest_of_records(observation, any(reason.runs_elsewhere for reason in reasons)),
+        _digest_of_witness(request) if by_witness else None,
+        _digest_of_checkpoint(observation) if any(reason.by_checkpoint for reason in reasons) else None,
+    ]
+    digest = hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+    return f"{'+'.join(ways)}-{digest[:10]}"
 
 
-@dataclass(frozen=True)
-class _Situation:
-    """What a person is asked to decide on; each method tells what one way does in it."""
+def witness_fits(observation: Observation, request: StartRequest) -> bool:
+    """Return whether a new generation may begin at the offsets of the witness.
 
-    observation: Observation
-    wanted: Wanted
-    refusals: Sequence[Refusal]
-
-    def take_over(self) -> str:
-        return "make this Airflow the owner and fence the other one's writers; stop the sink there first"
-
-    def adopt(self) -> str:
-        taken = self._topics(Reason.SOURCE_REPLACED, Reason.OUTPUT_REPLACED, Reason.PROGRESS_REPLACED)
-        return f"take {taken} as it is for the recorded one and resume at offsets {self._positions()}"
-
-    def continue_without_output(self) -> str:
-        lost = self._topics(Reason.OUTPUT_LOST)
-        return (
-            f"make {lost} anew, empty, and resume at offsets {self._positions()}; what was written "
-            f"({summary(self._history)}) is not written again"
-        )
-
-    def skip_lost(self) -> str:
-        return f'resume where source topic "{self.wanted.source}" begins now; what was removed is left out'
-
-    def resume_from_witness(self) -> str:
-        begin = offsets(self.wanted.witness.offsets) if self.wanted.witness else ""
-        return (
-            f"begin generation {self._generation()} at offsets {begin}, where Airflow's witness stands: "
-            f"{remembered(self.wanted.witness)}; what was written after it may be written again"
-        )
-
-    def start_over(self) -> str:
-        begin = f'begin generation {self._generation()} at {self.wanted.start} of "{self.wanted.source}"'
-        return f"{begin}; {self._what_stays()}"
-
-    def _what_stays(self) -> str:
-        data, witness = self.observation.data, self.wanted.witness
-        if data.existence is not Existence.PRESENT:
-            return f'data topic "{data.name}" is made anew'
-        rows = max(self._history.rows_ever, witness.rows if witness else 0)
-        wrote = f"this sink wrote {rows:,} rows"
-        if any(refusal.reason in _UNCOUNTED for refusal in self.refusals):
-            wrote = f"this sink wrote at least {rows:,} rows" if rows else "how many it wrote is unknown"
-        return (
-            f'data topic "{data.name}" keeps what it holds (up to {data.records:,} records; {wrote}), and '
-            "rows that are read again are written again"
-        )
-
-    @property
-    def _history(self) -> History:
-        return self.observation.known
-
-    def _generation(self) -> int:
-        return next_generation(self.observation, self.wanted)
-
-    def _positions(self) -> str:
-        return offsets(self._history.known_positions())
-
-    def _topics(self, *reasons: Reason) -> str:
-        seen = self.observation.topics()
-        named = [f'{r.role} "{seen[r.role].name}"' for r in self.refusals if r.reason in reasons]
-        return " and ".join(named)
+    It must be ours, the topics must be those it knew, and the plan must not need a state that is gone.
+    """
+    witness = request.witness
+    if witness is None or witness.owner != request.owner or not witness.offsets or request.stateful:
+        return False
+    known = (witness.identities.source, witness.identities.data)
+    now = (observation.source.identity, observation.data.identity)
+    return all(new.compared_with(old).is_same for new, old in zip(now, known, strict=True))
 
 
-_UNCOUNTED = frozenset(
-    {
-        Reason.PROGRESS_LOST,
-        Reason.PROGRESS_EMPTIED,
-        Reason.PROGRESS_EMPTIED_IN_PART,
-        Reason.PROGRESS_ROLLED_BACK,
-        Reason.GARBAGE,
-        Reason.BACKWARDS,
-        Reason.CHECKPOINT_AHEAD,
-    }
-)
-"""Where the records do not say what was written."""
+def _settling(
+    refusals: Sequence[Refusal], observation: Observation, request: StartRequest
+) -> list[tuple[WayOn, ...]]:
+    """Return the smallest sets of ways of which each settles every reason."""
+    open_ways = [_open_ways(refusal, observation, request) for refusal in refusals]
+    sets = {frozenset(choice) for choice in itertools.product(*open_ways)}
+    smallest = [ways for ways in sets if not any(other < ways for other in sets)]
+    order = list(WayOn)
+    return sorted(
+        (tuple(sorted(ways, key=order.index)) for ways in smallest), key=lambda w: order.index(w[-1])
+    )
 
-_EFFECTS: dict[Way, Callable[[_Situation], str]] = {
-    Way.TAKE_OVER: _Situation.take_over,
-    Way.ADOPT: _Situation.adopt,
-    Way.CONTINUE_WITHOUT_OUTPUT: _Situation.continue_without_output,
-    Way.SKIP_LOST: _Situation.skip_lost,
-    Way.RESUME_FROM_WITNESS: _Situation.resume_from_witness,
-    Way.START_OVER: _Situation.start_over,
-}
+
+def _open_ways(refusal: Refusal, observation: Observation, request: StartRequest) -> tuple[WayOn, ...]:
+    closed: set[WayOn] = set()
+    if not witness_fits(observation, request):
+        closed.add(WayOn.RESUME_FROM_WITNESS)
+    if request.stateful:
+        closed.add(WayOn.SKIP_LOST)  # Spark's state goes on behind its own checkpoint only
+    recorded = observation.recorded.get(Role.SOURCE)
+    if refusal.role is Role.SOURCE and recorded and observation.source.partitions < recorded.partitions:
+        closed.add(WayOn.ADOPT)
+    return tuple(way for way in refusal.reason.entry.ways if way not in closed)
+
+
+def _which(identity: Identity) -> tuple[str, str, str]:
+    return identity.system, identity.name, identity.id
+
+
+def _digest_of_records(observation: Observation, runs_elsewhere: bool) -> object:
+    """Another owner's driver may be at work: its epochs go on while a person reads the refusal."""
+    history = observation.history
+    if history is None:
+        return None
+    newest = history.in_force
+    flaws = [(flaw.finding.name, flaw.writer, flaw.offset) for flaw in history.flaws]
+    so_far = None if runs_elsewhere else [history.epoch, history.rows_ever, history.dead_ever]
+    run = (newest.run, newest.owner) if newest else None
+    return [history.generation, so_far, run, flaws]
+
+
+def _digest_of_witness(request: StartRequest) -> object:
+    """Return the rows of the witness alone: it is written while the sink runs, and once more at its end."""
+    return (request.witness.generation, request.witness.rows) if request.witness else None
+
+
+def _digest_of_checkpoint(observation: Observation) -> object:
+    """Airflow cannot see the checkpoint; where a refusal is about topics alone, both must have one code."""
+    facts = observation.checkpoint
+    return [facts.path, facts.committed, facts.planned] if facts else None

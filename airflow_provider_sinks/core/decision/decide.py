@@ -6,8 +6,9 @@ if and only if the progress topic shows that data was produced before; otherwise
 
 What can be known beyond it is added: other witnesses (Airflow, and the broker's transaction coordinators for
 a sink without a record), the ids of topics, who owns the sink. Every judgement is a table over small enums
-(:mod:`.table`; :mod:`.classify` turns facts into them): one for the output, asked for the data topic by
-its rows and for the dead-letter topic by its dead letters, and short ones for everything else. Not being able
+(:mod:`.classify` turns facts into them): one for the output (:mod:`.table`), asked for the data topic by its
+rows and for the dead-letter topic by its dead letters, and short ones for everything else, which stand with
+the reasons to refuse that they lead to (:mod:`.reasons`). Not being able
 to see something is a word of its own, and stops a start only where the verdict hangs on it.
 
 =========================  ==========================================  ====================================
@@ -46,71 +47,53 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from airflow_provider_sinks.core.decision.classify import (
-    ResourceSeen,
-    WitnessSeen,
-    is_foreign,
-    memory_seen,
-    progress_seen,
-    reach_seen,
-    records_seen,
-    resource_seen,
-    shape_seen,
+    ResourceState,
+    WitnessState,
+    classify_memory,
+    classify_progress,
+    classify_resource,
 )
-from airflow_provider_sinks.core.decision.facts import Existence, Observation, Role, Wanted
-from airflow_provider_sinks.core.decision.outcomes import go_on, not_fitting, refuse, wait
-from airflow_provider_sinks.core.decision.report import render
-from airflow_provider_sinks.core.decision.table import (
-    ABOUT_PROGRESS,
-    CHECKPOINT_CELLS,
-    DECISIONS,
-    PLACES,
-    REACHES,
-    RECORDS,
-    SHAPES,
-    SOURCES,
-    Step,
-)
-from airflow_provider_sinks.core.decision.verdict import Verdict, VerdictKind
-from airflow_provider_sinks.core.decision.ways import Reason, Refusal
+from airflow_provider_sinks.core.decision.facts import Existence, Observation, Role
+from airflow_provider_sinks.core.decision.reasons.checkpoint import CHECKPOINT_USES
+from airflow_provider_sinks.core.decision.reasons.owner import OWNERS, is_foreign
+from airflow_provider_sinks.core.decision.reasons.progress import ProgressReason
+from airflow_provider_sinks.core.decision.reasons.progress_place import PLACES, SHAPES, classify_shape
+from airflow_provider_sinks.core.decision.reasons.reason import Reason, Refusal
+from airflow_provider_sinks.core.decision.reasons.records import RECORDS, RecordsReason, classify_records
+from airflow_provider_sinks.core.decision.reasons.source import REACHES, SOURCES, classify_reach
+from airflow_provider_sinks.core.decision.ruling import Ruling
+from airflow_provider_sinks.core.decision.start import go_on
+from airflow_provider_sinks.core.decision.start_request import StartRequest
+from airflow_provider_sinks.core.decision.stop import not_fitting, refuse, wait
+from airflow_provider_sinks.core.decision.table import DECISIONS
+from airflow_provider_sinks.core.decision.verdict import Verdict
 from airflow_provider_sinks.core.progress.checkpoint import judge_checkpoint
-
-__all__ = [
-    "DECISIONS",
-    "Observation",
-    "Step",
-    "Verdict",
-    "VerdictKind",
-    "Wanted",
-    "decide",
-    "judge",
-    "render",
-]
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """One cell of one table, and the topic it is about."""
+    """One cell of one table, and what it is about."""
 
     role: Role
-    cell: Step | Reason
+    cell: Ruling | Reason
 
 
-def decide(observation: Observation, wanted: Wanted, accept: str | None = None) -> Verdict:
+def decide(observation: Observation, request: StartRequest, accept: str | None = None) -> Verdict:
     """Return what a start does.
 
     :param accept: a one-time answer to one refusal; it fits that refusal only.
     """
-    judgements = list(judge(observation, wanted))
+    judgements = list(judge(observation, request))
     refusals = [Refusal(j.cell, j.role) for j in judgements if isinstance(j.cell, Reason)]
-    waits = [judgement.role for judgement in judgements if judgement.cell is Step.WAIT]
+    waits = [judgement.role for judgement in judgements if judgement.cell is Ruling.WAIT]
     if not refusals and waits:
-        return wait(waits, observation, wanted)
+        return wait(waits, observation, request)
     hidden = [role for role, facts in observation.topics().items() if facts.existence is Existence.UNKNOWN]
-    refused = refuse(refusals, {*waits, *hidden}, observation, wanted) if refusals else None
-    answer = next((way for way in refused.ways if way.code == accept), None) if refused else None
+    refused = refuse(refusals, {*waits, *hidden}, observation, request) if refusals else None
+    answer = next((o for o in refused.offers if o.code == accept), None) if refused else None
     if refused and not answer:
         return not_fitting(refused, accept)
-    verdict = go_on(observation, wanted, answer)
+    verdict = go_on(observation, request, answer)
     notes = [note for judgement in judgements if (note := _note(judgement, observation))]
     if observation.broker is not None and observation.broker.reason:
         notes.append(
@@ -122,59 +105,63 @@ def decide(observation: Observation, wanted: Wanted, accept: str | None = None) 
     return replace(verdict, warnings=(*verdict.warnings, *notes))
 
 
-def judge(observation: Observation, wanted: Wanted) -> Iterator[Judgement]:
+def judge(observation: Observation, request: StartRequest) -> Iterator[Judgement]:
     """Ask every table. What no way on settles stands alone: nothing else can be told before it is mended."""
-    shape = SHAPES[shape_seen(observation.progress)]
-    records = RECORDS[records_seen(observation.history, wanted)]
+    shape = SHAPES[classify_shape(observation.progress)]
+    records = RECORDS[classify_records(observation.history, request)]
     if isinstance(shape, Reason):
         yield Judgement(Role.PROGRESS, shape)
-    elif records in (Reason.NEWER_FORMAT, Reason.NEWER_GENERATION):
+    elif records in (RecordsReason.NEWER_FORMAT, RecordsReason.NEWER_GENERATION):
         yield Judgement(Role.PROGRESS, records)
     else:
         yield Judgement(Role.PROGRESS, shape)
-        yield from _judge_progress(records, observation, wanted)
-        yield from _judge_topics(observation, wanted)
-
-
-def _judge_progress(records: Step | Reason, observation: Observation, wanted: Wanted) -> Iterator[Judgement]:
-    if is_foreign(observation.history, wanted):
-        yield Judgement(Role.PROGRESS, Reason.OTHER_OWNER)
-    if records is not Reason.OTHER_OWNER:
+        yield Judgement(Role.PROGRESS, OWNERS[is_foreign(observation.history, request)])
         yield Judgement(Role.PROGRESS, records)
-    place = resource_seen(observation.progress, observation.recorded.get(Role.PROGRESS))
+        yield from _judge_progress(observation, request)
+        yield from _judge_source(observation, request)
+        yield from _judge_outputs(observation, request)
+
+
+def _judge_progress(observation: Observation, request: StartRequest) -> Iterator[Judgement]:
+    place = classify_resource(observation.progress, observation.recorded.get(Role.PROGRESS))
     yield Judgement(Role.PROGRESS, PLACES[place])
     if observation.checkpoint is not None and observation.history:
-        use = judge_checkpoint(observation.checkpoint, observation.history, wanted.stateful)
-        yield Judgement(Role.PROGRESS, CHECKPOINT_CELLS[use])
+        use = judge_checkpoint(observation.checkpoint, observation.history, request.stateful)
+        yield Judgement(Role.PROGRESS, CHECKPOINT_USES[use])
 
 
-def _judge_topics(observation: Observation, wanted: Wanted) -> Iterator[Judgement]:
+def _judge_source(observation: Observation, request: StartRequest) -> Iterator[Judgement]:
+    recorded = observation.recorded.get(Role.SOURCE)
+    source = classify_resource(observation.source, recorded)
+    yield Judgement(Role.SOURCE, SOURCES[recorded is not None, source])
+    if recorded and source in (ResourceState.PRESENT, ResourceState.GREW):
+        yield Judgement(Role.SOURCE, REACHES[classify_reach(observation, request)])
+
+
+def _judge_outputs(observation: Observation, request: StartRequest) -> Iterator[Judgement]:
     recorded, history = observation.recorded, observation.known
-    source = resource_seen(observation.source, recorded.get(Role.SOURCE))
-    yield Judgement(Role.SOURCE, SOURCES[Role.SOURCE in recorded, source])
-    if Role.SOURCE in recorded and source in (ResourceSeen.PRESENT, ResourceSeen.GREW):
-        yield Judgement(Role.SOURCE, REACHES[reach_seen(observation, wanted)])
-    progress = progress_seen(observation, wanted, history.rows_ever)
-    data = resource_seen(observation.data, recorded.get(Role.DATA))
-    cell = DECISIONS[progress, data, memory_seen(observation, wanted)]
-    yield Judgement(Role.PROGRESS if cell in ABOUT_PROGRESS else Role.DATA, cell)
-    if observation.dead_letter is not None and cell not in ABOUT_PROGRESS:
-        progress = progress_seen(observation, wanted, history.dead_ever)
-        dead = resource_seen(observation.dead_letter, recorded.get(Role.DEAD_LETTER))
-        yield Judgement(Role.DEAD_LETTER, DECISIONS[progress, dead, WitnessSeen.SILENT])
+    progress = classify_progress(observation, request, history.rows_ever)
+    data = classify_resource(observation.data, recorded.get(Role.DATA))
+    cell = DECISIONS[progress, data, classify_memory(observation, request)]
+    is_about_progress = isinstance(cell, ProgressReason)
+    yield Judgement(Role.PROGRESS if is_about_progress else Role.DATA, cell)
+    if observation.dead_letter is not None and not is_about_progress:
+        progress = classify_progress(observation, request, history.dead_ever)
+        dead = classify_resource(observation.dead_letter, recorded.get(Role.DEAD_LETTER))
+        yield Judgement(Role.DEAD_LETTER, DECISIONS[progress, dead, WitnessState.SILENT])
 
 
 def _note(judgement: Judgement, observation: Observation) -> str:
-    """Return what a person should know about a step that is taken without asking."""
+    """Return what a person should know about a ruling that is followed without asking."""
     facts = observation.topics()[judgement.role]
     topic = f'{judgement.role} "{facts.name}"'
-    if judgement.cell is Step.TAKE and facts.records:
+    if judgement.cell is Ruling.TAKE and facts.records:
         return (
             f"{topic} holds up to {facts.records:,} records already; this sink has no record of writing them"
         )
-    if judgement.cell is Step.ADOPT:
+    if judgement.cell is Ruling.ADOPT:
         return f"{topic} is another one than recorded; nothing was written to the old one, so it is taken"
-    if judgement.cell is Step.GREW:
+    if judgement.cell is Ruling.GREW:
         before = observation.recorded[judgement.role].partitions
         return (
             f"{topic} grew from {before} to {facts.partitions} partitions: keys move, their order ends there"

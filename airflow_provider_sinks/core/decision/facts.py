@@ -1,4 +1,4 @@
-"""What was seen of a sink's topics and what is wanted of them: plain facts, without any judgement.
+"""What was seen of a sink's topics: plain facts, without any judgement.
 
 Whoever observes (a sensor, a preflight, the job) fills the same types, so all of them decide the same.
 """
@@ -16,7 +16,6 @@ from airflow_provider_sinks.core.progress.checkpoint import CheckpointFacts
 from airflow_provider_sinks.core.progress.history import NO_HISTORY, History
 from airflow_provider_sinks.core.progress.identity import Identities, Identity
 from airflow_provider_sinks.core.progress.record import utc_now
-from airflow_provider_sinks.core.progress.witness import Witness
 from airflow_provider_sinks.core.wording import count
 
 
@@ -191,34 +190,3 @@ PROGRESS_CONFIG: Mapping[str, str] = {
 def progress_topic(name: str, replication_factor: int | None = None) -> CreateTopic:
     """Return how a progress topic must be made: one partition, because its order is the truth."""
     return CreateTopic(Role.PROGRESS, name, 1, replication_factor, PROGRESS_CONFIG)
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What a start asks for.
-
-    :param owner: this Airflow; a sink belongs to one.
-    :param source: the name of the source topic.
-    :param start: where a new sink begins in the source, in the words of the spec.
-    :param stateful: the plan keeps state in Spark's checkpoint.
-    :param progress_is_shared: other sinks may have records in the progress topic.
-    :param witness: what Airflow remembers, or None.
-    :param generation: the newest generation that this very start has seen before, such as at its first look.
-    """
-
-    sink: str
-    owner: str
-    source: str
-    data: CreateTopic
-    progress: CreateTopic
-    dead_letter: CreateTopic | None = None
-    start: str = "earliest"
-    stateful: bool = False
-    progress_is_shared: bool = False
-    witness: Witness | None = None
-    generation: int | None = None
-
-    def topics(self) -> dict[Role, CreateTopic]:
-        """Return the topics that the sink may make, the progress topic first."""
-        found = {Role.PROGRESS: self.progress, Role.DATA: self.data, Role.DEAD_LETTER: self.dead_letter}
-        return {role: topic for role, topic in found.items() if topic}

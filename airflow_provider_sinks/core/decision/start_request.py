@@ -2,15 +2,48 @@
 
 from __future__ import annotations
 
-from airflow_provider_sinks.core.decision.facts import CreateTopic, Role, Wanted, progress_topic
+from dataclasses import dataclass
+
+from airflow_provider_sinks.core.decision.facts import CreateTopic, Role, progress_topic
 from airflow_provider_sinks.core.progress.witness import Witness
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.core.wording import offsets
 
 
-def wanted(
+@dataclass(frozen=True)
+class StartRequest:
+    """What a start asks for.
+
+    :param owner: this Airflow; a sink belongs to one.
+    :param source: the name of the source topic.
+    :param start: where a new sink begins in the source, in the words of the spec.
+    :param stateful: the plan keeps state in Spark's checkpoint.
+    :param progress_is_shared: other sinks may have records in the progress topic.
+    :param witness: what Airflow remembers, or None.
+    :param generation: the newest generation that this very start has seen before, such as at its first look.
+    """
+
+    sink: str
+    owner: str
+    source: str
+    data: CreateTopic
+    progress: CreateTopic
+    dead_letter: CreateTopic | None = None
+    start: str = "earliest"
+    stateful: bool = False
+    progress_is_shared: bool = False
+    witness: Witness | None = None
+    generation: int | None = None
+
+    def topics(self) -> dict[Role, CreateTopic]:
+        """Return the topics that the sink may make, the progress topic first."""
+        found = {Role.PROGRESS: self.progress, Role.DATA: self.data, Role.DEAD_LETTER: self.dead_letter}
+        return {role: topic for role, topic in found.items() if topic}
+
+
+def start_request(
     spec: SinkSpec, owner: str, witness: Witness | None = None, generation: int | None = None
-) -> Wanted:
+) -> StartRequest:
     """Return what a start asks for.
 
     :param owner: this Airflow.
@@ -18,7 +51,7 @@ def wanted(
     :param generation: the newest generation that this very start has seen before.
     """
     target, start = spec.target.kafka, spec.source.kafka.start
-    return Wanted(
+    return StartRequest(
         sink=spec.name,
         owner=owner,
         source=spec.source.kafka.topic,

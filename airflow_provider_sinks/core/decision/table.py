@@ -1,196 +1,116 @@
-"""The tables of the decision: one cell for each combination of what was seen. :mod:`.decide` asks them."""
+"""The table of the decision: what to do about an output, for each combination of what was seen.
+
+The shorter tables stand with what they judge, in :mod:`.reasons`; :mod:`.decide` asks them all.
+"""
 
 from __future__ import annotations
 
-import enum
+from airflow_provider_sinks.core.decision.classify import ProgressState as P
+from airflow_provider_sinks.core.decision.classify import ResourceState as R
+from airflow_provider_sinks.core.decision.classify import WitnessState as W
+from airflow_provider_sinks.core.decision.reasons.output import OutputReason
+from airflow_provider_sinks.core.decision.reasons.progress import ProgressReason
+from airflow_provider_sinks.core.decision.reasons.reason import Reason
+from airflow_provider_sinks.core.decision.ruling import Ruling
 
-from airflow_provider_sinks.core.decision.classify import (
-    ProgressSeen,
-    ReachSeen,
-    RecordsSeen,
-    ResourceSeen,
-    ShapeSeen,
-    WitnessSeen,
-)
-from airflow_provider_sinks.core.decision.ways import Reason
-from airflow_provider_sinks.core.progress.checkpoint import CheckpointUse
-
-
-class Step(enum.Enum):
-    """What a cell of a table lets a start do."""
-
-    WAIT = "wait until it can be seen"
-    CREATE = "make the topic, go on"
-    TAKE = "go on with a topic whose records, if any, nobody remembers writing"
-    ADOPT = "go on with another topic; nothing was written to the old one"
-    GO_ON = "go on"
-    GREW = "go on; keys move, because there are more partitions"
-
-
-P, T, W = ProgressSeen, ResourceSeen, WitnessSeen
-
-DECISIONS: dict[tuple[ProgressSeen, ResourceSeen, WitnessSeen], Step | Reason] = {
+DECISIONS: dict[tuple[P, R, W], Ruling | Reason] = {
     # progress could not be read: nothing can be decided
-    (P.UNKNOWN, T.UNKNOWN, W.SILENT): Step.WAIT,
-    (P.UNKNOWN, T.MISSING, W.SILENT): Step.WAIT,
-    (P.UNKNOWN, T.PRESENT, W.SILENT): Step.WAIT,
-    (P.UNKNOWN, T.GREW, W.SILENT): Step.WAIT,
-    (P.UNKNOWN, T.REPLACED, W.SILENT): Step.WAIT,
-    (P.UNKNOWN, T.UNKNOWN, W.AHEAD): Step.WAIT,
-    (P.UNKNOWN, T.MISSING, W.AHEAD): Step.WAIT,
-    (P.UNKNOWN, T.PRESENT, W.AHEAD): Step.WAIT,
-    (P.UNKNOWN, T.GREW, W.AHEAD): Step.WAIT,
-    (P.UNKNOWN, T.REPLACED, W.AHEAD): Step.WAIT,
-    (P.UNKNOWN, T.UNKNOWN, W.BROKER): Step.WAIT,
-    (P.UNKNOWN, T.MISSING, W.BROKER): Step.WAIT,
-    (P.UNKNOWN, T.PRESENT, W.BROKER): Step.WAIT,
-    (P.UNKNOWN, T.GREW, W.BROKER): Step.WAIT,
-    (P.UNKNOWN, T.REPLACED, W.BROKER): Step.WAIT,
+    (P.UNKNOWN, R.UNKNOWN, W.SILENT): Ruling.WAIT,
+    (P.UNKNOWN, R.MISSING, W.SILENT): Ruling.WAIT,
+    (P.UNKNOWN, R.PRESENT, W.SILENT): Ruling.WAIT,
+    (P.UNKNOWN, R.GREW, W.SILENT): Ruling.WAIT,
+    (P.UNKNOWN, R.REPLACED, W.SILENT): Ruling.WAIT,
+    (P.UNKNOWN, R.UNKNOWN, W.AHEAD): Ruling.WAIT,
+    (P.UNKNOWN, R.MISSING, W.AHEAD): Ruling.WAIT,
+    (P.UNKNOWN, R.PRESENT, W.AHEAD): Ruling.WAIT,
+    (P.UNKNOWN, R.GREW, W.AHEAD): Ruling.WAIT,
+    (P.UNKNOWN, R.REPLACED, W.AHEAD): Ruling.WAIT,
+    (P.UNKNOWN, R.UNKNOWN, W.BROKER): Ruling.WAIT,
+    (P.UNKNOWN, R.MISSING, W.BROKER): Ruling.WAIT,
+    (P.UNKNOWN, R.PRESENT, W.BROKER): Ruling.WAIT,
+    (P.UNKNOWN, R.GREW, W.BROKER): Ruling.WAIT,
+    (P.UNKNOWN, R.REPLACED, W.BROKER): Ruling.WAIT,
     # missing, or no record of this sink: a new sink and a lost progress topic look the same
-    (P.NONE, T.UNKNOWN, W.SILENT): Step.WAIT,
-    (P.NONE, T.MISSING, W.SILENT): Step.CREATE,
-    (P.NONE, T.PRESENT, W.SILENT): Step.TAKE,
-    (P.NONE, T.GREW, W.SILENT): Step.TAKE,
-    (P.NONE, T.REPLACED, W.SILENT): Step.TAKE,
+    (P.NONE, R.UNKNOWN, W.SILENT): Ruling.WAIT,
+    (P.NONE, R.MISSING, W.SILENT): Ruling.CREATE,
+    (P.NONE, R.PRESENT, W.SILENT): Ruling.TAKE,
+    (P.NONE, R.GREW, W.SILENT): Ruling.TAKE,
+    (P.NONE, R.REPLACED, W.SILENT): Ruling.TAKE,
     # ... unless Airflow remembers that rows were written, or the broker that this sink has committed
-    (P.NONE, T.UNKNOWN, W.AHEAD): Reason.PROGRESS_LOST,
-    (P.NONE, T.MISSING, W.AHEAD): Reason.PROGRESS_LOST,
-    (P.NONE, T.PRESENT, W.AHEAD): Reason.PROGRESS_LOST,
-    (P.NONE, T.GREW, W.AHEAD): Reason.PROGRESS_LOST,
-    (P.NONE, T.REPLACED, W.AHEAD): Reason.PROGRESS_LOST,
-    (P.NONE, T.UNKNOWN, W.BROKER): Reason.PROGRESS_LOST,
-    (P.NONE, T.MISSING, W.BROKER): Reason.PROGRESS_LOST,
-    (P.NONE, T.PRESENT, W.BROKER): Reason.PROGRESS_LOST,
-    (P.NONE, T.GREW, W.BROKER): Reason.PROGRESS_LOST,
-    (P.NONE, T.REPLACED, W.BROKER): Reason.PROGRESS_LOST,
+    (P.NONE, R.UNKNOWN, W.AHEAD): ProgressReason.PROGRESS_LOST,
+    (P.NONE, R.MISSING, W.AHEAD): ProgressReason.PROGRESS_LOST,
+    (P.NONE, R.PRESENT, W.AHEAD): ProgressReason.PROGRESS_LOST,
+    (P.NONE, R.GREW, W.AHEAD): ProgressReason.PROGRESS_LOST,
+    (P.NONE, R.REPLACED, W.AHEAD): ProgressReason.PROGRESS_LOST,
+    (P.NONE, R.UNKNOWN, W.BROKER): ProgressReason.PROGRESS_LOST,
+    (P.NONE, R.MISSING, W.BROKER): ProgressReason.PROGRESS_LOST,
+    (P.NONE, R.PRESENT, W.BROKER): ProgressReason.PROGRESS_LOST,
+    (P.NONE, R.GREW, W.BROKER): ProgressReason.PROGRESS_LOST,
+    (P.NONE, R.REPLACED, W.BROKER): ProgressReason.PROGRESS_LOST,
     # something was here
-    (P.EMPTIED, T.UNKNOWN, W.SILENT): Reason.PROGRESS_EMPTIED,
-    (P.EMPTIED, T.MISSING, W.SILENT): Reason.PROGRESS_EMPTIED,
-    (P.EMPTIED, T.PRESENT, W.SILENT): Reason.PROGRESS_EMPTIED,
-    (P.EMPTIED, T.GREW, W.SILENT): Reason.PROGRESS_EMPTIED,
-    (P.EMPTIED, T.REPLACED, W.SILENT): Reason.PROGRESS_EMPTIED,
-    (P.EMPTIED, T.UNKNOWN, W.AHEAD): Reason.PROGRESS_LOST,
-    (P.EMPTIED, T.MISSING, W.AHEAD): Reason.PROGRESS_LOST,
-    (P.EMPTIED, T.PRESENT, W.AHEAD): Reason.PROGRESS_LOST,
-    (P.EMPTIED, T.GREW, W.AHEAD): Reason.PROGRESS_LOST,
-    (P.EMPTIED, T.REPLACED, W.AHEAD): Reason.PROGRESS_LOST,
-    (P.EMPTIED, T.UNKNOWN, W.BROKER): Reason.PROGRESS_EMPTIED,
-    (P.EMPTIED, T.MISSING, W.BROKER): Reason.PROGRESS_EMPTIED,
-    (P.EMPTIED, T.PRESENT, W.BROKER): Reason.PROGRESS_EMPTIED,
-    (P.EMPTIED, T.GREW, W.BROKER): Reason.PROGRESS_EMPTIED,
-    (P.EMPTIED, T.REPLACED, W.BROKER): Reason.PROGRESS_EMPTIED,
+    (P.EMPTIED, R.UNKNOWN, W.SILENT): ProgressReason.PROGRESS_EMPTIED,
+    (P.EMPTIED, R.MISSING, W.SILENT): ProgressReason.PROGRESS_EMPTIED,
+    (P.EMPTIED, R.PRESENT, W.SILENT): ProgressReason.PROGRESS_EMPTIED,
+    (P.EMPTIED, R.GREW, W.SILENT): ProgressReason.PROGRESS_EMPTIED,
+    (P.EMPTIED, R.REPLACED, W.SILENT): ProgressReason.PROGRESS_EMPTIED,
+    (P.EMPTIED, R.UNKNOWN, W.AHEAD): ProgressReason.PROGRESS_LOST,
+    (P.EMPTIED, R.MISSING, W.AHEAD): ProgressReason.PROGRESS_LOST,
+    (P.EMPTIED, R.PRESENT, W.AHEAD): ProgressReason.PROGRESS_LOST,
+    (P.EMPTIED, R.GREW, W.AHEAD): ProgressReason.PROGRESS_LOST,
+    (P.EMPTIED, R.REPLACED, W.AHEAD): ProgressReason.PROGRESS_LOST,
+    (P.EMPTIED, R.UNKNOWN, W.BROKER): ProgressReason.PROGRESS_EMPTIED,
+    (P.EMPTIED, R.MISSING, W.BROKER): ProgressReason.PROGRESS_EMPTIED,
+    (P.EMPTIED, R.PRESENT, W.BROKER): ProgressReason.PROGRESS_EMPTIED,
+    (P.EMPTIED, R.GREW, W.BROKER): ProgressReason.PROGRESS_EMPTIED,
+    (P.EMPTIED, R.REPLACED, W.BROKER): ProgressReason.PROGRESS_EMPTIED,
     # some of it still is
-    (P.IN_PART, T.UNKNOWN, W.SILENT): Reason.PROGRESS_EMPTIED_IN_PART,
-    (P.IN_PART, T.MISSING, W.SILENT): Reason.PROGRESS_EMPTIED_IN_PART,
-    (P.IN_PART, T.PRESENT, W.SILENT): Reason.PROGRESS_EMPTIED_IN_PART,
-    (P.IN_PART, T.GREW, W.SILENT): Reason.PROGRESS_EMPTIED_IN_PART,
-    (P.IN_PART, T.REPLACED, W.SILENT): Reason.PROGRESS_EMPTIED_IN_PART,
-    (P.IN_PART, T.UNKNOWN, W.AHEAD): Reason.PROGRESS_ROLLED_BACK,
-    (P.IN_PART, T.MISSING, W.AHEAD): Reason.PROGRESS_ROLLED_BACK,
-    (P.IN_PART, T.PRESENT, W.AHEAD): Reason.PROGRESS_ROLLED_BACK,
-    (P.IN_PART, T.GREW, W.AHEAD): Reason.PROGRESS_ROLLED_BACK,
-    (P.IN_PART, T.REPLACED, W.AHEAD): Reason.PROGRESS_ROLLED_BACK,
-    (P.IN_PART, T.UNKNOWN, W.BROKER): Reason.PROGRESS_EMPTIED_IN_PART,
-    (P.IN_PART, T.MISSING, W.BROKER): Reason.PROGRESS_EMPTIED_IN_PART,
-    (P.IN_PART, T.PRESENT, W.BROKER): Reason.PROGRESS_EMPTIED_IN_PART,
-    (P.IN_PART, T.GREW, W.BROKER): Reason.PROGRESS_EMPTIED_IN_PART,
-    (P.IN_PART, T.REPLACED, W.BROKER): Reason.PROGRESS_EMPTIED_IN_PART,
+    (P.IN_PART, R.UNKNOWN, W.SILENT): ProgressReason.PROGRESS_EMPTIED_IN_PART,
+    (P.IN_PART, R.MISSING, W.SILENT): ProgressReason.PROGRESS_EMPTIED_IN_PART,
+    (P.IN_PART, R.PRESENT, W.SILENT): ProgressReason.PROGRESS_EMPTIED_IN_PART,
+    (P.IN_PART, R.GREW, W.SILENT): ProgressReason.PROGRESS_EMPTIED_IN_PART,
+    (P.IN_PART, R.REPLACED, W.SILENT): ProgressReason.PROGRESS_EMPTIED_IN_PART,
+    (P.IN_PART, R.UNKNOWN, W.AHEAD): ProgressReason.PROGRESS_ROLLED_BACK,
+    (P.IN_PART, R.MISSING, W.AHEAD): ProgressReason.PROGRESS_ROLLED_BACK,
+    (P.IN_PART, R.PRESENT, W.AHEAD): ProgressReason.PROGRESS_ROLLED_BACK,
+    (P.IN_PART, R.GREW, W.AHEAD): ProgressReason.PROGRESS_ROLLED_BACK,
+    (P.IN_PART, R.REPLACED, W.AHEAD): ProgressReason.PROGRESS_ROLLED_BACK,
+    (P.IN_PART, R.UNKNOWN, W.BROKER): ProgressReason.PROGRESS_EMPTIED_IN_PART,
+    (P.IN_PART, R.MISSING, W.BROKER): ProgressReason.PROGRESS_EMPTIED_IN_PART,
+    (P.IN_PART, R.PRESENT, W.BROKER): ProgressReason.PROGRESS_EMPTIED_IN_PART,
+    (P.IN_PART, R.GREW, W.BROKER): ProgressReason.PROGRESS_EMPTIED_IN_PART,
+    (P.IN_PART, R.REPLACED, W.BROKER): ProgressReason.PROGRESS_EMPTIED_IN_PART,
     # a record, nothing written: the topic may come and go
-    (P.UNWRITTEN, T.UNKNOWN, W.SILENT): Step.WAIT,
-    (P.UNWRITTEN, T.MISSING, W.SILENT): Step.CREATE,
-    (P.UNWRITTEN, T.PRESENT, W.SILENT): Step.GO_ON,
-    (P.UNWRITTEN, T.GREW, W.SILENT): Step.GREW,
-    (P.UNWRITTEN, T.REPLACED, W.SILENT): Step.ADOPT,
-    (P.UNWRITTEN, T.UNKNOWN, W.AHEAD): Reason.PROGRESS_ROLLED_BACK,
-    (P.UNWRITTEN, T.MISSING, W.AHEAD): Reason.PROGRESS_ROLLED_BACK,
-    (P.UNWRITTEN, T.PRESENT, W.AHEAD): Reason.PROGRESS_ROLLED_BACK,
-    (P.UNWRITTEN, T.GREW, W.AHEAD): Reason.PROGRESS_ROLLED_BACK,
-    (P.UNWRITTEN, T.REPLACED, W.AHEAD): Reason.PROGRESS_ROLLED_BACK,
+    (P.UNWRITTEN, R.UNKNOWN, W.SILENT): Ruling.WAIT,
+    (P.UNWRITTEN, R.MISSING, W.SILENT): Ruling.CREATE,
+    (P.UNWRITTEN, R.PRESENT, W.SILENT): Ruling.GO_ON,
+    (P.UNWRITTEN, R.GREW, W.SILENT): Ruling.GREW,
+    (P.UNWRITTEN, R.REPLACED, W.SILENT): Ruling.ADOPT,
+    (P.UNWRITTEN, R.UNKNOWN, W.AHEAD): ProgressReason.PROGRESS_ROLLED_BACK,
+    (P.UNWRITTEN, R.MISSING, W.AHEAD): ProgressReason.PROGRESS_ROLLED_BACK,
+    (P.UNWRITTEN, R.PRESENT, W.AHEAD): ProgressReason.PROGRESS_ROLLED_BACK,
+    (P.UNWRITTEN, R.GREW, W.AHEAD): ProgressReason.PROGRESS_ROLLED_BACK,
+    (P.UNWRITTEN, R.REPLACED, W.AHEAD): ProgressReason.PROGRESS_ROLLED_BACK,
     # ... a record is there, so the broker need not be asked what it remembers: as if it were silent
-    (P.UNWRITTEN, T.UNKNOWN, W.BROKER): Step.WAIT,
-    (P.UNWRITTEN, T.MISSING, W.BROKER): Step.CREATE,
-    (P.UNWRITTEN, T.PRESENT, W.BROKER): Step.GO_ON,
-    (P.UNWRITTEN, T.GREW, W.BROKER): Step.GREW,
-    (P.UNWRITTEN, T.REPLACED, W.BROKER): Step.ADOPT,
+    (P.UNWRITTEN, R.UNKNOWN, W.BROKER): Ruling.WAIT,
+    (P.UNWRITTEN, R.MISSING, W.BROKER): Ruling.CREATE,
+    (P.UNWRITTEN, R.PRESENT, W.BROKER): Ruling.GO_ON,
+    (P.UNWRITTEN, R.GREW, W.BROKER): Ruling.GREW,
+    (P.UNWRITTEN, R.REPLACED, W.BROKER): Ruling.ADOPT,
     # a record, something written: the topic must be the one it was written to
-    (P.WRITTEN, T.UNKNOWN, W.SILENT): Step.WAIT,
-    (P.WRITTEN, T.MISSING, W.SILENT): Reason.OUTPUT_LOST,
-    (P.WRITTEN, T.PRESENT, W.SILENT): Step.GO_ON,
-    (P.WRITTEN, T.GREW, W.SILENT): Step.GREW,
-    (P.WRITTEN, T.REPLACED, W.SILENT): Reason.OUTPUT_REPLACED,
-    (P.WRITTEN, T.UNKNOWN, W.AHEAD): Reason.PROGRESS_ROLLED_BACK,
-    (P.WRITTEN, T.MISSING, W.AHEAD): Reason.PROGRESS_ROLLED_BACK,
-    (P.WRITTEN, T.PRESENT, W.AHEAD): Reason.PROGRESS_ROLLED_BACK,
-    (P.WRITTEN, T.GREW, W.AHEAD): Reason.PROGRESS_ROLLED_BACK,
-    (P.WRITTEN, T.REPLACED, W.AHEAD): Reason.PROGRESS_ROLLED_BACK,
-    (P.WRITTEN, T.UNKNOWN, W.BROKER): Step.WAIT,
-    (P.WRITTEN, T.MISSING, W.BROKER): Reason.OUTPUT_LOST,
-    (P.WRITTEN, T.PRESENT, W.BROKER): Step.GO_ON,
-    (P.WRITTEN, T.GREW, W.BROKER): Step.GREW,
-    (P.WRITTEN, T.REPLACED, W.BROKER): Reason.OUTPUT_REPLACED,
+    (P.WRITTEN, R.UNKNOWN, W.SILENT): Ruling.WAIT,
+    (P.WRITTEN, R.MISSING, W.SILENT): OutputReason.OUTPUT_LOST,
+    (P.WRITTEN, R.PRESENT, W.SILENT): Ruling.GO_ON,
+    (P.WRITTEN, R.GREW, W.SILENT): Ruling.GREW,
+    (P.WRITTEN, R.REPLACED, W.SILENT): OutputReason.OUTPUT_REPLACED,
+    (P.WRITTEN, R.UNKNOWN, W.AHEAD): ProgressReason.PROGRESS_ROLLED_BACK,
+    (P.WRITTEN, R.MISSING, W.AHEAD): ProgressReason.PROGRESS_ROLLED_BACK,
+    (P.WRITTEN, R.PRESENT, W.AHEAD): ProgressReason.PROGRESS_ROLLED_BACK,
+    (P.WRITTEN, R.GREW, W.AHEAD): ProgressReason.PROGRESS_ROLLED_BACK,
+    (P.WRITTEN, R.REPLACED, W.AHEAD): ProgressReason.PROGRESS_ROLLED_BACK,
+    (P.WRITTEN, R.UNKNOWN, W.BROKER): Ruling.WAIT,
+    (P.WRITTEN, R.MISSING, W.BROKER): OutputReason.OUTPUT_LOST,
+    (P.WRITTEN, R.PRESENT, W.BROKER): Ruling.GO_ON,
+    (P.WRITTEN, R.GREW, W.BROKER): Ruling.GREW,
+    (P.WRITTEN, R.REPLACED, W.BROKER): OutputReason.OUTPUT_REPLACED,
 }
 """What to do about an output: the data topic, and the dead-letter topic in its own right."""
-
-SOURCES: dict[tuple[bool, ResourceSeen], Step | Reason] = {
-    # is a source recorded?
-    (False, T.UNKNOWN): Step.WAIT,
-    (False, T.MISSING): Step.WAIT,
-    (False, T.PRESENT): Step.GO_ON,
-    (False, T.GREW): Step.GO_ON,
-    (False, T.REPLACED): Step.GO_ON,
-    (True, T.UNKNOWN): Step.WAIT,
-    (True, T.MISSING): Reason.SOURCE_LOST,
-    (True, T.PRESENT): Step.GO_ON,
-    (True, T.GREW): Step.GO_ON,
-    (True, T.REPLACED): Reason.SOURCE_REPLACED,
-}
-"""What to do about the source. A missing one is not ours to make: a new sink waits for it."""
-
-REACHES: dict[ReachSeen, Step | Reason] = {
-    ReachSeen.FITS: Step.GO_ON,
-    ReachSeen.REMOVED: Reason.RECORDS_REMOVED,
-}
-"""What to do about the records that the source still holds, if it is the recorded one."""
-
-RECORDS: dict[RecordsSeen, Step | Reason] = {
-    RecordsSeen.OURS: Step.GO_ON,
-    RecordsSeen.OTHER_OWNER: Reason.OTHER_OWNER,
-    RecordsSeen.NEWER_FORMAT: Reason.NEWER_FORMAT,
-    RecordsSeen.NEWER_GENERATION: Reason.NEWER_GENERATION,
-    RecordsSeen.GARBAGE: Reason.GARBAGE,
-    RecordsSeen.BACKWARDS: Reason.BACKWARDS,
-}
-"""What to do about the records as such."""
-
-SHAPES: dict[ShapeSeen, Step | Reason] = {
-    ShapeSeen.FITS: Step.GO_ON,
-    ShapeSeen.UNKNOWN: Step.WAIT,
-    ShapeSeen.PARTITIONS: Reason.TOO_MANY_PARTITIONS,
-    ShapeSeen.POLICY: Reason.NOT_COMPACTED,
-}
-"""What to do about the way a progress topic is made."""
-
-PLACES: dict[ResourceSeen, Step | Reason] = {
-    T.UNKNOWN: Step.WAIT,
-    T.MISSING: Step.GO_ON,
-    T.PRESENT: Step.GO_ON,
-    T.GREW: Step.GO_ON,
-    T.REPLACED: Reason.PROGRESS_REPLACED,
-}
-"""What to do about the progress topic that records stand in, compared with the one they were written to."""
-
-CHECKPOINT_CELLS: dict[CheckpointUse, Step | Reason] = {
-    CheckpointUse.CONTINUE: Step.GO_ON,
-    CheckpointUse.RENEW: Step.GO_ON,
-    CheckpointUse.PROGRESS_ROLLED_BACK: Reason.CHECKPOINT_AHEAD,
-    CheckpointUse.STATE_LOST: Reason.STATE_LOST,
-}
-"""What to do about Spark's checkpoint, if there are records."""
-
-ABOUT_PROGRESS = (
-    Reason.PROGRESS_LOST,
-    Reason.PROGRESS_EMPTIED,
-    Reason.PROGRESS_EMPTIED_IN_PART,
-    Reason.PROGRESS_ROLLED_BACK,
-)
-"""Reasons that concern the records whatever became of the output."""

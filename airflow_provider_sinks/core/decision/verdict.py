@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from airflow_provider_sinks.core.decision.accept import WayOn
-from airflow_provider_sinks.core.decision.facts import CreateTopic
-from airflow_provider_sinks.core.decision.ways import Refusal, Way
+from airflow_provider_sinks.core.decision.accept import Offer
+from airflow_provider_sinks.core.decision.facts import CreateTopic, Observation
+from airflow_provider_sinks.core.decision.reasons.reason import Refusal
+from airflow_provider_sinks.core.decision.way_on import WayOn
 from airflow_provider_sinks.core.errors import RefusedError, SinkError, UnavailableError
+from airflow_provider_sinks.core.wording import summary
 
 
 class VerdictKind(enum.StrEnum):
@@ -27,7 +29,7 @@ class Verdict:
 
     :param actions: topics to make, in this order.
     :param warnings: what a person should know although nothing stops.
-    :param ways: with a refusal: the answers that are offered.
+    :param offers: with a refusal: the answers that are offered.
     :param accepted: the ways on that were chosen by an accept code.
     :param generation: the generation of the coming run; 0 if there is none.
     :param epoch: the newest epoch of that generation so far.
@@ -44,8 +46,8 @@ class Verdict:
     actions: tuple[CreateTopic, ...] = ()
     warnings: tuple[str, ...] = ()
     refusals: tuple[Refusal, ...] = ()
-    ways: tuple[WayOn, ...] = ()
-    accepted: tuple[Way, ...] = ()
+    offers: tuple[Offer, ...] = ()
+    accepted: tuple[WayOn, ...] = ()
     generation: int = 0
     epoch: int = 0
     positions: Mapping[int, int] | None = None
@@ -67,3 +69,33 @@ class Verdict:
 
     def __str__(self) -> str:
         return str(SinkError(f"{self.kind}: {self.primary}", self.detail, self.hint))
+
+
+def render(observation: Observation, verdict: Verdict) -> str:
+    """Return it for a person: facts first, then the verdict, then what it would do.
+
+    A dry run, a sensor and the job print the same.
+    """
+    return "\n".join(_lines(observation, verdict))
+
+
+def _lines(observation: Observation, verdict: Verdict) -> Iterator[str]:
+    yield f"seen at {observation.at}:"
+    for role, facts in observation.topics().items():
+        records = f", up to {facts.records:,} records" if facts.high else ""
+        yield f"  {role + ':':<18} {facts}{records}"
+    yield f"  {'progress:':<18} {_progress(observation)}"
+    if observation.checkpoint is not None:
+        found = observation.checkpoint
+        yield f"  {'checkpoint:':<18} {found.path}, committed {found.committed}, planned {found.planned}"
+    if observation.broker is not None:
+        yield f"  {'coordinators:':<18} {observation.broker}"
+    yield f"verdict: {verdict}"
+    yield from (f"  action: {action}" for action in verdict.actions)
+    yield from (f"  warning: {warning}" for warning in verdict.warnings)
+
+
+def _progress(observation: Observation) -> str:
+    if observation.history is None:
+        return f"could not be read ({observation.history_reason})"
+    return summary(observation.history)

@@ -16,7 +16,6 @@ import enum
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from airflow_provider_sinks.core.decision.accept import next_generation
 from airflow_provider_sinks.core.decision.decide import decide
 from airflow_provider_sinks.core.decision.facts import (
     CreateTopic,
@@ -24,12 +23,14 @@ from airflow_provider_sinks.core.decision.facts import (
     Observation,
     ResourceFacts,
     Role,
-    Wanted,
 )
-from airflow_provider_sinks.core.decision.outcomes import dead_left, missing_topics, rows_left, wait
-from airflow_provider_sinks.core.decision.start_request import wanted
+from airflow_provider_sinks.core.decision.positions import next_generation
+from airflow_provider_sinks.core.decision.reasons.reason import Reason
+from airflow_provider_sinks.core.decision.start import dead_left, missing_topics, rows_left
+from airflow_provider_sinks.core.decision.start_request import StartRequest, start_request
+from airflow_provider_sinks.core.decision.stop import wait
 from airflow_provider_sinks.core.decision.verdict import Verdict, VerdictKind
-from airflow_provider_sinks.core.decision.ways import WAYS, Reason, Way
+from airflow_provider_sinks.core.decision.way_on import WayOn
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, RefusedError, UnavailableError
 from airflow_provider_sinks.core.lifecycle.steps import Announce, DeleteTopic, EmptyTopic, Fence, Plan, Step
 from airflow_provider_sinks.core.progress.history import History
@@ -88,9 +89,9 @@ class Situation:
     configs: Mapping[Role, Mapping[str, str]] = field(default_factory=dict)
 
     @property
-    def wanted(self) -> Wanted:
+    def request(self) -> StartRequest:
         """What a start asks for."""
-        return wanted(self.spec, self.owner, self.witness)
+        return start_request(self.spec, self.owner, self.witness)
 
     @property
     def history(self) -> History:
@@ -122,14 +123,14 @@ def plan_reset(situation: Situation, ask: Reset) -> Plan:
     :raises ConfigurationError: what is asked for cannot be done.
     """
     sink, observation = situation.spec.name, situation.observation
-    verdict = decide(observation, situation.wanted)
-    demand_settled(verdict, settles=lambda reason: Way.START_OVER in WAYS[reason])
+    verdict = decide(observation, situation.request)
+    demand_settled(verdict, settles=lambda reason: WayOn.START_OVER in reason.entry.ways)
     demand_seen(verdict, situation)
     if verdict.kind is VerdictKind.START and verdict.generation == 1:
         return Plan(sink, f'sink "{sink}" has no progress: there is nothing to reset')
     _demand_emptiable(situation, ask)
     positions = start_positions(situation.spec.source.kafka.start, observation.source)
-    number = next_generation(observation, situation.wanted)
+    number = next_generation(observation, situation.request)
     what = _begins(situation, number)
     return Plan(sink, what, generation_steps(situation, number, positions, ask), tuple(_kept(situation, ask)))
 
@@ -142,15 +143,15 @@ def generation_steps(
     :param positions: where each source partition goes on.
     :param ask: what becomes of the outputs.
     """
-    observation, wishes = situation.observation, situation.wanted
+    observation, request = situation.observation, situation.request
     changed = {
         role: facts
         for role, facts in observation.topics().items()
         if ask.of(role) is not Output.KEEP and facts.existence is Existence.PRESENT
     }
-    rows = 0 if Role.DATA in changed else rows_left(observation, wishes)
+    rows = 0 if Role.DATA in changed else rows_left(observation, request)
     dead = 0 if Role.DEAD_LETTER in changed else dead_left(observation)
-    steps: list[Step] = [Fence(situation.writers), *missing_topics(observation, wishes)]
+    steps: list[Step] = [Fence(situation.writers), *missing_topics(observation, request)]
     if changed:
         steps.append(Announce(number, positions, rows, dead, tuple(changed)))
     for role, facts in changed.items():
@@ -177,7 +178,7 @@ def demand_seen(verdict: Verdict, situation: Situation) -> None:
     hidden = {r for r, facts in observation.topics().items() if facts.existence is Existence.UNKNOWN}
     if observation.history is None:
         hidden.add(Role.PROGRESS)
-    unseen = wait(hidden, observation, situation.wanted) if hidden else verdict
+    unseen = wait(hidden, observation, situation.request) if hidden else verdict
     if unseen.kind is VerdictKind.WAIT:
         raise UnavailableError(unseen.primary, unseen.detail, unseen.hint)
 
@@ -218,7 +219,7 @@ def announcement(situation: Situation, step: Announce, run: str, ids: Collection
 
 
 def _begins(situation: Situation, number: int) -> str:
-    start, source = situation.wanted.start, situation.observation.source.name
+    start, source = situation.request.start, situation.observation.source.name
     return f'sink "{situation.spec.name}" begins generation {number} at {start} of "{source}"'
 
 
@@ -226,7 +227,7 @@ def _anew(role: Role, facts: ResourceFacts, output: Output, situation: Situation
     if output is Output.EMPTY:
         yield EmptyTopic(role, facts.name, facts.id, facts.high)
         return
-    asked = situation.wanted.topics()[role]
+    asked = situation.request.topics()[role]
     yield DeleteTopic(role, facts.name, facts.id, facts.records)
     yield CreateTopic(
         role,

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from airflow_provider_sinks.core.decision.accept import next_generation
 from airflow_provider_sinks.core.decision.decide import decide
-from airflow_provider_sinks.core.decision.ways import Reason
+from airflow_provider_sinks.core.decision.positions import next_generation
+from airflow_provider_sinks.core.decision.reasons.source import SourceReason
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, RefusedError
 from airflow_provider_sinks.core.lifecycle.new_generation import (
     Reset,
@@ -80,8 +80,8 @@ def plan_rewind(situation: Situation, place: Place) -> Plan:
     :raises ConfigurationError: the place is not one to go back to; with all problems.
     """
     sink, observation = situation.spec.name, situation.observation
-    verdict = decide(observation, situation.wanted)
-    demand_settled(verdict, settles=lambda reason: reason is Reason.RECORDS_REMOVED)
+    verdict = decide(observation, situation.request)
+    demand_settled(verdict, settles=lambda reason: reason is SourceReason.RECORDS_REMOVED)
     demand_seen(verdict, situation)
     if not situation.history:
         raise ConfigurationError(
@@ -92,7 +92,7 @@ def plan_rewind(situation: Situation, place: Place) -> Plan:
     after = _positions(place, before, situation)
     if after == before:
         return Plan(sink, f'sink "{sink}" goes on at source offsets {offsets(before)} anyway')
-    number = next_generation(observation, situation.wanted)
+    number = next_generation(observation, situation.request)
     what = f'sink "{sink}" begins generation {number} at source offsets {offsets(after)}'
     steps = generation_steps(situation, number, after, Reset())
     return Plan(sink, what, steps, tuple(_again(before, after, situation)))

@@ -31,7 +31,7 @@ class CheckpointFacts:
     planned: int = -1
 
 
-class CheckpointSeen(enum.Enum):
+class CheckpointState(enum.Enum):
     """How a checkpoint and the records relate."""
 
     FITS = "fits"
@@ -49,33 +49,33 @@ class CheckpointUse(enum.Enum):
     STATE_LOST = "refuse: the state of the plan is lost"
 
 
-CHECKPOINTS: dict[tuple[CheckpointSeen, bool], CheckpointUse] = {
+CHECKPOINTS: dict[tuple[CheckpointState, bool], CheckpointUse] = {
     # seen, stateful
-    (CheckpointSeen.FITS, False): CheckpointUse.CONTINUE,
-    (CheckpointSeen.FITS, True): CheckpointUse.CONTINUE,
-    (CheckpointSeen.BEHIND, False): CheckpointUse.RENEW,
-    (CheckpointSeen.BEHIND, True): CheckpointUse.STATE_LOST,
-    (CheckpointSeen.OTHER, False): CheckpointUse.RENEW,
-    (CheckpointSeen.OTHER, True): CheckpointUse.STATE_LOST,
-    (CheckpointSeen.AHEAD, False): CheckpointUse.PROGRESS_ROLLED_BACK,
-    (CheckpointSeen.AHEAD, True): CheckpointUse.PROGRESS_ROLLED_BACK,
+    (CheckpointState.FITS, False): CheckpointUse.CONTINUE,
+    (CheckpointState.FITS, True): CheckpointUse.CONTINUE,
+    (CheckpointState.BEHIND, False): CheckpointUse.RENEW,
+    (CheckpointState.BEHIND, True): CheckpointUse.STATE_LOST,
+    (CheckpointState.OTHER, False): CheckpointUse.RENEW,
+    (CheckpointState.OTHER, True): CheckpointUse.STATE_LOST,
+    (CheckpointState.AHEAD, False): CheckpointUse.PROGRESS_ROLLED_BACK,
+    (CheckpointState.AHEAD, True): CheckpointUse.PROGRESS_ROLLED_BACK,
 }
 """The decision about Spark's checkpoint, for a sink that has records."""
 
 
-def checkpoint_seen(facts: CheckpointFacts, history: History) -> CheckpointSeen:
+def classify_checkpoint(facts: CheckpointFacts, history: History) -> CheckpointState:
     """Compare a checkpoint with the records of the newest generation."""
     if facts.path != history.checkpoint:
-        return CheckpointSeen.OTHER
+        return CheckpointState.OTHER
     recorded = history.batch(facts.path)
     if recorded < facts.committed:
-        return CheckpointSeen.AHEAD
-    return CheckpointSeen.BEHIND if recorded > facts.planned else CheckpointSeen.FITS
+        return CheckpointState.AHEAD
+    return CheckpointState.BEHIND if recorded > facts.planned else CheckpointState.FITS
 
 
 def judge_checkpoint(facts: CheckpointFacts, history: History, stateful: bool) -> CheckpointUse:
     """Return what to do with a checkpoint, for a sink that has records."""
-    return CHECKPOINTS[checkpoint_seen(facts, history), stateful]
+    return CHECKPOINTS[classify_checkpoint(facts, history), stateful]
 
 
 def newest_epoch_is_whole(facts: CheckpointFacts, history: History) -> bool:

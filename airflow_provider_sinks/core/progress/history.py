@@ -194,6 +194,27 @@ NO_HISTORY = History()
 """No record of the sink: it is new, or its progress was lost. Nothing in the topic tells which."""
 
 
+def lost_writers(history: History) -> tuple[WriterId, ...]:
+    """Return the writers whose newest record must be there, and is gone or older than the driver's says.
+
+    The driver announces a generation before any writer has a row, and its record names what each writer had
+    committed by then. Compaction keeps the newest record of each, so one that is missing was deleted. Turned
+    round: where the driver's record and those that it names are there, whatever else was removed is older
+    than they are and says nothing that they do not. What is wrong with a record is told by its flaw.
+    """
+    flawed = {flaw.writer for flaw in history.flaws}
+    driver = history.current.get(DRIVER)
+    if driver is None:
+        return () if DRIVER in flawed else (DRIVER,)
+    committed = {writer: (record.rows_total, record.dead_total) for writer, record in history.current.items()}
+    return tuple(
+        writer
+        for writer, named in sorted(driver.totals.items())
+        if writer not in flawed
+        and any(has < said for has, said in zip(committed.get(writer, (0, 0)), named, strict=True))
+    )
+
+
 def fold(
     messages: Iterable[tuple[int, bytes | None, bytes | None]], sink: str, history: History = NO_HISTORY
 ) -> History:

@@ -1,0 +1,100 @@
+"""What each way on will do, in numbers: a person reads it before choosing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from airflow_provider_sinks.core.decision.facts import Existence, Observation
+from airflow_provider_sinks.core.decision.positions import next_generation
+from airflow_provider_sinks.core.decision.reasons.reason import Refusal
+from airflow_provider_sinks.core.decision.start_request import StartRequest
+from airflow_provider_sinks.core.decision.way_on import WayOn
+from airflow_provider_sinks.core.progress.history import History
+from airflow_provider_sinks.core.wording import offsets, remembered, summary
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What the ways on will do in one situation; each method tells of one way."""
+
+    observation: Observation
+    request: StartRequest
+    refusals: Sequence[Refusal]
+
+    def of(self, way: WayOn) -> str:
+        """Return what a way on will do."""
+        return _EFFECTS[way](self)
+
+    def take_over(self) -> str:
+        """Say what taking over does."""
+        return "make this Airflow the owner and fence the other one's writers; stop the sink there first"
+
+    def adopt(self) -> str:
+        """Say what adopting does."""
+        taken = self._refused(WayOn.ADOPT)
+        return f"take {taken} as it is for the recorded one and resume at offsets {self._positions()}"
+
+    def continue_without_output(self) -> str:
+        """Say what continuing without the output does."""
+        lost = self._refused(WayOn.CONTINUE_WITHOUT_OUTPUT)
+        return (
+            f"make {lost} anew, empty, and resume at offsets {self._positions()}; what was written "
+            f"({summary(self._history)}) is not written again"
+        )
+
+    def skip_lost(self) -> str:
+        """Say what skipping the lost records does."""
+        return f'resume where source topic "{self.request.source}" begins now; what was removed is left out'
+
+    def resume_from_witness(self) -> str:
+        """Say what resuming from the witness does."""
+        begin = offsets(self.request.witness.offsets) if self.request.witness else ""
+        return (
+            f"begin generation {self._generation()} at offsets {begin}, where Airflow's witness stands: "
+            f"{remembered(self.request.witness)}; what was written after it may be written again"
+        )
+
+    def start_over(self) -> str:
+        """Say what starting over does."""
+        begin = f'begin generation {self._generation()} at {self.request.start} of "{self.request.source}"'
+        return f"{begin}; {self._what_stays()}"
+
+    def _what_stays(self) -> str:
+        data, witness = self.observation.data, self.request.witness
+        if data.existence is not Existence.PRESENT:
+            return f'data topic "{data.name}" is made anew'
+        rows = max(self._history.rows_ever, witness.rows if witness else 0)
+        wrote = f"this sink wrote {rows:,} rows"
+        if not all(refusal.reason.entry.counts for refusal in self.refusals):
+            wrote = f"this sink wrote at least {rows:,} rows" if rows else "how many it wrote is unknown"
+        return (
+            f'data topic "{data.name}" keeps what it holds (up to {data.records:,} records; {wrote}), and '
+            "rows that are read again are written again"
+        )
+
+    @property
+    def _history(self) -> History:
+        return self.observation.known
+
+    def _generation(self) -> int:
+        return next_generation(self.observation, self.request)
+
+    def _positions(self) -> str:
+        return offsets(self._history.known_positions())
+
+    def _refused(self, way: WayOn) -> str:
+        """Name what is refused and settled by a way."""
+        topics = self.observation.topics()
+        roles = [refusal.role for refusal in self.refusals if way in refusal.reason.entry.ways]
+        return " and ".join(f'{role} "{topics[role].name}"' for role in roles)
+
+
+_EFFECTS: dict[WayOn, Callable[[Effects], str]] = {
+    WayOn.TAKE_OVER: Effects.take_over,
+    WayOn.ADOPT: Effects.adopt,
+    WayOn.CONTINUE_WITHOUT_OUTPUT: Effects.continue_without_output,
+    WayOn.SKIP_LOST: Effects.skip_lost,
+    WayOn.RESUME_FROM_WITNESS: Effects.resume_from_witness,
+    WayOn.START_OVER: Effects.start_over,
+}

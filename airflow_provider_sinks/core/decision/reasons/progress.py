@@ -1,0 +1,159 @@
+"""Whether the records of a sink are all there: somebody else may remember more than they say.
+
+:data:`~airflow_provider_sinks.core.decision.table.DECISIONS` judges it.
+"""
+
+from __future__ import annotations
+
+import enum
+
+from airflow_provider_sinks.core.decision.facts import Existence, Observation
+from airflow_provider_sinks.core.decision.reasons.reason import Evidence, Reason, ReasonEntry, Text
+from airflow_provider_sinks.core.decision.way_on import RESET, WayOn
+from airflow_provider_sinks.core.progress.history import Finding, lost_writers
+from airflow_provider_sinks.core.progress.record import ProgressKey
+from airflow_provider_sinks.core.wording import count, offsets, remembered, summary
+
+
+def _emptiness(evidence: Evidence) -> str:
+    if evidence.found.existence is Existence.MISSING:
+        return "is missing"
+    deleted = sum(flaw.finding is Finding.DELETED for flaw in evidence.history.flaws)
+    if deleted:
+        return f"has {count(deleted, 'deletion mark')} in place of this sink's records"
+    first = evidence.found.low.get(0, 0)
+    return (
+        f"begins at offset {first} and has no record of this sink" if first else "has no record of this sink"
+    )
+
+
+def _contents(observation: Observation) -> str:
+    data = observation.data
+    if data.existence is not Existence.PRESENT:
+        return f'Data topic "{data.name}" is {data.existence}.'
+    return f'Data topic "{data.name}" holds up to {data.records:,} records.'
+
+
+def _progress_lost(evidence: Evidence) -> Text:
+    elsewhere = _moved_from(evidence)
+    if elsewhere:
+        return Text(
+            f"{evidence.sink} has written to another cluster",
+            (
+                f"Airflow's witness knows {remembered(evidence.request.witness)}, in cluster {elsewhere}. "
+                f"The target's connection leads to cluster {evidence.found.system}, where {evidence.title} "
+                f"{_emptiness(evidence)}. Starting anew would write them again. "
+                f"{_contents(evidence.observation)}"
+            ),
+        )
+    return Text(
+        f"progress of {evidence.sink} is lost",
+        (
+            f"{evidence.title} {_emptiness(evidence)}, but {_who_remembers(evidence)}. Starting anew would "
+            f"write them again. {_contents(evidence.observation)}"
+        ),
+    )
+
+
+def _moved_from(evidence: Evidence) -> str:
+    """Return the cluster that the witness knows the progress in, if that is another one; or an empty text."""
+    witness, here = evidence.request.witness, evidence.found.system
+    there = witness.identities.progress.system if witness else ""
+    return there if here not in ("", there) else ""
+
+
+def _who_remembers(evidence: Evidence) -> str:
+    witness, broker = evidence.request.witness, evidence.observation.broker
+    if witness is not None and witness.rows:
+        renamed = witness.identities.progress.name
+        where = f', recorded in "{renamed}"' if renamed != evidence.found.name else ""
+        return f"Airflow's witness knows {remembered(witness)}{where}"
+    return (
+        f"the transaction coordinator {broker}: rows were written under the ids of this sink's name, by an "
+        "earlier sink of the name, by one with another progress topic, or by this one"
+    )
+
+
+def _lead_back(evidence: Evidence) -> str:
+    if not _moved_from(evidence):
+        return ""
+    return (
+        "If the connection was changed by mistake, let it lead to the old cluster again; the sink goes on "
+        "from its progress there."
+    )
+
+
+def _progress_emptied(evidence: Evidence) -> Text:
+    return Text(
+        f"{evidence.title} of {evidence.sink} was emptied",
+        (
+            f"It {_emptiness(evidence)}: something was here, and nothing tells what. "
+            f"{_contents(evidence.observation)}"
+        ),
+    )
+
+
+def _progress_emptied_in_part(evidence: Evidence) -> Text:
+    gone = lost_writers(evidence.history)
+    keys = ", ".join(ProgressKey(evidence.request.sink, writer).encode().decode() for writer in gone)
+    first = evidence.found.low.get(0, 0)
+    begins = f" It begins at offset {first}." if first else ""
+    return Text(
+        f"{evidence.title} of {evidence.sink} was emptied in part",
+        (
+            f"Records that must be there are gone, or older than the driver's record says: keys {keys}."
+            f"{begins} Left are {summary(evidence.history)}. What the others said is not known, and might be "
+            f"written again. {_contents(evidence.observation)}"
+        ),
+    )
+
+
+def _restore(_: Evidence) -> str:
+    return "If there is a copy of the progress topic, restore it first."
+
+
+def _progress_rolled_back(evidence: Evidence) -> Text:
+    witness = evidence.request.witness
+    return Text(
+        f"progress of {evidence.sink} was rolled back",
+        (
+            f"{evidence.title} records {summary(evidence.history)}, but Airflow's witness knows "
+            f"{remembered(witness)}. What was written between the two would be written again: by the records "
+            f"the source goes on at offsets {offsets(evidence.history.known_positions())}, by the witness at "
+            f"{offsets(witness.offsets if witness else {})}."
+        ),
+    )
+
+
+@enum.unique
+class ProgressReason(Reason):
+    """Why the progress stops a sink, whatever became of its outputs."""
+
+    PROGRESS_LOST = ReasonEntry(
+        "Airflow or the broker knows of commits, the progress topic of nothing",
+        _progress_lost,
+        ways=RESET,
+        repair=_lead_back,
+        counts=False,
+        by_witness=True,
+    )
+    PROGRESS_EMPTIED = ReasonEntry(
+        "something was in the progress topic, and is gone",
+        _progress_emptied,
+        ways=(WayOn.START_OVER,),
+        counts=False,
+    )
+    PROGRESS_EMPTIED_IN_PART = ReasonEntry(
+        "some of the records that must be there are gone",
+        _progress_emptied_in_part,
+        ways=RESET,
+        repair=_restore,
+        counts=False,
+    )
+    PROGRESS_ROLLED_BACK = ReasonEntry(
+        "the witness knows more than the records",
+        _progress_rolled_back,
+        ways=RESET,
+        counts=False,
+        by_witness=True,
+    )

@@ -1,0 +1,110 @@
+"""The verdicts that let a sink run: from its records, or in a new generation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from airflow_provider_sinks.core.decision.accept import Offer
+from airflow_provider_sinks.core.decision.classify import ResourceState, classify_resource
+from airflow_provider_sinks.core.decision.facts import (
+    CreateTopic,
+    Existence,
+    Observation,
+    ResourceFacts,
+    Role,
+)
+from airflow_provider_sinks.core.decision.positions import next_generation, resume_positions
+from airflow_provider_sinks.core.decision.start_request import StartRequest
+from airflow_provider_sinks.core.decision.verdict import Verdict, VerdictKind
+from airflow_provider_sinks.core.decision.way_on import WayOn
+from airflow_provider_sinks.core.progress.checkpoint import CheckpointUse, judge_checkpoint
+from airflow_provider_sinks.core.progress.history import EARLIEST
+from airflow_provider_sinks.core.progress.identity import Identity
+from airflow_provider_sinks.core.wording import offsets, summary
+
+
+def go_on(observation: Observation, request: StartRequest, answer: Offer | None = None) -> Verdict:
+    """Return the verdict that lets the sink run: from its records, or in a new generation.
+
+    :param answer: the way on that was accepted, if something was refused.
+    """
+    accepted = answer.ways if answer else ()
+    is_reset = not observation.known or WayOn.START_OVER in accepted or WayOn.RESUME_FROM_WITNESS in accepted
+    verdict = (_reset if is_reset else _resume)(observation, request, accepted)
+    warnings = (f'accepted "{answer.code}": {answer.explanation}',) if answer else ()
+    return replace(
+        verdict, actions=missing_topics(observation, request), warnings=warnings, accepted=accepted
+    )
+
+
+def _resume(observation: Observation, request: StartRequest, accepted: Sequence[WayOn]) -> Verdict:
+    checkpoint, history = observation.checkpoint, observation.known
+    use = judge_checkpoint(checkpoint, history, request.stateful) if checkpoint else None
+    positions = resume_positions(observation, request)
+    skips = WayOn.SKIP_LOST in accepted
+    if skips:
+        positions = {p: max(at, observation.source.low.get(p, at)) for p, at in positions.items()}
+    return Verdict(
+        VerdictKind.RESUME,
+        f'sink "{request.sink}" resumes after epoch {history.epoch} of generation {history.generation}',
+        f"Recorded are {summary(history)}; source offsets {offsets(positions)}.",
+        generation=history.generation,
+        epoch=history.epoch,
+        positions=positions,
+        # Spark ignores start offsets where a checkpoint exists.
+        continues_checkpoint=use is CheckpointUse.CONTINUE and not skips,
+        rows_before=history.rows_ever - history.rows_total,
+        dead_before=history.dead_ever - history.dead_total,
+    )
+
+
+def _reset(observation: Observation, request: StartRequest, accepted: Sequence[WayOn]) -> Verdict:
+    witness = request.witness if WayOn.RESUME_FROM_WITNESS in accepted else None
+    generation = next_generation(observation, request)
+    positions = None
+    if witness is not None:
+        later = dict.fromkeys(range(observation.source.partitions), EARLIEST)
+        positions = {**later, **witness.offsets}
+    begin = f"offsets {offsets(positions)}" if positions else request.start
+    return Verdict(
+        VerdictKind.RESUME if positions else VerdictKind.START,
+        f'sink "{request.sink}" starts generation {generation}',
+        f'From {begin} of source topic "{request.source}".',
+        generation=generation,
+        positions=positions,
+        rows_before=rows_left(observation, request),
+        dead_before=dead_left(observation),
+    )
+
+
+def rows_left(observation: Observation, request: StartRequest) -> int:
+    """Count the rows that earlier generations left in the data topic that is there."""
+    history, witness = observation.known, request.witness
+    recorded = history.rows_ever if _is_still(observation.data, observation.recorded.get(Role.DATA)) else 0
+    known = witness.rows if witness and _is_still(observation.data, witness.identities.data) else 0
+    return max(recorded, known)
+
+
+def dead_left(observation: Observation) -> int:
+    """Count the dead letters that earlier generations left in the dead-letter topic that is there."""
+    history, topic = observation.known, observation.dead_letter
+    is_still = topic is not None and _is_still(topic, observation.recorded.get(Role.DEAD_LETTER))
+    return history.dead_ever if is_still else 0
+
+
+def _is_still(topic: ResourceFacts, recorded: Identity | None) -> bool:
+    return recorded is not None and classify_resource(topic, recorded) in (
+        ResourceState.PRESENT,
+        ResourceState.GREW,
+    )
+
+
+def missing_topics(observation: Observation, request: StartRequest) -> tuple[CreateTopic, ...]:
+    """Return how to make the topics that are not there, the progress topic first."""
+    found = observation.topics()
+    return tuple(
+        topic.for_source(observation.source)
+        for role, topic in request.topics().items()
+        if found[role].existence is Existence.MISSING
+    )
