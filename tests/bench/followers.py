@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from airflow_provider_sinks.local.table import table
+from scripts.demo.table import table
 from tests.airflow.fake_manager import fake_manager
 from tests.airflow.fakes import status
 

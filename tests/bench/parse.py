@@ -17,7 +17,7 @@ import time
 from itertools import pairwise
 from pathlib import Path
 
-from airflow_provider_sinks.local.table import table
+from scripts.demo.table import table
 
 SINKS, PER_FILE, ROUNDS = 500, 50, 3
 ENTRY = """\

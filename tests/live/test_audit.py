@@ -11,10 +11,10 @@ import psycopg
 import pytest
 from confluent_kafka import Producer
 
-from airflow_provider_sinks.local.audit import Audit, audit, regions_by_user
 from airflow_provider_sinks.local.broker import KafkaBroker
-from airflow_provider_sinks.local.pageviews import fill_table, pageviews
 from airflow_provider_sinks.local.postgres import Postgres
+from scripts.demo.audit import Audit, audit, regions_by_user
+from scripts.demo.pageviews import fill_table, pageviews
 from tests.support import TopicFactory
 
 ROWS = 200  # enough for users with more than one

@@ -11,13 +11,15 @@ from pathlib import Path
 import psutil
 import pytest
 
-from airflow_provider_sinks.local.keep import run_until_it_lets_go
-from airflow_provider_sinks.local.pageviews import USERS, pageviews, users
-from airflow_provider_sinks.local.table import table
+import airflow_provider_sinks
+from scripts.demo import demo
+from scripts.demo.keep import run_until_it_lets_go
+from scripts.demo.pageviews import USERS, pageviews, users
+from scripts.demo.table import table
 
 KEEPER = """
 import os, pathlib, sys
-from airflow_provider_sinks.local.keep import let_go, wait_for_a_signal
+from scripts.demo.keep import let_go, wait_for_a_signal
 folder = pathlib.Path(sys.argv[1])
 (folder / "pid").write_text(str(os.getpid()))
 if sys.argv[2] == "fail":
@@ -77,3 +79,11 @@ def test_a_command_ends_when_its_child_lets_go_and_the_child_lives_on(tmp_path: 
 
 def test_a_command_ends_as_a_child_that_never_lets_go(tmp_path: Path) -> None:
     assert run_until_it_lets_go(["-c", KEEPER, str(tmp_path), "fail"]) == 4
+
+
+def test_the_demo_stands_outside_of_the_wheel() -> None:
+    package = Path(airflow_provider_sinks.__file__).parent
+    modules = {file.stem for file in Path(demo.__file__).parent.glob("*.py")} - {"__main__"}
+
+    assert modules.isdisjoint(file.stem for file in (package / "local").iterdir())
+    assert [file for file in package.rglob("*.py") if "scripts." in file.read_text()] == []

@@ -19,10 +19,10 @@ from confluent_kafka import Producer
 
 from airflow_provider_sinks.local.airflow import AirflowStack
 from airflow_provider_sinks.local.broker import KafkaBroker
-from airflow_provider_sinks.local.pageviews import create_topic, fill_table, fill_topic, pageviews
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.spark import spark_environment
 from airflow_provider_sinks.local.stack import SPARK_MASTER, spark_settings
+from scripts.demo.pageviews import create_topic, fill_table, fill_topic, pageviews
 from tests.live.sink_world import SinkWorld
 
 DAGS = Path(__file__).parents[3] / "dags"

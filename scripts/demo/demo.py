@@ -1,4 +1,4 @@
-"""The main job, for real: ``make demo``, or ``python -m airflow_provider_sinks.local.demo [--keep]``.
+"""The main job, for real: ``make demo``, or ``python scripts/demo [--keep]``.
 
 Pageviews in Kafka are joined with users in Postgres and written to Kafka exactly once, by Spark, run by
 Airflow through ``dags/pageviews_enriched.py``. What happens then stands in :mod:`.acts`.
@@ -10,7 +10,6 @@ import argparse
 import os
 import shutil
 import signal
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -22,28 +21,28 @@ from confluent_kafka import KafkaException
 from httpx import HTTPError
 
 from airflow_provider_sinks.core.errors import SinkError
-from airflow_provider_sinks.local import keep, pageviews
-from airflow_provider_sinks.local.acts import QUIET_SOURCE, SOURCE, play
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.processes import LocalServiceError, unwind_on_signals
 from airflow_provider_sinks.local.progress import step
-from airflow_provider_sinks.local.say import say
 from airflow_provider_sinks.local.stack import Stack
+from scripts.demo import keep, pageviews
+from scripts.demo.acts import QUIET_SOURCE, SOURCE, play
+from scripts.demo.say import say
 
 _INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Return 0 only if everything went as it must."""
-    parser = argparse.ArgumentParser(prog="airflow_provider_sinks.local.demo", description=__doc__)
+    parser = argparse.ArgumentParser(prog="scripts/demo", description=__doc__)
     parser.add_argument("--keep", action="store_true", help="leave everything up, and say how to stop it")
     parser.add_argument("--let-go", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     unwind_on_signals()
     try:
         if options.keep:
-            return keep.run_until_it_lets_go(["-m", "airflow_provider_sinks.local.demo", "--let-go"])
+            return keep.run_until_it_lets_go([str(Path(__file__).parent), "--let-go"])
         return _perform(options.let_go)
     except KeyboardInterrupt:
         return _INTERRUPTED
@@ -118,7 +117,3 @@ def _leave_up(stack: Stack) -> None:
 def _fail(error: Exception) -> int:
     say(f"\nThe demo failed: {error}")
     return 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

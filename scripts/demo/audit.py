@@ -15,8 +15,8 @@ import psycopg
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from airflow_provider_sinks.local.broker import KafkaBroker
-from airflow_provider_sinks.local.pageviews import quiet
 from airflow_provider_sinks.local.processes import LocalServiceError
+from scripts.demo.pageviews import quiet
 
 _QUIET_SECONDS = 30.0
 _WAIT_SECONDS = 0.1

@@ -9,8 +9,8 @@ from typing import Self
 from confluent_kafka import Producer
 
 from airflow_provider_sinks.local.broker import KafkaBroker
-from airflow_provider_sinks.local.pageviews import ROWS, pageviews, quiet
 from airflow_provider_sinks.local.processes import LocalServiceError
+from scripts.demo.pageviews import ROWS, pageviews, quiet
 
 _AT_ONCE = 20
 _PAUSE_SECONDS = 0.1

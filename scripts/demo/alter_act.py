@@ -13,13 +13,13 @@ from collections.abc import Callable
 
 from airflow_provider_sinks.core.launch.files import LaunchFiles
 from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus
-from airflow_provider_sinks.local.audit import audit
-from airflow_provider_sinks.local.feed import Feed
 from airflow_provider_sinks.local.processes import LocalServiceError, tail
 from airflow_provider_sinks.local.progress import step
-from airflow_provider_sinks.local.runs import run_dag
-from airflow_provider_sinks.local.say import quote
 from airflow_provider_sinks.local.stack import PASSWORD_VARIABLE, USER, Stack
+from scripts.demo.audit import audit
+from scripts.demo.feed import Feed
+from scripts.demo.runs import run_dag
+from scripts.demo.say import quote
 
 SINK, SOURCE, TARGET = "pageviews_clean", "pageviews", "pageviews-clean"
 _FORM, _FORM_TASKS = "alter_connection", ("plan", "decide", "approve", "apply")

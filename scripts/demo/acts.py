@@ -10,16 +10,16 @@ from collections.abc import Iterable
 
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
-from airflow_provider_sinks.local import pageviews
 from airflow_provider_sinks.local.airflow import DagRun
-from airflow_provider_sinks.local.alter_act import move_a_running_sink
-from airflow_provider_sinks.local.audit import Audit, audit, regions_by_user
 from airflow_provider_sinks.local.processes import LocalServiceError
 from airflow_provider_sinks.local.progress import step
-from airflow_provider_sinks.local.runs import demand, run_dag
-from airflow_provider_sinks.local.say import quote, say
 from airflow_provider_sinks.local.stack import Stack
-from airflow_provider_sinks.local.table import table
+from scripts.demo import pageviews
+from scripts.demo.alter_act import move_a_running_sink
+from scripts.demo.audit import Audit, audit, regions_by_user
+from scripts.demo.runs import demand, run_dag
+from scripts.demo.say import quote, say
+from scripts.demo.table import table
 
 SINK, SOURCE, TARGET = "pageviews_enriched", "pageviews", "pageviews-enriched"
 QUIET_SINK, QUIET_SOURCE = "clicks_clean", "clicks"
