@@ -13,7 +13,6 @@ import json
 import os
 import platform
 import signal
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
+from airflow_provider_sinks.clients.wait import holds_within
 from airflow_provider_sinks.core.launch.files import LaunchFiles
 from airflow_provider_sinks.core.launch.liveness_lock import is_abandoned
 from airflow_provider_sinks.core.lifecycle.steps import EndProcess
@@ -129,10 +129,7 @@ def _living(launches: Path) -> Iterator[tuple[LaunchFiles, DriverMark]]:
 def _end(files: LaunchFiles, mark: DriverMark, hurry: Callable[[], bool]) -> None:
     files.ask_to_stop()
     for seconds, number in ((_POLITE_SECONDS, signal.SIGTERM), (_SIGTERM_SECONDS, signal.SIGKILL)):
-        deadline = time.monotonic() + seconds
-        while mark.lives(files):
-            if time.monotonic() > deadline or hurry():
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(mark.pid, number)
-                break
-            time.sleep(_POLL_SECONDS)
+        holds_within(lambda: hurry() or not mark.lives(files), seconds, pause_seconds=_POLL_SECONDS)
+        if mark.lives(files):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(mark.pid, number)

@@ -8,13 +8,12 @@ transactions are ended. Both are exact.
 from __future__ import annotations
 
 import contextlib
-import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
 from airflow_provider_sinks.clients.launch_store import LaunchStore
+from airflow_provider_sinks.clients.wait import holds_within
 from airflow_provider_sinks.clients.yarn import YarnClient
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, SinkError, UnavailableError
 from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus
@@ -119,7 +118,8 @@ class ClusterDriver:
 
     def over_within(self, seconds: float) -> bool:
         """Wait until the driver is over or the time is, and return whether the driver is."""
-        return _holds_within(lambda: fate(self.application()) is not Fate.ALIVE, seconds)
+        pause_seconds = min(_POLL_SECONDS, max(seconds / 4, 0.05))
+        return holds_within(lambda: fate(self.application()) is not Fate.ALIVE, seconds, pause_seconds)
 
 
 def end_transactions(spec: SinkSpec, status: SinkStatus | None, seconds: float, log: Logger) -> None:
@@ -141,12 +141,3 @@ def end_transactions(spec: SinkSpec, status: SinkStatus | None, seconds: float, 
             spec.transaction_timeout.total_seconds(),
             error,
         )
-
-
-def _holds_within(condition: Callable[[], bool], seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() >= deadline:
-            return False
-        time.sleep(min(_POLL_SECONDS, max(seconds / 4, 0.05)))
-    return True

@@ -13,7 +13,6 @@ import functools
 import os
 import signal
 import sys
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from typing import Any
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
+from airflow_provider_sinks.clients.wait import holds_within
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.hooks.connections import spark_connection
 
@@ -202,12 +202,9 @@ class DriverProcess:
         Made for signal handlers: it takes no lock that the interrupted thread may hold.
         """
         process = self._hook._submit_sp
-        deadline = time.monotonic() + seconds
-        while process is not None and process.poll() is None:
-            if time.monotonic() >= deadline:
-                return False
-            time.sleep(_POLL_SECONDS)
-        return True
+        return holds_within(
+            lambda: process is None or process.poll() is not None, seconds, pause_seconds=_POLL_SECONDS
+        )
 
     def end(self, grace_seconds: float) -> None:
         """End the whole process group: SIGTERM, and after the grace SIGKILL; nothing if it has ended."""

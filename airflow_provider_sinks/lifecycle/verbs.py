@@ -6,7 +6,6 @@ decision and carries its steps out. With ``dry_run`` it stops before the first s
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.arguments import is_template, parse
+from airflow_provider_sinks.clients.wait import look_until
 from airflow_provider_sinks.core.checks.fields import KAFKA
 from airflow_provider_sinks.core.decision.facts import CreateTopic
 from airflow_provider_sinks.core.errors import (
@@ -220,12 +220,15 @@ def _demand_no_driver_here(sink: str) -> None:
 
     :raises RefusedError: it lives on.
     """
-    deadline = time.monotonic() + _DRIVER_ENDS_SECONDS
-    while living := living_drivers(launches_of(sink)):
-        if time.monotonic() > deadline:
-            raise RefusedError(
-                f'a driver of sink "{sink}" lives on this machine',
-                f"Processes {', '.join(str(driver.pid) for driver in living)}; their tasks are over.",
-                "Look into the newest launch directory of the sink; end the process if nothing else does.",
-            )
-        time.sleep(_LOOK_AGAIN_SECONDS)
+    living = look_until(
+        lambda: living_drivers(launches_of(sink)),
+        lambda living: not living,
+        _DRIVER_ENDS_SECONDS,
+        pause_seconds=_LOOK_AGAIN_SECONDS,
+    )
+    if living:
+        raise RefusedError(
+            f'a driver of sink "{sink}" lives on this machine',
+            f"Processes {', '.join(str(driver.pid) for driver in living)}; their tasks are over.",
+            "Look into the newest launch directory of the sink; end the process if nothing else does.",
+        )

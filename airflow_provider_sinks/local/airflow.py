@@ -14,7 +14,6 @@ import os
 import secrets
 import subprocess
 import sys
-import time
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +24,7 @@ from typing import Any, Self
 
 import httpx
 
+from airflow_provider_sinks.clients.wait import holds_within
 from airflow_provider_sinks.local.processes import LOCALHOST, LocalServiceError, Service, free_port
 from airflow_provider_sinks.local.progress import step
 
@@ -269,11 +269,8 @@ class AirflowStack:
         return False
 
     def _until(self, holds: Callable[[], bool], what: str, timeout_seconds: float) -> None:
-        deadline = time.monotonic() + timeout_seconds
-        while not holds():
-            if time.monotonic() > deadline:
-                raise LocalServiceError(f"waited {timeout_seconds:.0f} s for {what}", self._last_words())
-            time.sleep(_POLL_SECONDS)
+        if not holds_within(holds, timeout_seconds, pause_seconds=_POLL_SECONDS):
+            raise LocalServiceError(f"waited {timeout_seconds:.0f} s for {what}", self._last_words())
 
     def _last_words(self) -> str:
         return "\n".join(str(service.failure(name)) for name, service in self._services.items())

@@ -13,7 +13,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ from types import FrameType
 
 import psutil
 
+from airflow_provider_sinks.clients.wait import holds_within
 from airflow_provider_sinks.core.errors import SinkError
 
 LOCALHOST = "127.0.0.1"
@@ -94,13 +94,16 @@ class Service:
 
         :raises LocalServiceError: when the program ended or did not answer in time, with the end of its log.
         """
-        deadline = time.monotonic() + timeout_seconds
-        while not answers():
+
+        def answers_now() -> bool:
+            if answers():
+                return True
             if not self.running:
                 raise self.failure(f"{self.name} ended with exit code {self._started().returncode}")
-            if time.monotonic() > deadline:
-                raise self.failure(f"{self.name} did not answer within {timeout_seconds:.0f} s")
-            time.sleep(_POLL_SECONDS)
+            return False
+
+        if not holds_within(answers_now, timeout_seconds, pause_seconds=_POLL_SECONDS):
+            raise self.failure(f"{self.name} did not answer within {timeout_seconds:.0f} s")
 
     def wait(self, timeout_seconds: float) -> int:
         """Wait for the program's own end and return its exit code."""
@@ -116,11 +119,8 @@ class Service:
     def freeze(self) -> None:
         """Stop the clock of everything in the session, and return when no thread of it runs any more."""
         self.send(signal.SIGSTOP)
-        deadline = time.monotonic() + _KILL_SECONDS
-        while not all(map(_is_frozen, session_members(self.pid))):
-            if time.monotonic() > deadline:
-                raise self.failure(f"{self.name} could not be frozen")
-            time.sleep(_POLL_SECONDS)
+        if not holds_within(lambda: _is_frozen(self.pid), _KILL_SECONDS, pause_seconds=_POLL_SECONDS):
+            raise self.failure(f"{self.name} could not be frozen")
 
     def thaw(self) -> None:
         """Let everything in a frozen session go on."""
@@ -162,13 +162,12 @@ def session_members(session: int) -> list[int]:
 
 def end_session(session: int) -> bool:
     """Kill everything in a session, and say whether that succeeded."""
-    deadline = time.monotonic() + _KILL_SECONDS
-    while session_members(session):
-        if time.monotonic() > deadline:
-            return False
+
+    def is_gone() -> bool:
         _send(session, signal.SIGKILL)
-        time.sleep(_POLL_SECONDS)
-    return True
+        return not session_members(session)
+
+    return holds_within(is_gone, _KILL_SECONDS, pause_seconds=_POLL_SECONDS)
 
 
 def _send(session: int, number: signal.Signals) -> None:
@@ -177,7 +176,11 @@ def _send(session: int, number: signal.Signals) -> None:
             os.kill(pid, number)
 
 
-def _is_frozen(pid: int) -> bool:
+def _is_frozen(session: int) -> bool:
+    return all(map(_stands_still, session_members(session)))
+
+
+def _stands_still(pid: int) -> bool:
     """Judge each thread: a signal stops a process thread by thread, and one that still runs may answer."""
     try:
         threads = [psutil.Process(thread.id) for thread in psutil.Process(pid).threads()]

@@ -8,9 +8,9 @@ wrote, before and after, is audited.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
+from airflow_provider_sinks.clients.wait import look_until
 from airflow_provider_sinks.core.launch.files import LaunchFiles
 from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus
 from airflow_provider_sinks.local.processes import LocalServiceError, tail
@@ -52,12 +52,18 @@ def _filled_in(stack: Stack) -> dict[str, object]:
 def _wait(stack: Stack, what: str, holds: Callable[[SinkStatus], bool]) -> None:
     """Wait for the status of the newest launch, and show it."""
     with step(f"Sink {SINK}") as line:
-        deadline = time.monotonic() + _WAIT_SECONDS
-        while (seen := _newest(stack)) is None or not (seen.state is SinkState.RUNNING and holds(seen)):
+
+        def look() -> SinkStatus | None:
+            seen = _newest(stack)
             line.say(seen.one_line() if seen else "waiting for its first launch")
-            if time.monotonic() > deadline:
-                raise LocalServiceError(f"sink {SINK}: not {what}", _last_words(stack))
-            time.sleep(_POLL_SECONDS)
+            return seen
+
+        def is_so(seen: SinkStatus | None) -> bool:
+            return seen is not None and seen.state is SinkState.RUNNING and holds(seen)
+
+        seen = look_until(look, is_so, _WAIT_SECONDS, pause_seconds=_POLL_SECONDS)
+        if seen is None or not is_so(seen):
+            raise LocalServiceError(f"sink {SINK}: not {what}", _last_words(stack))
         line.leave(f"{what}; launch {seen.launch}: {_total(seen):,} rows through epoch {seen.epoch}")
 
 

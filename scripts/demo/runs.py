@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 
+from airflow_provider_sinks.clients.wait import look_until
 from airflow_provider_sinks.local.airflow import DagRun
 from airflow_provider_sinks.local.processes import LocalServiceError, tail
 from airflow_provider_sinks.local.progress import step
 from airflow_provider_sinks.local.stack import Stack
 
 SINK_TASKS = ("validate", "check_topics", "submit")
+_ENDS = ("success", "failed")
 _RUN_SECONDS = 300.0
 _POLL_SECONDS = 0.5
 _LAST_LINES = 30
@@ -32,11 +33,13 @@ def run_dag(
     """
     with step(f"DAG {dag_id}") as line:
         run = stack.airflow.trigger(dag_id, form)
-        deadline = time.monotonic() + _RUN_SECONDS
-        while (state := stack.airflow.run_state(run)) not in ("success", "failed"):
+
+        def look() -> str:
             line.say(_states(stack, run, tasks))
-            demand(time.monotonic() < deadline, f"DAG {dag_id} did not end", stack, run, tasks)
-            time.sleep(_POLL_SECONDS)
+            return stack.airflow.run_state(run)
+
+        state = look_until(look, _ENDS.__contains__, _RUN_SECONDS, pause_seconds=_POLL_SECONDS)
+        demand(state in _ENDS, f"DAG {dag_id} did not end", stack, run, tasks)
         line.leave(f"{state}; {_states(stack, run, tasks)}")
     ended = f"the run of DAG {dag_id} ended as {state}, not as {expected}"
     demand(state == expected, ended, stack, run, tasks)

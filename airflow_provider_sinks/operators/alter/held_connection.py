@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from airflow_provider_sinks.clients.wait import look_until
 from airflow_provider_sinks.core.alter.backup import Holder, Mark, before_id
 from airflow_provider_sinks.core.alter.changes import Change, Means
 from airflow_provider_sinks.core.alter.fold import alter, changed_columns, changed_names, same, variables
@@ -146,7 +146,6 @@ class HeldConnection:
 
     def _row_once_not(self, row: Row) -> Row:
         """Return which options a worker gets, as soon as they are not ``row``, or a few seconds later."""
-        deadline = time.monotonic() + _SEEN_SECONDS
-        while (seen := self.row()) is row and time.monotonic() < deadline:
-            time.sleep(_LOOK_AGAIN_SECONDS)
-        return seen
+        return look_until(
+            self.row, lambda seen: seen is not row, _SEEN_SECONDS, pause_seconds=_LOOK_AGAIN_SECONDS
+        )
