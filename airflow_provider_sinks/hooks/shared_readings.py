@@ -10,19 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from airflow_provider_sinks.core.connection.follow import Fingerprint
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What was read of a connection.
-
-    :param fingerprint: of everything; means something in this process alone.
-    :param visible: tells options apart as far as they are no secret; means the same everywhere.
-    """
-
-    fingerprint: Fingerprint
-    visible: str
+from airflow_provider_sinks.core.connection.follow import Reading
 
 
 @dataclass

@@ -11,11 +11,10 @@ import time
 from collections.abc import Mapping
 from functools import partial
 
-from airflow_provider_sinks.core.connection.follow import Fingerprint, Following, fingerprint
-from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
+from airflow_provider_sinks.core.connection.follow import Fingerprint, Following, Reading, unlike
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.hooks.connections import connection_types, options_of
-from airflow_provider_sinks.hooks.shared_readings import Reading, SharedReadings
+from airflow_provider_sinks.hooks.shared_readings import SharedReadings
 
 _READINGS = SharedReadings(interval_seconds=10)
 """Of this triggerer: one reading serves every sink that uses a connection."""
@@ -59,8 +58,7 @@ class FollowedConnections:
 
     def _got(self, conn_id: str, first: Reading) -> Fingerprint:
         """Return the fingerprint of what the driver got: the first that is read, if that looks the same."""
-        is_same = self._launched.get(conn_id, first.visible) == first.visible
-        return first.fingerprint if is_same else _OTHER
+        return _OTHER if unlike(self._launched, {conn_id: first.visible}) else first.fingerprint
 
     def _newer(self, conn_id: str) -> Reading | None:
         """Return a reading that was not seen yet, or ``None``."""
@@ -72,5 +70,4 @@ class FollowedConnections:
 
 
 def _read(spec: SinkSpec, conn_id: str) -> Reading:
-    found = ResolvedConnections({conn_id: options_of(spec, conn_id)})
-    return Reading(fingerprint(found.to_json()), found.visible_digests()[conn_id])
+    return Reading.of(conn_id, options_of(spec, conn_id))

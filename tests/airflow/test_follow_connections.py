@@ -301,6 +301,33 @@ def test_a_change_is_told_once() -> None:
     assert restarts == [("kafka",)]
 
 
+@pytest.mark.parametrize(
+    ("answers", "changed"),
+    [
+        pytest.param(["a"], (), id="the same"),
+        pytest.param(["b", "b"], ("kafka",), id="another, twice"),
+        pytest.param(["b", "c"], (), id="another at each read"),
+        pytest.param(["b", "a"], (), id="changed back"),
+        pytest.param([None], (), id="unreadable"),
+        pytest.param(["b", None], (), id="another, then unreadable"),
+    ],
+)
+def test_before_a_task_waits_in_the_triggerer_the_same_rule_is_asked_once_more(
+    answers: list[str | None], changed: tuple[str, ...]
+) -> None:
+    from airflow_provider_sinks.operators.submit.connection_watch import changed_meanwhile
+
+    left = iter(answers)
+
+    def read(_: str) -> ConnectionOptions:
+        if (server := next(left)) is None:
+            raise UnavailableError("Airflow does not answer")
+        return _options(server)
+
+    assert changed_meanwhile(ResolvedConnections({"kafka": _options("a")}), read) == changed
+    assert list(left) == []
+
+
 def _wait_until(holds: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 10
     while not holds():

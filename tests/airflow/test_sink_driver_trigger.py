@@ -278,7 +278,8 @@ def test_what_changed_before_it_looked_or_while_no_triggerer_ran_is_noticed(
 
 
 def test_many_sinks_share_one_reading_of_a_connection() -> None:
-    from airflow_provider_sinks.hooks.shared_readings import Reading, SharedReadings
+    from airflow_provider_sinks.core.connection.follow import Reading
+    from airflow_provider_sinks.hooks.shared_readings import SharedReadings
 
     shared, reads = SharedReadings(60.0), []
 
@@ -310,7 +311,8 @@ def test_many_sinks_share_one_reading_of_the_spark_connection(
 
 
 def test_a_reading_that_is_seen_twice_is_not_two() -> None:
-    from airflow_provider_sinks.hooks.shared_readings import Reading, SharedReadings
+    from airflow_provider_sinks.core.connection.follow import Reading
+    from airflow_provider_sinks.hooks.shared_readings import SharedReadings
 
     a, b = Reading("a", ""), Reading("b", "")
     values = iter([a, b])

@@ -8,9 +8,22 @@ from collections.abc import Sequence
 import pytest
 
 from airflow_provider_sinks.core.connection import follow
-from airflow_provider_sinks.core.connection.follow import LAUNCH_SECONDS, Following, fingerprint
+from airflow_provider_sinks.core.connection.follow import (
+    LAUNCH_SECONDS,
+    Following,
+    Reading,
+    fingerprint,
+    unlike,
+)
+from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 
 _LATE = LAUNCH_SECONDS + 1
+PLAIN = {
+    "bootstrap.servers": "kafka:9092",
+    "security.protocol": "SASL_PLAINTEXT",
+    "sasl.mechanism": "PLAIN",
+    "sasl.username": "sinks",
+}
 
 
 def _after(readings: Sequence[str | None]) -> Following:
@@ -57,6 +70,33 @@ def test_each_connection_is_judged_for_itself() -> None:
         following = following.read({"kafka": "b", "pg": "x", "spare": "t"})
 
     assert following.changed(_LATE) == ("kafka", "spare")
+
+
+@pytest.mark.parametrize(
+    ("got", "now", "differ"),
+    [
+        pytest.param({"kafka": "1"}, {"kafka": "1"}, (), id="the same"),
+        pytest.param({"kafka": "1"}, {"kafka": "2"}, ("kafka",), id="another"),
+        pytest.param({}, {"kafka": "2"}, (), id="what the driver got is not known"),
+        pytest.param({"kafka": "1"}, {}, (), id="what stands now is not known"),
+        pytest.param({"kafka": "1", "pg": "x"}, {"kafka": "2", "pg": "x"}, ("kafka",), id="one of two"),
+    ],
+)
+def test_who_did_not_see_what_the_driver_got_compares_what_is_no_secret(
+    got: dict[str, str], now: dict[str, str], differ: tuple[str, ...]
+) -> None:
+    assert unlike(got, now) == differ
+
+
+def test_a_reading_tells_secrets_apart_and_shows_none() -> None:
+    one, other = (
+        Reading.of("kafka", KafkaOptions.from_connection_extra({**PLAIN, "sasl.password": secret}, "kafka"))
+        for secret in ("s3cret", "another")
+    )
+
+    assert one.fingerprint != other.fingerprint
+    assert one.visible == other.visible
+    assert "s3cret" not in repr(one)
 
 
 def test_a_fingerprint_tells_values_apart_and_nothing_else() -> None:

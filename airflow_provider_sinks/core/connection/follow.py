@@ -1,9 +1,12 @@
-"""Whether the connections of a running launch have changed: readings in, what changed out.
+"""Whether the connections of a running launch have changed: readings in, what changed out. The one rule.
 
 A launch holds a fingerprint of the options that its driver got of each connection. Readings come every few
 seconds. Changed means that the same new value was read twice: a secret that differs at every read never
 changes anything, and a value that could not be read says nothing. Fingerprints are salted anew in each
 process and never leave it.
+
+Who did not see what the driver got (a triggerer, a later try of the task) knows of it only what is no secret:
+:func:`unlike` compares that.
 
 >>> now = Following({"kafka": "a"}, launched_at_seconds=0)
 >>> now = now.read({"kafka": "b"}).read({"kafka": "b"})
@@ -18,6 +21,8 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
+
+from airflow_provider_sinks.core.connection.resolved import ConnectionOptions, ResolvedConnections
 
 Fingerprint: TypeAlias = str
 
@@ -36,6 +41,33 @@ def fingerprint(options_json: str) -> Fingerprint:
 
 
 @dataclass(frozen=True)
+class Reading:
+    """What was read of a connection.
+
+    :param fingerprint: of everything; means something in this process alone.
+    :param visible: tells options apart as far as they are no secret; means the same everywhere.
+    """
+
+    fingerprint: Fingerprint
+    visible: str
+
+    @classmethod
+    def of(cls, conn_id: str, options: ConnectionOptions) -> Reading:
+        """Return what tells these options of a connection from others."""
+        found = ResolvedConnections({conn_id: options})
+        return cls(fingerprint(found.to_json()), found.visible_digests()[conn_id])
+
+
+def unlike(got: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the connections that do not look like what a driver got of them; unknown ones look like it.
+
+    :param got: by connection id, what tells its options apart as far as they are no secret.
+    :param now: the same, as it is read now.
+    """
+    return tuple(conn_id for conn_id, digest in now.items() if got.get(conn_id, digest) != digest)
+
+
+@dataclass(frozen=True)
 class Following:
     """What is known of the connections of a launch.
 
@@ -49,6 +81,14 @@ class Following:
     launched_at_seconds: float
     newer: Mapping[str, Fingerprint] = field(default_factory=dict)
     confirmed: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, connections: ResolvedConnections, launched_at_seconds: float) -> Following:
+        """Return what is known when a driver has just got these connections."""
+        got = connections.options.items()
+        return cls(
+            {conn_id: Reading.of(conn_id, one).fingerprint for conn_id, one in got}, launched_at_seconds
+        )
 
     def read(self, reading: Mapping[str, Fingerprint | None]) -> Following:
         """Return what is known after one more reading.

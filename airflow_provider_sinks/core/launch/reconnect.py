@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from airflow_provider_sinks.core.connection.follow import unlike
 from airflow_provider_sinks.core.launch.yarn import Application, launch_tag
 
 NOT_MINE = "it is not the driver of this task"
@@ -45,8 +46,7 @@ class Kept:
 
     def differs_from(self, connections: Mapping[str, str]) -> bool:
         """Return whether the driver got other options than these; unknown ones do not differ."""
-        known = self.connections.items()
-        return any(connections.get(conn_id, digest) != digest for conn_id, digest in known)
+        return bool(unlike(self.connections, connections))
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the JSON object that is stored."""

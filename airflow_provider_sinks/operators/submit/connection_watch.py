@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Self
 
-from airflow_provider_sinks.core.connection.follow import Fingerprint, Following, fingerprint
+from airflow_provider_sinks.core.connection.follow import Fingerprint, Following, Reading
 from airflow_provider_sinks.core.connection.resolved import ConnectionOptions, ResolvedConnections
 from airflow_provider_sinks.core.errors import SinkError
 
@@ -35,10 +35,7 @@ class ConnectionWatch(threading.Thread):
         log: Logger,
     ) -> None:
         super().__init__(name="sink-connections", daemon=True)
-        launched = {
-            conn_id: _fingerprint(conn_id, options) for conn_id, options in connections.options.items()
-        }
-        self._following = Following(launched, time.monotonic())
+        self._following = Following.of(connections, time.monotonic())
         self._read = read
         self._interval_seconds = interval_seconds
         self._restart = restart
@@ -68,7 +65,7 @@ class ConnectionWatch(threading.Thread):
 
     def _fingerprint_now(self, conn_id: str) -> Fingerprint | None:
         try:
-            value = _fingerprint(conn_id, self._read(conn_id))
+            value = Reading.of(conn_id, self._read(conn_id)).fingerprint
         except Exception as error:  # noqa: BLE001  whatever the reason: unreadable is not changed
             self._say_once(conn_id, error.primary if isinstance(error, SinkError) else type(error).__name__)
             return None
@@ -86,19 +83,21 @@ class ConnectionWatch(threading.Thread):
 def changed_meanwhile(
     launched: ResolvedConnections, read: Callable[[str], ConnectionOptions]
 ) -> tuple[str, ...]:
-    """Return the connections that changed since a driver got them, each read twice as the thread does.
+    """Return the connections that changed since a driver got them: read twice, by the thread's own rule.
 
     Asked right before a task begins to wait in the triggerer, which knows only what it reads itself: a change
     that falls into the time of a submit would be missed.
     """
-    changed = []
-    for conn_id, options in launched.options.items():
-        with contextlib.suppress(SinkError):  # unreadable is not changed
-            newer = read(conn_id)
-            if newer != options and read(conn_id) == newer:
-                changed.append(conn_id)
-    return tuple(changed)
+    following = Following.of(launched, -math.inf)  # how long ago it was launched does not matter
+    for _ in range(2):
+        following = following.read({conn_id: _fingerprint_by(read, conn_id) for conn_id in launched.options})
+        if not following.newer:
+            break
+    return following.changed(time.monotonic())
 
 
-def _fingerprint(conn_id: str, options: ConnectionOptions) -> Fingerprint:
-    return fingerprint(ResolvedConnections({conn_id: options}).to_json())
+def _fingerprint_by(read: Callable[[str], ConnectionOptions], conn_id: str) -> Fingerprint | None:
+    try:
+        return Reading.of(conn_id, read(conn_id)).fingerprint
+    except SinkError:  # unreadable is not changed
+        return None
