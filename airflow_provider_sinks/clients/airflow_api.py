@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, Self
+from urllib.parse import quote
 
 import requests
 
@@ -158,6 +159,11 @@ class AirflowApi:
             detail,
             f'Check host and port of connection "{self.account.conn_id}", and that the API server is up.',
         )
+
+
+def quoted(part: str) -> str:
+    """Return an id as a part of a path."""
+    return quote(part, safe="")
 
 
 def _is_about_token(answer: requests.Response) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
+from airflow_provider_sinks.clients.airflow_api import quoted
 from airflow_provider_sinks.core.errors import SinkError
 from airflow_provider_sinks.core.lifecycle.dag_gone import File, Listed, is_gone
 from airflow_provider_sinks.hooks.airflow_account import airflow_api
@@ -27,7 +27,7 @@ def listed(dag_id: str) -> Listed:
     """Ask Airflow's REST API, where there is the connection to it that other operators take by default."""
     try:
         with airflow_api() as api:
-            found = api.find(f"dags/{quote(dag_id, safe='')}")
+            found = api.find(f"dags/{quoted(dag_id)}")
             return listed_as(api, found) if found else Listed.UNKNOWN  # also for a user who may not see it
     except SinkError:
         return Listed.UNKNOWN

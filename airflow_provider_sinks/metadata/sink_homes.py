@@ -1,4 +1,4 @@
-"""All sinks that an Airflow knows, from its own metadata, and what the verbs of their life do there.
+"""All sinks that an Airflow knows, from its own metadata.
 
 A sink is known by the DAG that names it, by what runs (a task, a driver) and by what is remembered of it (its
 witness): one whose DAG is gone is found all the same, and what runs of it can be ended.
@@ -10,21 +10,23 @@ the database as deprecated, for the sake of ones that use the API.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, assert_never
-from urllib.parse import quote
+from typing import Any
 
-from airflow_provider_sinks.clients.airflow_api import AirflowApi, ApiAnswerError
+from airflow_provider_sinks.clients.airflow_api import AirflowApi, quoted
+from airflow_provider_sinks.clients.airflow_sinks import (
+    SINK_PREFIX,
+    SinkAsset,
+    parsed,
+    sink_assets,
+    stored,
+)
 from airflow_provider_sinks.core.errors import (
     AuthenticationError,
     ConfigurationError,
     Problem,
-    SinkError,
     UnavailableError,
     nearest,
 )
@@ -37,43 +39,16 @@ from airflow_provider_sinks.core.lifecycle.state_history import (
     noted,
     to_mappings,
 )
-from airflow_provider_sinks.core.lifecycle.steps import (
-    AirflowStep,
-    ClearTask,
-    EndProcess,
-    EndTask,
-    Forget,
-    KillApplication,
-    PauseDag,
-    StartRun,
-    TaskPlace,
-    UnpauseDag,
-)
+from airflow_provider_sinks.core.lifecycle.steps import AirflowStep, TaskPlace
 from airflow_provider_sinks.drivers.running import RunningDrivers
+from airflow_provider_sinks.metadata.airflow_steps import AirflowSteps
 from airflow_provider_sinks.metadata.dags import listed_as
 from airflow_provider_sinks.metadata.memory import HISTORY_KEY, KEY, OWNER_VARIABLE, STATUS_KEY, Memory
 
-_PREFIX = "sink:"
 _PAGE = 100
 _MASKED = "***"
-_NO_ASSET = 0
 _OPERATORS = ["SubmitSinkJobOperator", "BrokenSubmitOperator"]
 _WITNESS = re.compile(r"sinks\.(.+)\.witness")
-_OVER = frozenset({"success", "failed", "skipped", "upstream_failed", "removed"})
-
-
-@dataclass(frozen=True)
-class _Asset:
-    """The asset of one sink."""
-
-    id: int
-    sink: str
-    extra: Mapping[str, Any]
-    tasks: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def dag_ids(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(dag_id for dag_id, _ in self.tasks))
 
 
 class SinkHomes:
@@ -107,7 +82,7 @@ class SinkHomes:
         """
         asset = self._asset(sink)
         return self._home(
-            asset, lambda dag_id: self._api.find(f"dags/{_quoted(dag_id)}"), self._active([asset])
+            asset, lambda dag_id: self._api.find(f"dags/{quoted(dag_id)}"), self._active([asset])
         )
 
     def memory(self, sink: str) -> Memory:
@@ -116,72 +91,40 @@ class SinkHomes:
         :raises UnavailableError: a copy cannot be read, so that "nothing is remembered" would be a guess.
         """
         asset = self._assets.get(sink)
-        stored = self._stored(asset).get(KEY) if asset else None
+        kept = stored(self._api, asset).get(KEY) if asset else None
         try:
             variable = self._variable(f"sinks.{sink}.witness")
         except UnavailableError:
-            if not stored:
+            if not kept:
                 raise
             variable = None
-        memory = Memory.newest([copy for copy in (stored, variable) if copy])
+        memory = Memory.newest([copy for copy in (kept, variable) if copy])
         return memory if memory.owner else Memory(str(self._variable(OWNER_VARIABLE) or ""))
 
     def do(self, step: AirflowStep) -> None:
         """Carry out a step that concerns Airflow, or what it runs."""
-        match step:
-            case PauseDag(dag_id):
-                self._set_paused(dag_id, is_paused=True)
-            case UnpauseDag(dag_id):
-                self._read_again(self._set_paused(dag_id, is_paused=False)["file_token"])
-            case StartRun(dag_id):
-                self._api.call("POST", f"dags/{_quoted(dag_id)}/dagRuns", {"logical_date": None})
-            case EndTask(task):
-                self._end(task)
-            case ClearTask(task):
-                self._clear(task)
-            case EndProcess() | KillApplication():
-                self._drivers.end(step)
-            case Forget(sink):
-                self._forget(sink)
-            case _:
-                assert_never(step)
+        AirflowSteps(self._api, self._drivers, self._asset_of).do(step)
 
-    def _set_paused(self, dag_id: str, *, is_paused: bool) -> Any:
-        path = f"dags/{_quoted(dag_id)}"
-        return self._api.call("PATCH", path, {"is_paused": is_paused}, update_mask="is_paused")
-
-    def _read_again(self, file_token: str) -> None:
-        """Have a DAG's file read again now, so that a schedule without a pause goes on.
-
-        A run that ended while its DAG was paused counts for Airflow's scheduler as active until then.
-        """
-        with suppress(SinkError):  # asked for already, or not allowed: it is read again sooner or later
-            self._api.call("PUT", f"parseDagFile/{_quoted(file_token)}")
+    def _asset_of(self, sink: str) -> SinkAsset | None:
+        return self._assets.get(sink)
 
     def note(self, sink: str, state: LifeState) -> None:
         """Write into a sink's history that a person paused or dropped it."""
         asset = self._asset(sink)
-        if asset.id == _NO_ASSET:
+        if not asset.id:
             return
-        history = noted(_history(self._stored(asset)), state)
-        path = f"assets/{asset.id}/state-store/{HISTORY_KEY}"
-        self._api.call("PUT", path, {"value": to_mappings(history)})
+        history = noted(_history(stored(self._api, asset)), state)
+        self._api.call("PUT", f"{asset.state_store}/{HISTORY_KEY}", {"value": to_mappings(history)})
 
     @cached_property
-    def _named(self) -> dict[str, _Asset]:
+    def _named(self) -> dict[str, SinkAsset]:
         """The assets that a DAG names."""
-        return self._assets_of(only_active=True)
+        return sink_assets(self._api)
 
     @cached_property
-    def _assets(self) -> dict[str, _Asset]:
+    def _assets(self) -> dict[str, SinkAsset]:
         """Those, and the ones that are left of DAGs that are gone: they still hold the spec."""
-        return {**self._assets_of(only_active=False), **self._named}
-
-    def _assets_of(self, *, only_active: bool) -> dict[str, _Asset]:
-        # "_" is a wildcard in the pattern, and the pattern may stand anywhere in a name.
-        found = self._api.all("assets", "assets", name_pattern=_PREFIX, only_active=only_active)
-        sinks = [asset for asset in found if asset["name"].startswith(_PREFIX)]
-        return {asset.sink: asset for asset in map(_asset, sinks)}
+        return {**sink_assets(self._api, only_active=False), **self._named}
 
     @cached_property
     def _running(self) -> list[dict[str, Any]]:
@@ -193,18 +136,18 @@ class SinkHomes:
     def _witnesses(self) -> dict[str, Mapping[str, Any]]:
         """What is remembered of each sink; empty where Airflow masks it."""
         variables = self._api.all("variables", "variables", variable_key_pattern="sinks.%.witness")
-        found = ((_WITNESS.fullmatch(kept["key"]), _parsed(kept["value"])) for kept in variables)
+        found = ((_WITNESS.fullmatch(kept["key"]), parsed(kept["value"])) for kept in variables)
         return {match[1]: value if isinstance(value, dict) else {} for match, value in found if match}
 
     @cached_property
     def _owner(self) -> str:
         return str(self._variable(OWNER_VARIABLE) or "")
 
-    def _asset(self, sink: str) -> _Asset:
+    def _asset(self, sink: str) -> SinkAsset:
         if sink in self._named:
             return self._named[sink]
         if sink in self.names:
-            return self._assets.get(sink) or _Asset(_NO_ASSET, sink, {})
+            return self._assets.get(sink) or SinkAsset(sink)
         where = self._api.account.url
         hint = nearest(sink, self.names) or (
             "a sink is known once Airflow has read the DAG that runs it; a mapped task names its sinks by "
@@ -215,9 +158,9 @@ class SinkHomes:
         )
 
     def _home(
-        self, asset: _Asset, dag_of: Callable[[str], Mapping[str, Any] | None], tasks: list[dict[str, Any]]
+        self, asset: SinkAsset, dag_of: Callable[[str], Mapping[str, Any] | None], tasks: list[dict[str, Any]]
     ) -> SinkHome:
-        stored = self._stored(asset)
+        kept = stored(self._api, asset)
         found = [(dag_id, dag_of(dag_id)) for dag_id in asset.dag_ids]
         dags = [(dag_id, dag) for dag_id, dag in found if dag is not None and not self._is_gone(dag)]
         mine = [task for task in self._running if _sink_of(task) == asset.sink]
@@ -225,13 +168,13 @@ class SinkHomes:
         running |= {task.place: task for named in tasks if (task := _task_of(named, asset)) is not None}
         return SinkHome(
             name=asset.sink,
-            spec=_spec(asset),
-            connections=tuple(asset.extra.get("connections") or ()),
+            spec=asset.data,
+            connections=asset.connections,
             dags=tuple(self._dag(asset.sink, dag_id, dag) for dag_id, dag in dags),
             tasks=tuple(running.values()),
             drivers=self._drivers.of(asset.sink, self._owner),
-            status=stored.get(STATUS_KEY) or _last_known(self._witnesses.get(asset.sink, {})),
-            history=_history(stored),
+            status=kept.get(STATUS_KEY) or _last_known(self._witnesses.get(asset.sink, {})),
+            history=_history(kept),
         )
 
     def _is_gone(self, dag: Mapping[str, Any]) -> bool:
@@ -248,7 +191,7 @@ class SinkHomes:
         summary = dag.get("timetable_summary") or ""
         return SinkDag(dag_id, bool(dag["is_paused"]), "" if summary == "None" else summary, tuple(others))
 
-    def _active(self, assets: Iterable[_Asset]) -> list[dict[str, Any]]:
+    def _active(self, assets: Iterable[SinkAsset]) -> list[dict[str, Any]]:
         """Return the task instances of some sinks that are not over."""
         tasks = {task for asset in assets for task in asset.tasks}
         if not tasks:
@@ -267,15 +210,9 @@ class SinkHomes:
             if not page["task_instances"] or len(found) >= page["total_entries"]:
                 return found
 
-    def _stored(self, asset: _Asset) -> dict[str, Any]:
-        if asset.id == _NO_ASSET:
-            return {}
-        path = f"assets/{asset.id}/state-store"
-        return {entry["key"]: _parsed(entry["value"]) for entry in self._api.all(path, "asset_state_store")}
-
     def _variable(self, key: str) -> Any:
-        found = self._api.find(f"variables/{_quoted(key)}")
-        value = _parsed(found["value"]) if found else None
+        found = self._api.find(f"variables/{quoted(key)}")
+        value = parsed(found["value"]) if found else None
         if value == _MASKED or (isinstance(value, dict) and _MASKED in value.values()):
             raise UnavailableError(
                 f'Variable "{key}" could not be read',
@@ -283,60 +220,6 @@ class SinkHomes:
                 "Give the sink another name: words such as secret, token and password make Airflow hide it.",
             )
         return value
-
-    def _end(self, task: TaskPlace) -> None:
-        mapped = f"/{task.map_index}" if task.map_index >= 0 else ""
-        path = f"{_run(task)}/taskInstances/{_quoted(task.task_id)}{mapped}"
-        try:
-            self._api.call("PATCH", path, {"new_state": "failed"})
-        except ApiAnswerError as error:
-            if not (error.is_conflict or error.is_missing):  # it has failed, or is gone, by itself
-                raise
-        self._end_run(task)
-
-    def _end_run(self, task: TaskPlace) -> None:
-        """End a run of which no task is left.
-
-        Airflow's scheduler takes its time over the runs of a paused DAG. One that it ends after the DAG was
-        unpaused counts as a failure in a row, which pauses an endless DAG again.
-        """
-        states = [found["state"] for found in self._api.all(f"{_run(task)}/taskInstances", "task_instances")]
-        if all(state in _OVER for state in states):
-            with suppress(ApiAnswerError):  # over already
-                self._api.call("PATCH", _run(task), {"state": "failed"}, update_mask="state")
-
-    def _clear(self, task: TaskPlace) -> None:
-        which: object = [task.task_id, task.map_index] if task.map_index >= 0 else task.task_id
-        body = {
-            "dry_run": False,
-            "dag_run_id": task.run_id,
-            "task_ids": [which],
-            "only_failed": False,
-            "reset_dag_runs": True,
-        }
-        self._api.call("POST", f"dags/{_quoted(task.dag_id)}/clearTaskInstances", body)
-
-    def _forget(self, sink: str) -> None:
-        self._delete(f"variables/{_quoted(f'sinks.{sink}.witness')}")
-        if sink in self._assets:
-            self._delete(f"assets/{self._assets[sink].id}/state-store")
-
-    def _delete(self, path: str) -> None:
-        try:
-            self._api.call("DELETE", path)
-        except ApiAnswerError as error:
-            if not error.is_missing:
-                raise
-
-
-def _asset(found: Mapping[str, Any]) -> _Asset:
-    tasks = tuple((task["dag_id"], task["task_id"]) for task in found["producing_tasks"])
-    return _Asset(found["id"], found["name"].removeprefix(_PREFIX), found.get("extra") or {}, tasks)
-
-
-def _spec(asset: _Asset) -> Mapping[str, Any]:
-    spec = _parsed(asset.extra.get("spec") or "{}")
-    return spec if isinstance(spec, dict) else {}
 
 
 def _last_known(witness: Mapping[str, Any]) -> dict[str, Any]:
@@ -350,17 +233,19 @@ def _last_known(witness: Mapping[str, Any]) -> dict[str, Any]:
 def _sink_of(found: Mapping[str, Any]) -> str:
     """Return the sink that a task runs, by its rendered arguments; empty where they are not known yet."""
     fields = found.get("rendered_fields") or {}
-    sink, name = _parsed(fields.get("sink")), str(fields.get("name") or "")
+    sink, name = parsed(fields.get("sink")), str(fields.get("name") or "")
     if isinstance(sink, dict) and sink.get("name"):
         return str(sink["name"])
-    return name.removeprefix(_PREFIX) if name.startswith(_PREFIX) else ""  # Airflow cuts long arguments
+    return (
+        name.removeprefix(SINK_PREFIX) if name.startswith(SINK_PREFIX) else ""
+    )  # Airflow cuts long arguments
 
 
-def _task_of(found: Mapping[str, Any], asset: _Asset) -> SinkTask | None:
+def _task_of(found: Mapping[str, Any], asset: SinkAsset) -> SinkTask | None:
     """Return a task of this sink; a mapped one runs another sink if its rendered argument says so."""
     if (found["dag_id"], found["task_id"]) not in asset.tasks:
         return None
-    sink = _parsed((found.get("rendered_fields") or {}).get("sink"))
+    sink = parsed((found.get("rendered_fields") or {}).get("sink"))
     if found["map_index"] >= 0 and isinstance(sink, dict) and sink.get("name") not in (None, asset.sink):
         return None
     return _task(found)
@@ -375,18 +260,3 @@ def _task(found: Mapping[str, Any]) -> SinkTask:
 
 def _history(stored: Mapping[str, Any]) -> History:
     return from_mappings(stored.get(HISTORY_KEY) or ())
-
-
-def _parsed(value: Any) -> Any:
-    try:
-        return json.loads(value) if isinstance(value, str) else value
-    except ValueError:
-        return value
-
-
-def _run(task: TaskPlace) -> str:
-    return f"dags/{_quoted(task.dag_id)}/dagRuns/{_quoted(task.run_id)}"
-
-
-def _quoted(part: str) -> str:
-    return quote(part, safe="")

@@ -21,11 +21,13 @@ from airflow_provider_sinks.core.alter.leave import Leave
 from airflow_provider_sinks.core.alter.steps import Wishes
 from airflow_provider_sinks.core.checks.fields import ConnectionFields
 from airflow_provider_sinks.core.launch.status import SinkState
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.operators.alter.alteration import Alteration, Altered
 from airflow_provider_sinks.operators.alter.arguments import AlterOrder
 from airflow_provider_sinks.operators.alter.dependent_sinks import DependentSinks
 from airflow_provider_sinks.operators.alter.held_connection import Alterer, HeldConnection
 from airflow_provider_sinks.operators.alter.worker_view import view_of
+from tests.airflow.fakes import SINK
 
 CONN_ID = "kafka_altered"
 OLD, NEW = "old:9092", "new:9092"
@@ -69,7 +71,7 @@ class PlayedSink:
         error = None if self.runs else {"kind": "ConfigurationError", "primary": "id is denied"}
         seen = LaunchSeen(self.launch, self.launch, state, epoch_done=True, error=error)
         states = ("running",) if self.runs else ("up_for_retry",)
-        return Dependent(self.name, {}, self.follows, states, paused=False, seen=seen)
+        return Dependent(self.name, SinkSpec.parse(SINK), self.follows, states, paused=False, seen=seen)
 
 
 class Notes(dict[str, Any]):

@@ -38,7 +38,7 @@ def sink(
     """Return a sink, by default one that runs."""
     seen = LaunchSeen(counted or launch, launch, state, given.pop("done", True), given.pop("error", None))
     follows, paused = given.pop("follows", True), given.pop("paused", False)
-    return Dependent("a", {}, follows, states, paused, seen)
+    return Dependent("a", None, follows, states, paused, seen)
 
 
 @pytest.mark.parametrize(

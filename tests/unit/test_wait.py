@@ -29,7 +29,11 @@ def test_it_looks_once_more_when_the_time_is_over_and_never_sleeps_beyond_it() -
     looked: list[float] = []
     began = time.monotonic()
 
-    assert not holds_within(lambda: bool(looked.append(time.monotonic())), 0.2, pause_seconds=60)
+    def look() -> bool:
+        looked.append(time.monotonic())
+        return False
+
+    assert not holds_within(look, 0.2, pause_seconds=60)
 
     assert len(looked) == 2
     assert 0.2 <= looked[1] - began < 30

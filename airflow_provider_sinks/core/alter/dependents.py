@@ -16,6 +16,7 @@ from typing import Any
 from airflow_provider_sinks.core.connection.follow import LAUNCH_SECONDS
 from airflow_provider_sinks.core.errors import FencedError, kind_of
 from airflow_provider_sinks.core.launch.status import SinkState
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 SETTLED_SECONDS = LAUNCH_SECONDS + 60.0
 """A sink reads its connections every few seconds, and launches again at most once a minute."""
@@ -83,7 +84,7 @@ class Dependent:
     """
 
     sink: str
-    spec: Mapping[str, Any] | None
+    spec: SinkSpec | None
     follows: bool
     states: tuple[str, ...]
     paused: bool

@@ -96,9 +96,7 @@ def _only_new(sink: str, now: Sequence[Check], before: Sequence[Check], log: Log
 def _known(sinks: DependentSinks) -> list[tuple[SinkSpec, Witness | None]]:
     """Return the sinks whose specs are known before their tasks run."""
     return [
-        (SinkSpec.parse(dependent.spec), _witness(memory))
-        for dependent, memory in sinks.look()
-        if dependent.spec is not None
+        (dependent.spec, _witness(memory)) for dependent, memory in sinks.look() if dependent.spec is not None
     ]
 
 

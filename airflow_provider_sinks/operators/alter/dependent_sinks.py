@@ -23,7 +23,6 @@ from airflow_provider_sinks.core.alter.dependents import (
 )
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.errors import SinkError, UnavailableError
-from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.hooks.connections import kafka_options
 from airflow_provider_sinks.metadata.memory import Store
 
@@ -96,9 +95,9 @@ class DependentSinks:
 
     @cached_property
     def _assets(self) -> list[SinkAsset]:
-        from airflow_provider_sinks.clients.airflow_sinks import assets_using
+        from airflow_provider_sinks.clients.airflow_sinks import sink_assets
 
-        return assets_using(self._api, self._conn_id)
+        return [asset for asset in sink_assets(self._api).values() if self._conn_id in asset.connections]
 
     def note_before(self, change: str) -> None:
         """Note down who is running, and its launches, right before the connection changes.
@@ -189,7 +188,7 @@ class DependentSinks:
         if found.spec is None or not positions:
             return None
         with suppress(SinkError):
-            source = SinkSpec.parse(found.spec).source.kafka
+            source = found.spec.source.kafka
             is_altered = altered is not None and source.connection == self._conn_id
             options = altered if is_altered else kafka_options(source.connection)
             with KafkaClient(options) as client:  # type: ignore[arg-type]  # altered is not None there
