@@ -13,8 +13,14 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from airflow_provider_sinks.core.checks.rights import Kind, Operation, Right, needed_rights
-from airflow_provider_sinks.core.checks.topics import sink_topics
+from airflow_provider_sinks.connectors.kafka.preflight.right_checks import (
+    Kind,
+    Operation,
+    Right,
+    needed_rights,
+)
+from airflow_provider_sinks.connectors.kafka.preflight.topic_checks import sink_topics
+from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
 from airflow_provider_sinks.core.decision.facts import Existence
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.local.broker import KafkaBroker
@@ -36,7 +42,7 @@ def least(spec: SinkSpec, conn_id: str, present: Collection[str]) -> list[Right]
     """
     topics = sink_topics(spec, conn_id)
     existing = {t.name: Existence.PRESENT if t.name in present else Existence.MISSING for t in topics}
-    prefix = f"{spec.transactional_id_prefix}.{spec.name}."
+    prefix = f"{kafka_sink(spec).transactional_id_prefix}.{spec.name}."
     return list(needed_rights({t.name: t.roles for t in topics}, existing, prefix))
 
 

@@ -8,14 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from airflow_provider_sinks.core.decision.facts import (
-    CreateTopic,
-    Existence,
-    Observation,
-    ResourceFacts,
-    Role,
-    progress_topic,
-)
+from airflow_provider_sinks.connectors.kafka.creation import CreateTopic, progress_topic
+from airflow_provider_sinks.core.decision.facts import Existence, Observation, ResourceFacts, Role
 from airflow_provider_sinks.core.decision.reasons.reason import Reason
 from airflow_provider_sinks.core.decision.start_request import StartRequest
 from airflow_provider_sinks.core.progress.history import NO_HISTORY, History

@@ -7,6 +7,7 @@ from typing import Any
 
 from airflow_provider_sinks.cli.frame import command, show, show_one, sink_homes
 from airflow_provider_sinks.cli.sources import sinks_of_folder, spec_in_folder
+from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import ExitCode
 from airflow_provider_sinks.core.lifecycle.sink_home import SinkHome
 from airflow_provider_sinks.core.lifecycle.state_history import Entry, LifeState, to_mappings
@@ -121,10 +122,10 @@ def _told(entry: Entry) -> dict[str, Any]:
 
 
 def _ends(spec: SinkSpec) -> dict[str, Any]:
-    source, target = spec.source.kafka, spec.target.kafka
+    source = spec.source.kafka
     return {
         "source": f"{source.connection}/{source.topic}",
-        "target": f"{target.connection}/{target.topic}",
+        "target": f"{spec.target.options.connection}/{spec.resources[Role.DATA]}",
         "connections": list(spec.connections),
     }
 
@@ -138,8 +139,6 @@ def _described(spec: SinkSpec) -> dict[str, Any]:
         "writers": spec.writer_mode.value,
         "keeps_state": spec.plan.stateful,
         "trigger": f"every {every.total_seconds():g} s" if every else "available now",
-        "progress_topic": spec.progress_topic,
-        "dead_letter_topic": spec.dead_letter.topic if spec.dead_letter else None,
-        "transactional_ids": f"{spec.transactional_id_prefix}.{spec.name}.*",
+        **spec.shown(),
         "digest": spec.digest,
     }

@@ -245,6 +245,9 @@ class Health:
 class ConnectorKind(Protocol):
     """A kind of target, as its entry point leads to it. Imports no client library, no Arrow and no Spark."""
 
+    sink: type[SinkSpec]
+    """The spec of a sink with such a target, with its rules."""
+
     writer_module: str
     """What its writers are made of; executors load it before their first task."""
 
@@ -265,6 +268,24 @@ class ConnectorKind(Protocol):
 
         :param output: the query's columns with the source columns behind them, without rows.
         :raises ConfigurationError: when they do not fit.
+        """
+
+    def end_abandoned(
+        self,
+        spec: SinkSpec,
+        connections: ResolvedConnections,
+        run: str,
+        writers: Iterable[WriterId],
+        seconds: float,
+    ) -> None:
+        """End what the writers of a run left open, unless a newer run of the sink is in force.
+
+        Called by Airflow behind a driver that was ended hard, so that no reader waits for its transactions.
+
+        :param run: the uuid of the run that is over.
+        :param writers: every writer that can have something open.
+        :param seconds: how long all of it may take.
+        :raises SinkError: it did not work out in time; the target ends them by itself, later.
         """
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from airflow_provider_sinks.clients.time_limit import Deadline
-from airflow_provider_sinks.connectors.kafka.preflight import Run, kafka_checks
+from airflow_provider_sinks.connectors.kafka.preflight.run import Run, kafka_checks
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family, Outcome, Report
 from airflow_provider_sinks.core.checks.database import DatabaseFacts, database_checks
 from airflow_provider_sinks.core.checks.fields import ConnectionFields, Given, options_check
@@ -70,9 +70,13 @@ def _wanted(
     """Return the connections to judge, the source's first, and the type that each must have."""
     if sink is None:
         return dict.fromkeys(connections)
-    kafka = (sink.source.kafka.connection, sink.target.kafka.connection)
-    database = (name for name in sink.connections if name not in kafka)
-    return {**dict.fromkeys(kafka, KafkaOptions), **dict.fromkeys(database, PostgresOptions)}
+    types = {"kafka": KafkaOptions, "postgres": PostgresOptions}
+    ends = {
+        sink.source.kafka.connection: KafkaOptions,
+        sink.target.options.connection: types[sink.connection_type],
+    }
+    others = (name for name in sink.connections if name not in ends)
+    return {**ends, **dict.fromkeys(others, PostgresOptions)}
 
 
 def _too_late(conn_id: str) -> Check:

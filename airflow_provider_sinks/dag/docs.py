@@ -99,15 +99,12 @@ def dag_page(spec: SinkSpec) -> str:
 
 
 def _facts(spec: SinkSpec) -> Iterator[str]:
-    source, target = spec.source.kafka, spec.target.kafka
+    source = spec.source.kafka
     yield f"- source: topic `{source.topic}` of connection `{source.connection}`"
     for name, lookup in spec.lookups.items():
         table = lookup.postgres
         yield f"- lookup `{name}`: table `{table.table}` of connection `{table.connection}`"
-    yield f"- target: topic `{target.topic}` of connection `{target.connection}`"
-    if spec.dead_letter is not None:
-        yield f"- records that do not parse: topic `{spec.dead_letter.topic}`, in the same transactions"
-    yield f"- progress: topic `{spec.progress_topic}`, in the same transactions as the rows"
+    yield from spec.told()
     every = spec.trigger.every
     yield "- runs: " + (
         "takes what is there, then ends" if every is None else f"an epoch every {format_duration(every)}"

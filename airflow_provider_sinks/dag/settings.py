@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import DAG, Param, TaskGroup
 
+from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, nearest
 from airflow_provider_sinks.core.spec.schedules import preset_hint
 from airflow_provider_sinks.core.spec.sink import SinkSpec
@@ -40,7 +41,7 @@ def dag_arguments(spec: SinkSpec, owner: str | None, owner_link: str | None, giv
     endless = not spec.trigger.available_now
     ours = {
         "dag_id": spec.name,
-        "description": f"{spec.source.kafka.topic} to {spec.target.kafka.topic}, exactly once",
+        "description": f"{spec.source.kafka.topic} to {spec.resources[Role.DATA]}, exactly once",
         "start_date": START_DATE,
         "catchup": False,
         "max_active_runs": 1,

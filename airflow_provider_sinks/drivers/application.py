@@ -10,13 +10,12 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterator
 from importlib import resources
-from importlib.metadata import entry_points
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from airflow_provider_sinks import __version__
-from airflow_provider_sinks.connectors.registry import GROUP
 from airflow_provider_sinks.core.errors import ConfigurationError
+from airflow_provider_sinks.core.spec.kinds import GROUP, points
 
 PACKAGE = "airflow_provider_sinks"
 LIBRARY_NAME = f"{PACKAGE}.zip"
@@ -54,7 +53,7 @@ def write_library(folder: Path) -> Path:
 def _distribution() -> dict[str, str]:
     """Return the files by which ``importlib.metadata`` finds our targets inside a zip."""
     folder = f"{PACKAGE}-{__version__}.dist-info"
-    ours = [point for point in entry_points(group=GROUP) if point.value.startswith(f"{PACKAGE}.")]
+    ours = [point for point in points().values() if point.value.startswith(f"{PACKAGE}.")]
     lines = [f"[{GROUP}]", *sorted(f"{point.name} = {point.value}" for point in ours), ""]
     name = f"Metadata-Version: 2.1\nName: {PACKAGE}\nVersion: {__version__}\n"
     return {f"{folder}/METADATA": name, f"{folder}/entry_points.txt": "\n".join(lines)}

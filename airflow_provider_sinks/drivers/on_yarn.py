@@ -15,6 +15,7 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow_provider_sinks.clients.launch_store import LaunchStore
 from airflow_provider_sinks.clients.wait import holds_within
 from airflow_provider_sinks.clients.yarn import YarnClient
+from airflow_provider_sinks.connectors.registry import kind
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, SinkError, UnavailableError
 from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus
 from airflow_provider_sinks.core.launch.yarn import Application, Fate, fate
@@ -131,10 +132,7 @@ def end_transactions(spec: SinkSpec, status: SinkStatus | None, seconds: float, 
     if status is None or not status.run or status.state in _IN_ORDER:
         return
     try:
-        from airflow_provider_sinks.connectors.kafka.final_fence import end_open_transactions
-
-        options = resolve(spec).kafka(spec.target.kafka.connection)
-        end_open_transactions(options, spec, status.run, status.writers, seconds)
+        kind(spec).end_abandoned(spec, resolve(spec), status.run, status.writers, seconds)
     except (SinkError, ImportError) as error:
         log.warning(
             "the driver was ended in the middle of an epoch; readers may wait for up to %.0f s: %s",

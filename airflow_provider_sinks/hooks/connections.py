@@ -134,8 +134,8 @@ def resolve(spec: SinkSpec, kinds: Container[str] = (KAFKA, POSTGRES)) -> Resolv
 
 def connection_types(spec: SinkSpec) -> dict[str, str]:
     """Return the connections that a sink names, and the type that each must have."""
-    kafka = dict.fromkeys([spec.source.kafka.connection, spec.target.kafka.connection], KAFKA)
-    return kafka | {lookup.postgres.connection: POSTGRES for lookup in spec.lookups.values()}
+    ends = {spec.source.kafka.connection: KAFKA, spec.target.options.connection: spec.connection_type}
+    return ends | {lookup.postgres.connection: POSTGRES for lookup in spec.lookups.values()}
 
 
 def options_of(spec: SinkSpec, conn_id: str) -> ConnectionOptions:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from airflow_provider_sinks.arguments import is_template, parse
 from airflow_provider_sinks.clients.wait import look_until
 from airflow_provider_sinks.core.checks.fields import KAFKA
-from airflow_provider_sinks.core.decision.facts import CreateTopic
 from airflow_provider_sinks.core.errors import (
     ConfigurationError,
     Problem,
@@ -29,6 +28,7 @@ from airflow_provider_sinks.core.lifecycle.sink_home import SinkHome
 from airflow_provider_sinks.core.lifecycle.state_history import LifeState
 from airflow_provider_sinks.core.lifecycle.steps import (
     Announce,
+    Create,
     DeleteTopic,
     EmptyTopic,
     Fence,
@@ -168,7 +168,7 @@ class SinkVerbs:
         match step:
             case Fence() | DeleteTopic() if generations is not None:
                 generations.act(step)
-            case Fence() | DeleteTopic() | Announce() | EmptyTopic() | CreateTopic():
+            case Fence() | DeleteTopic() | Announce() | EmptyTopic() | Create():
                 raise AssertionError(f"nobody here can do this: {step}")
             case _:
                 self.homes.do(step)

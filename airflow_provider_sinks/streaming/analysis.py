@@ -69,7 +69,7 @@ def _demand_analysable(spark: SparkSession, spec: SinkSpec, lookups: Mapping[str
     try:
         output = spark.sql(spec.job_sql)
         whole = transform.with_source_columns(output) if stream else output
-        kind(spec.target_kind).demand_fits(whole, spec)
+        kind(spec).demand_fits(whole, spec)
     except AnalysisException as error:
         raise misfit(spec, error) from error
 

@@ -125,7 +125,7 @@ class _Job:
 
         :raises SinkError: the reason, unless it is that all is done or that somebody asked to stop.
         """
-        writers = kind(self._spec.target_kind).writer_module
+        writers = kind(self._spec).writer_module
         spark = open_session(self._spec.name, writers)
         context = spark.sparkContext
         self._reporter.change(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from airflow_provider_sinks.clients.airflow_api import ApiAnswerError
+from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from tests.airflow.desk import Define, Desk
 from tests.airflow.fakes import KAFKA, FakeSpark, status
@@ -103,5 +104,9 @@ def test_a_form_runs_the_sink_that_it_names_once(
 
     assert result.ti.state == "success", str(result.error)
     spec = SinkSpec.parse(spark.seen["launch"]["spec"])
-    assert (spec.name, spec.trigger.every, spec.target.kafka.topic) == ("clicks_once", None, "bought")
+    assert (spec.name, spec.trigger.every, spec.resources[Role.DATA]) == (
+        "clicks_once",
+        None,
+        "bought",
+    )
     assert spec.where == "button = 'buy'"

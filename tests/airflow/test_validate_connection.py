@@ -221,7 +221,7 @@ def test_a_time_that_is_none_is_named_when_the_dag_is_read(validate: Validate, s
 def test_what_nobody_foresaw_is_a_line_of_the_report_and_shows_nothing(
     run_task: RunTask, validate: Validate, dag: DAG, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from airflow_provider_sinks.connectors.kafka import reach as kafka_reach
+    from airflow_provider_sinks.connectors.kafka.preflight import reach as kafka_reach
 
     def fail(*_: object) -> None:
         raise RuntimeError("out of the blue, with a secret")

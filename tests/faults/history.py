@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
+from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
 from airflow_provider_sinks.core.errors import ExitCode
 from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus
 from airflow_provider_sinks.streaming import small_epochs
@@ -45,11 +46,11 @@ class History:
     driver: Driver | None = None
 
     def __post_init__(self) -> None:
-        self.target = self.sink.parsed.target.kafka.topic
+        self.target = kafka_sink(self.sink.parsed).target.kafka.topic
         self._aborted = 0
         self._random: random.Random = self.world.random(self.name)
         self.between = Between(self.world, self.sink, self.feed, self._random)
-        partitions = self.sink.parsed.target.kafka.partitions or 1
+        partitions = kafka_sink(self.sink.parsed).target.kafka.partitions or 1
         self.world.create_topic(self.target, partitions)
         self._onlooker = Onlooker(self.world.client, self.target, partitions)
 

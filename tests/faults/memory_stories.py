@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
+from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
 from airflow_provider_sinks.core.errors import ExitCode
 from airflow_provider_sinks.core.launch.status import SinkState
 from airflow_provider_sinks.core.spec.sink import Writers
@@ -52,7 +53,7 @@ def removed_story(world: World, _wanted: Collection[str]) -> Iterator[tuple[str,
         for _ in range(world.rounds):
             history.rest()
             history.stop()
-            _remove_all_but_the_last(world, history.sink.parsed.progress_topic)
+            _remove_all_but_the_last(world, kafka_sink(history.sink.parsed).progress_topic)
             history.between.lose_checkpoints()
             refused = refusal_of(history.sink.start())
             told.append(_without_names(refused.primary))

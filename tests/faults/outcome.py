@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
 from airflow_provider_sinks.core.progress.record import ProgressRecord
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from tests.faults import checker, topics
@@ -75,10 +76,10 @@ def examine(spec: SinkSpec, client: Mapping[str, str], feed: Feed, seen: set[Rec
 
     :param seen: what an onlooker saw.
     """
-    output = topics.read(client, spec.target.kafka.topic)
-    everything = topics.read(client, spec.target.kafka.topic, topics.UNCOMMITTED)
-    history = topics.read_progress(client, spec.progress_topic)
-    stateful, whole = spec.plan.stateful, spec.target.kafka.partitions == 1
+    output = topics.read(client, kafka_sink(spec).target.kafka.topic)
+    everything = topics.read(client, kafka_sink(spec).target.kafka.topic, topics.UNCOMMITTED)
+    history = topics.read_progress(client, kafka_sink(spec).progress_topic)
+    stateful, whole = spec.plan.stateful, kafka_sink(spec).target.kafka.partitions == 1
     located = feed.located()
     expected = window_changes(located) if stateful else rows_of_epochs(located)
     return Outcome(

@@ -17,6 +17,8 @@ from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from airflow_provider_sinks.connectors.kafka.factory import KafkaTopics, KafkaWriterFactory
+from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
+from airflow_provider_sinks.connectors.kafka.transactional_ids import IdsToFence, ids_to_fence
 from airflow_provider_sinks.connectors.kafka.transactions import (
     fence,
     producer_config,
@@ -38,7 +40,6 @@ from airflow_provider_sinks.core.progress.record import (
     WriterId,
     partition_writer,
 )
-from airflow_provider_sinks.core.progress.transactional_ids import IdsToFence, ids_to_fence
 from airflow_provider_sinks.core.progress.witness import Witness
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.local.broker import KafkaBroker
@@ -85,7 +86,7 @@ class SinkWorld:
 
     @property
     def progress(self) -> str:
-        return self.spec.progress_topic
+        return kafka_sink(self.spec).progress_topic
 
     def factory(self, **changes: object) -> KafkaWriterFactory:
         """Return what the writers of the announced run are made by.
@@ -97,7 +98,7 @@ class SinkWorld:
             sink=self.name,
             run=self.run,
             generation=self.announced.generation,
-            prefix=self.spec.transactional_id_prefix,
+            prefix=kafka_sink(self.spec).transactional_id_prefix,
             topics=KafkaTopics(self.data, self.progress, None, self.source),
             transaction_timeout=timedelta(seconds=30),
             compression="none",
@@ -190,10 +191,10 @@ class SinkWorld:
         return DRIVER, SINGLE_WRITER, *map(partition_writer, range(SOURCE_PARTITIONS))
 
     def transactional_id(self, writer: WriterId) -> str:
-        return transactional_id(self.spec.transactional_id_prefix, self.name, writer)
+        return transactional_id(kafka_sink(self.spec).transactional_id_prefix, self.name, writer)
 
     def ids(self, history: History) -> IdsToFence:
-        return ids_to_fence(self.spec.transactional_id_prefix, self.name, self.writers(), history)
+        return ids_to_fence(kafka_sink(self.spec).transactional_id_prefix, self.name, self.writers(), history)
 
     def producer(self, writer: WriterId) -> Producer:
         config = producer_config(

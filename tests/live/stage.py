@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
+from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions, PostgresOptions, ResolvedConnections
 from airflow_provider_sinks.core.errors import ExitCode
 from airflow_provider_sinks.core.launch.status import SinkStatus
@@ -43,7 +44,7 @@ class Sink(SinkUnderTest):
     @property
     def out(self) -> str:
         """The data topic."""
-        return self.parsed.target.kafka.topic
+        return kafka_sink(self.parsed).target.kafka.topic
 
     @property
     def source(self) -> str:
@@ -53,7 +54,7 @@ class Sink(SinkUnderTest):
     @property
     def progress(self) -> str:
         """The progress topic."""
-        return self.parsed.progress_topic
+        return kafka_sink(self.parsed).progress_topic
 
     @staticmethod
     def code(refused: SinkStatus, way: str) -> str:
@@ -191,7 +192,7 @@ class Stage:
 
     def progress(self, sink: Sink) -> list[tuple[str, ProgressRecord]]:
         """Return every progress record of a sink with its writer, oldest first."""
-        return topics.read_progress(self.client, sink.parsed.progress_topic)
+        return topics.read_progress(self.client, kafka_sink(sink.parsed).progress_topic)
 
     def sink(self, suffix: str, source: str, **spec: object) -> Sink:
         """Return a sink that reads ``source``; it takes what is there and ends.

@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from airflow_provider_sinks.connectors.kafka.final_fence import end_open_transactions
+from airflow_provider_sinks.connectors.kafka.spec import KafkaSink, kafka_sink
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.progress.record import ProgressKey, partition_writer
@@ -71,7 +72,7 @@ def test_no_reader_hangs_behind_it(world: SinkWorld, with_record: bool) -> None:
     before = _is_readable(world)
 
     started = time.monotonic()
-    ended = end_open_transactions(world.kafka_options(), world.spec, world.run, _WRITERS, _SECONDS)
+    ended = end_open_transactions(world.kafka_options(), sink(world), world.run, _WRITERS, _SECONDS)
 
     assert ended
     assert time.monotonic() - started < _SECONDS + 1
@@ -81,12 +82,16 @@ def test_no_reader_hangs_behind_it(world: SinkWorld, with_record: bool) -> None:
     assert len(world.read(world.data)) == 10
 
 
+def sink(world: SinkWorld) -> KafkaSink:
+    return kafka_sink(world.spec)
+
+
 def test_a_newer_run_is_not_disturbed(world: SinkWorld) -> None:
     old = world.run
     world.start()
     successor = _leave_open(world, with_record=False)
 
-    ended = end_open_transactions(world.kafka_options(), world.spec, old, _WRITERS, _SECONDS)
+    ended = end_open_transactions(world.kafka_options(), sink(world), old, _WRITERS, _SECONDS)
     successor.commit_transaction(10)
 
     assert not ended
@@ -97,7 +102,7 @@ def test_many_writers_fit_into_the_time(world: SinkWorld) -> None:
     many = [partition_writer(partition) for partition in range(64)]
 
     started = time.monotonic()
-    ended = end_open_transactions(world.kafka_options(), world.spec, world.run, many, _SECONDS)
+    ended = end_open_transactions(world.kafka_options(), sink(world), world.run, many, _SECONDS)
 
     assert ended
     assert time.monotonic() - started < 2 * _SECONDS
@@ -108,6 +113,6 @@ def test_a_broker_that_is_away_is_said_in_time(world: SinkWorld) -> None:
 
     started = time.monotonic()
     with pytest.raises(UnavailableError):
-        end_open_transactions(nowhere, world.spec, world.run, _WRITERS, _SECONDS)
+        end_open_transactions(nowhere, sink(world), world.run, _WRITERS, _SECONDS)
 
     assert time.monotonic() - started < _SECONDS + 1

@@ -71,7 +71,7 @@ def test_dead_letters_rows_and_progress_are_one_transaction(stage: Stage) -> Non
         found = batches(stage.broker, topic)
         producers[topic] = {batch.producer for batch in found}
         endings[topic] = [batch.is_marker for batch in found].count(True)
-    progress = {batch.producer for batch in batches(stage.broker, sink.parsed.progress_topic)}
+    progress = {batch.producer for batch in batches(stage.broker, sink.progress)}
     assert producers[sink.out] == producers[dead]
     assert len(producers[dead]) == 1
     assert producers[dead] <= progress

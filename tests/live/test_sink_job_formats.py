@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 from confluent_kafka.admin import ConfigResource
 
+from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
 from tests.faults import topics
 from tests.live.segments import batches
 from tests.live.stage import WHO_WRITES, KeyValue, Stage
@@ -159,9 +160,8 @@ def test_rows_come_out_as_the_spec_says(case: Case, stage: Stage) -> None:
 
     status = sink.run()
 
-    written = [
-        (record.key, _value(record.value, sink.parsed.target.kafka.format)) for record in stage.read(sink.out)
-    ]
+    form = kafka_sink(sink.parsed).target.kafka.format
+    written = [(record.key, _value(record.value, form)) for record in stage.read(sink.out)]
     assert written == case.written
     assert (status.rows, status.rows_total, status.dead_total) == (len(written), len(written), 0)
 

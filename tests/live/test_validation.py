@@ -17,13 +17,15 @@ from confluent_kafka.admin import (
     OffsetSpec,
 )
 
+from airflow_provider_sinks.connectors.kafka.creation import PROGRESS_CONFIG
+from airflow_provider_sinks.connectors.kafka.preflight.right_checks import Operation
+from airflow_provider_sinks.connectors.kafka.preflight.topic_checks import sink_topics
+from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
 from airflow_provider_sinks.connectors.preflight import validate
 from airflow_provider_sinks.core.checks.check import Check, Outcome, Report
 from airflow_provider_sinks.core.checks.fields import ConnectionFields
 from airflow_provider_sinks.core.checks.network import Stop
-from airflow_provider_sinks.core.checks.rights import Operation
-from airflow_provider_sinks.core.checks.topics import sink_topics
-from airflow_provider_sinks.core.decision.facts import PROGRESS_CONFIG, Role
+from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.progress.identity import Identities, Identity
 from airflow_provider_sinks.core.progress.witness import Witness
 from airflow_provider_sinks.core.spec.sink import SinkSpec
@@ -90,7 +92,7 @@ def create_all(broker: KafkaBroker, spec: SinkSpec) -> None:
     policy = dict(PROGRESS_CONFIG)
     create(
         broker, NewTopic(spec.source.kafka.topic, 3), NewTopic(f"{spec.name}-out", 3),
-        NewTopic(f"{spec.name}-dead", 1), NewTopic(spec.progress_topic, 1, config=policy),
+        NewTopic(f"{spec.name}-dead", 1), NewTopic(kafka_sink(spec).progress_topic, 1, config=policy),
     )  # fmt: skip
 
 
@@ -263,14 +265,14 @@ def test_how_topics_are_made_is_judged(broker: KafkaBroker, spec: SinkSpec) -> N
         broker, NewTopic(spec.source.kafka.topic, 1),
         NewTopic(f"{spec.name}-out", 1, config={"min.insync.replicas": "2", "cleanup.policy": "compact"}),
         NewTopic(f"{spec.name}-dead", 1, config={"cleanup.policy": "compact"}),
-        NewTopic(spec.progress_topic, 2, config={"cleanup.policy": "compact,delete"}),
+        NewTopic(kafka_sink(spec).progress_topic, 2, config={"cleanup.policy": "compact,delete"}),
     )  # fmt: skip
     extra = {**broker.client_config(), "message.max.bytes": "2000000"}
     slow = replace_spec(spec, transaction_timeout="15m")
 
     report = validate({"k": ConnectionFields("k", "kafka", extra=extra)}, slow)
 
-    data, progress = f'data topic "{spec.name}-out"', f'progress topic "{spec.progress_topic}"'
+    data, progress = f'data topic "{spec.name}-out"', f'progress topic "{kafka_sink(spec).progress_topic}"'
     assert failed(report) == {
         f"min.insync.replicas of {data}",
         f"max.message.bytes of {data}",
@@ -296,7 +298,7 @@ def test_a_topic_that_the_broker_would_not_make_is_named(broker: KafkaBroker, sp
 def test_another_cluster_or_topic_than_before_is_refused(broker: KafkaBroker, spec: SinkSpec) -> None:
     create_all(broker, spec)
     fields = {"k": ConnectionFields("k", "kafka", extra=broker.client_config())}
-    names = (spec.source.kafka.topic, f"{spec.name}-out", spec.progress_topic)
+    names = (spec.source.kafka.topic, f"{spec.name}-out", kafka_sink(spec).progress_topic)
     cluster_id = validate(fields).clusters["k"]
     here = [Identity(cluster_id, name, f"id of {name}", 1) for name in names]
     there = [replace(identity, system="another") for identity in here]

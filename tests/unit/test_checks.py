@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_sinks.core.checks.addresses import forbidden
-from airflow_provider_sinks.core.checks.check import Check, Checks, Family, Outcome, Report
-from airflow_provider_sinks.core.checks.cluster import cluster_checks, transaction_checks
-from airflow_provider_sinks.core.checks.fields import ConnectionFields, options_check
-from airflow_provider_sinks.core.checks.network import ServerFacts, Stop
-from airflow_provider_sinks.core.checks.rights import (
+from airflow_provider_sinks.connectors.kafka.preflight.cluster_checks import (
+    cluster_checks,
+    transaction_checks,
+)
+from airflow_provider_sinks.connectors.kafka.preflight.right_checks import (
     Held,
     Kind,
     Operation,
@@ -22,6 +21,10 @@ from airflow_provider_sinks.core.checks.rights import (
     needed_rights,
     rights_checks,
 )
+from airflow_provider_sinks.core.checks.addresses import forbidden
+from airflow_provider_sinks.core.checks.check import Check, Checks, Family, Outcome, Report
+from airflow_provider_sinks.core.checks.fields import ConnectionFields, options_check
+from airflow_provider_sinks.core.checks.network import ServerFacts, Stop
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions, PostgresOptions
 from airflow_provider_sinks.core.decision.facts import Existence, Role
 from airflow_provider_sinks.core.errors import ConfigurationError, UnavailableError

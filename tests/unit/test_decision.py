@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_sinks.connectors.kafka.creation import CreateTopic, progress_topic
 from airflow_provider_sinks.core.decision.classify import (
     ProgressState,
     ResourceState,
@@ -291,9 +292,8 @@ def test_a_new_sink_creates_both_topics_and_starts() -> None:
     verdict = decide(unseen(), request())
 
     assert (verdict.kind, verdict.generation, verdict.positions) == (VerdictKind.START, 1, None)
-    created = [(action.role, action.partitions) for action in verdict.actions]
-    assert created == [(Role.PROGRESS, 1), (Role.DATA, SOURCE.partitions)]
-    assert dict(verdict.actions[0].config)["cleanup.policy"] == "compact"
+    data = CreateTopic(Role.DATA, DATA.name, SOURCE.partitions)
+    assert verdict.actions == (progress_topic(PROGRESS.name), data)
     assert verdict.error() is None
 
 
@@ -352,11 +352,9 @@ def test_a_source_partition_that_was_added_later_starts_at_its_first_offset() ->
 
 
 def test_the_data_topic_gets_the_partitions_that_the_spec_names() -> None:
-    named = replace(request().data, partitions=6, replication_factor=3, config={"retention.ms": "1"})
+    named = CreateTopic(Role.DATA, DATA.name, 6, 3, {"retention.ms": "1"})
 
-    action = decide(unseen(), request(data=named)).actions[1]
-
-    assert (action.partitions, action.replication_factor, action.config) == (6, 3, {"retention.ms": "1"})
+    assert decide(unseen(), request(data=named)).actions[1] == named
 
 
 # Rows that wait.

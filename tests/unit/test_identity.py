@@ -6,8 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from airflow_provider_sinks.connectors.kafka.preflight.topic_checks import (
+    SinkTopic,
+    TopicSurvey,
+    identity_checks,
+)
 from airflow_provider_sinks.core.checks.check import Outcome
-from airflow_provider_sinks.core.checks.topics import SinkTopic, TopicSurvey, identity_checks
 from airflow_provider_sinks.core.decision.facts import Existence, Role
 from airflow_provider_sinks.core.progress.identity import Identities, Identity, Sameness
 from tests.facts import DATA, DEAD_LETTER, IDENTITIES, witness

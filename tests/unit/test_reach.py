@@ -14,7 +14,7 @@ import pytest
 
 from airflow_provider_sinks.clients import postgres_survey
 from airflow_provider_sinks.clients.time_limit import Deadline
-from airflow_provider_sinks.connectors.kafka import reach as kafka_reach
+from airflow_provider_sinks.connectors.kafka.preflight import reach as kafka_reach
 from airflow_provider_sinks.connectors.preflight import validate
 from airflow_provider_sinks.core.checks.check import Outcome, Report
 from airflow_provider_sinks.core.checks.network import ServerFacts, Stop

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
+from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.core.spec.safe_yaml import LARGEST_BYTES
 from airflow_provider_sinks.core.spec.sink_file import load_yaml, read_sinks
@@ -37,7 +39,7 @@ def problems(text: str) -> list[str]:
 def test_sinks_are_read_in_order() -> None:
     enriched, mirror = load_yaml(PAGEVIEWS)
 
-    assert enriched.target.kafka.config == {"retention.ms": "604800000"}
+    assert kafka_sink(enriched).target.kafka.config == {"retention.ms": "604800000"}
     assert enriched.dead_letter is not None
     assert mirror.trigger.available_now
 
@@ -48,7 +50,10 @@ sinks:
   - &first {name: a, source: k/a, target: k/b, trigger: &t {every: 1s}}
   - {<<: *first, name: b, target: k/c, trigger: *t}
 """
-    assert [(spec.name, spec.target.kafka.topic) for spec in load_yaml(text)] == [("a", "b"), ("b", "c")]
+    assert [(spec.name, spec.resources[Role.DATA]) for spec in load_yaml(text)] == [
+        ("a", "b"),
+        ("b", "c"),
+    ]
 
 
 def test_the_problems_of_all_sinks_at_once() -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
+from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.core.spec.sink import OutputMode, SinkSpec, Writers
 
@@ -90,7 +92,7 @@ def test_what_is_left_out_is_resolved() -> None:
 
     assert spec.writer_mode is Writers.PER_PARTITION
     assert spec.stream_mode is OutputMode.APPEND
-    assert spec.progress_topic == "_sinks-progress-pageviews_enriched"
+    assert kafka_sink(spec).progress_topic == "_sinks-progress-pageviews_enriched"
     assert spec.connections == ("kafka_prod", "pg_prod")
     assert spec.refresh_of("users") == timedelta(seconds=60)
     assert spec.source_columns == ("viewtime", "userid", "pageid")
@@ -117,15 +119,17 @@ def test_short_forms() -> None:
     spec = SinkSpec.parse({**data, "trigger": "available_now"})
 
     assert (spec.source.kafka.connection, spec.source.kafka.topic) == ("a/b", "topic-1")
-    assert (spec.source.kafka.format, spec.target.kafka.format) == ("bytes", "bytes")
+    assert (spec.source.kafka.format, kafka_sink(spec).target.kafka.format) == ("bytes", "bytes")
     assert spec.dead_letter is not None
-    assert (spec.dead_letter.topic, spec.progress_topic) == ("d", "p")
+    assert (spec.resources[Role.DEAD_LETTER], spec.resources[Role.PROGRESS]) == ("d", "p")
 
 
 def test_a_target_writes_in_the_format_of_its_source_unless_it_says_so() -> None:
-    assert SinkSpec.parse(TEXT).target.kafka.format == "text"
-    assert SinkSpec.parse(changed(TEXT, "target.kafka.format", "json")).target.kafka.format == "json"
-    assert SinkSpec.parse(PAGEVIEWS).target.kafka.format == "json"
+    assert kafka_sink(SinkSpec.parse(TEXT)).target.kafka.format == "text"
+    assert (
+        kafka_sink(SinkSpec.parse(changed(TEXT, "target.kafka.format", "json"))).target.kafka.format == "json"
+    )
+    assert kafka_sink(SinkSpec.parse(PAGEVIEWS)).target.kafka.format == "json"
 
 
 def test_partitions_in_start_are_numbers_also_when_json_made_them_text() -> None:
@@ -139,7 +143,7 @@ def test_numbers_and_flags_in_a_topic_configuration_are_text() -> None:
     config = {"retention.ms": 604800000, "preallocate": True, "cleanup.policy": "compact"}
     spec = SinkSpec.parse(changed(PAGEVIEWS, "target.kafka.config", config))
 
-    assert spec.target.kafka.config == {
+    assert kafka_sink(spec).target.kafka.config == {
         "retention.ms": "604800000",
         "preallocate": "true",
         "cleanup.policy": "compact",
@@ -307,7 +311,9 @@ def test_a_suggestion_is_never_the_typo() -> None:
 def test_the_settings_of_a_vendors_broker_are_taken() -> None:
     config = {"confluent.value.schema.validation": "true"}
 
-    assert SinkSpec.parse(changed(PAGEVIEWS, "target.kafka.config", config)).target.kafka.config == config
+    spec = kafka_sink(SinkSpec.parse(changed(PAGEVIEWS, "target.kafka.config", config)))
+
+    assert spec.target.kafka.config == config
 
 
 WRONG_WITH_STATE: list[tuple[str, Any, str]] = [

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_sinks.connectors.kafka.transactional_ids import ids_to_fence
 from airflow_provider_sinks.core.progress.history import NO_HISTORY, History
 from airflow_provider_sinks.core.progress.record import DRIVER, ProgressRecord
-from airflow_provider_sinks.core.progress.transactional_ids import ids_to_fence
 from tests.facts import record
 
 OLDEST, BEFORE, NOW = "oldest", "before", "now"

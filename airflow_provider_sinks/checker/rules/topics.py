@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from airflow_provider_sinks.checker.facts import Declared, FolderFacts
 from airflow_provider_sinks.checker.finding import Finding
+from airflow_provider_sinks.core.decision.facts import Role
 
 Topic = tuple[str, str]
 """Connection and name."""
@@ -23,6 +24,9 @@ class Use(enum.StrEnum):
     DATA = "rows"
     DEAD_LETTER = "dead letters"
     PROGRESS = "progress"
+
+
+_USES = {Role.DATA: Use.DATA, Role.DEAD_LETTER: Use.DEAD_LETTER, Role.PROGRESS: Use.PROGRESS}
 
 
 @dataclass(frozen=True)
@@ -111,11 +115,9 @@ def _by_topic(facts: FolderFacts) -> Iterable[list[Written]]:
 
 
 def _writes(sink: Declared) -> Iterator[Written]:
-    connection = sink.spec.target.kafka.connection
-    yield Written(sink, _target(sink), Use.DATA)
-    if sink.spec.dead_letter is not None:
-        yield Written(sink, (connection, sink.spec.dead_letter.topic), Use.DEAD_LETTER)
-    yield Written(sink, (connection, sink.spec.progress_topic), Use.PROGRESS)
+    connection = sink.spec.target.options.connection
+    for role, name in sink.spec.resources.items():
+        yield Written(sink, (connection, name), _USES[role])
 
 
 def _finding(one: Written, other: Written, rule: str, remedy: str) -> Finding:
@@ -133,5 +135,4 @@ def _source(sink: Declared) -> Topic:
 
 
 def _target(sink: Declared) -> Topic:
-    kafka = sink.spec.target.kafka
-    return kafka.connection, kafka.topic
+    return sink.spec.target.options.connection, sink.spec.resources[Role.DATA]

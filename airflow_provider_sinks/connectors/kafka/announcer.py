@@ -12,6 +12,7 @@ from typing import Self
 from confluent_kafka import KafkaException, Producer
 
 from airflow_provider_sinks.connectors.kafka.connection import Complaints
+from airflow_provider_sinks.connectors.kafka.spec import KafkaSink
 from airflow_provider_sinks.connectors.kafka.transactions import (
     fencing_failure,
     producer_config,
@@ -20,7 +21,6 @@ from airflow_provider_sinks.connectors.kafka.transactions import (
 )
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.progress.record import DRIVER, ProgressKey, ProgressRecord
-from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 _SECONDS = 30.0
 
@@ -33,7 +33,7 @@ class Announcer:
     :raises SinkError: the id could not be fenced.
     """
 
-    def __init__(self, options: KafkaOptions, spec: SinkSpec) -> None:
+    def __init__(self, options: KafkaOptions, spec: KafkaSink) -> None:
         self._options = options
         self._spec = spec
         self._id = transactional_id(spec.transactional_id_prefix, spec.name, DRIVER)

@@ -18,14 +18,20 @@ from airflow_provider_sinks.connectors.base import (
     Say,
     Token,
 )
+from airflow_provider_sinks.connectors.kafka.creation import CreateTopic
 from airflow_provider_sinks.connectors.kafka.observer import KafkaObserver
+from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
+from airflow_provider_sinks.connectors.kafka.transactional_ids import (
+    IdsToFence,
+    ids_to_fence,
+    transactional_id,
+)
 from airflow_provider_sinks.connectors.kafka.transactions import fence, fence_dead
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
-from airflow_provider_sinks.core.decision.facts import CreateTopic, Creation, Observation, ResourceFacts, Role
+from airflow_provider_sinks.core.decision.facts import Creation, Observation, ResourceFacts, Role
 from airflow_provider_sinks.core.errors import JobFailedError, SinkError
 from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.progress.record import DRIVER, ProgressRecord, WriterId
-from airflow_provider_sinks.core.progress.transactional_ids import IdsToFence, ids_to_fence, transactional_id
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 if TYPE_CHECKING:
@@ -54,7 +60,7 @@ class KafkaConnector:
         held_up: HeldUp,
         say: Say,
     ) -> None:
-        self._spec = spec
+        self._spec = spec = kafka_sink(spec)
         self._say = say
         self._options = connections.kafka(spec.target.kafka.connection)
         self._observer = KafkaObserver(spec, self._options, read_seconds, held_up)

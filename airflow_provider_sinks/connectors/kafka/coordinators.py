@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from airflow_provider_sinks.clients.reach import StoppedError, Trail
 from airflow_provider_sinks.clients.time_limit import Deadline
-from airflow_provider_sinks.connectors.kafka.reach import open_wire
+from airflow_provider_sinks.connectors.kafka.preflight.reach import open_wire
 from airflow_provider_sinks.connectors.kafka.wire import (
     NO_TAGS,
     Reader,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from airflow_provider_sinks.connectors.kafka.limits import TopicLimit
-from airflow_provider_sinks.core.spec.record_size import Headers
+from airflow_provider_sinks.connectors.kafka.record_size import Headers
 
 
 @dataclass(frozen=True)

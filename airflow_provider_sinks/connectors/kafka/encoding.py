@@ -7,9 +7,10 @@ from pyspark.sql import functions as sql
 
 from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.connectors.kafka.columns import KEY, VALUE
+from airflow_provider_sinks.connectors.kafka.spec import KafkaTarget
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.query.analysis import INTERNAL
-from airflow_provider_sinks.core.spec.parts import Format, KafkaTarget
+from airflow_provider_sinks.core.spec.parts import Format
 
 _MOMENT = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
 _TO_JSON = {

@@ -14,17 +14,17 @@ import time
 from collections.abc import Iterable
 
 from airflow_provider_sinks.connectors.kafka.progress_log import ProgressLog
+from airflow_provider_sinks.connectors.kafka.spec import KafkaSink
 from airflow_provider_sinks.connectors.kafka.transactions import fence, transactional_id
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.progress.record import DRIVER, WriterId
-from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 _READ_SHARE = 0.4
 
 
 def end_open_transactions(
-    options: KafkaOptions, spec: SinkSpec, run: str, writers: Iterable[WriterId], seconds: float
+    options: KafkaOptions, spec: KafkaSink, run: str, writers: Iterable[WriterId], seconds: float
 ) -> bool:
     """End what the writers of a run left open, unless a newer run of the sink is in force.
 
@@ -43,7 +43,7 @@ def end_open_transactions(
     return True
 
 
-def _newest_run(options: KafkaOptions, spec: SinkSpec, seconds: float) -> str | None:
+def _newest_run(options: KafkaOptions, spec: KafkaSink, seconds: float) -> str | None:
     """Return the run that announced itself last, or ``None`` when an open transaction hides it."""
     log = ProgressLog(options, spec.progress_topic, answer_seconds=seconds)
     try:

@@ -22,18 +22,27 @@ from airflow_provider_sinks.connectors.kafka.announcer import Announcer
 from airflow_provider_sinks.connectors.kafka.connection import KafkaConnection
 from airflow_provider_sinks.connectors.kafka.outputs import Outputs, offsets_at
 from airflow_provider_sinks.connectors.kafka.progress_log import ProgressReader
+from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
 from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
+from airflow_provider_sinks.connectors.kafka.transactional_ids import IdsToFence, ids_to_fence
 from airflow_provider_sinks.connectors.kafka.transactions import fence, fence_dead, transactional_id
 from airflow_provider_sinks.connectors.observer import SinkObserver
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
-from airflow_provider_sinks.core.decision.facts import CreateTopic, Existence, Role
+from airflow_provider_sinks.core.decision.facts import Existence, Role
 from airflow_provider_sinks.core.errors import RefusedError, UnavailableError
 from airflow_provider_sinks.core.lifecycle.new_generation import Output, Reset, Situation, announcement
-from airflow_provider_sinks.core.lifecycle.steps import Announce, DeleteTopic, EmptyTopic, Fence, Plan, Step
+from airflow_provider_sinks.core.lifecycle.steps import (
+    Announce,
+    Create,
+    DeleteTopic,
+    EmptyTopic,
+    Fence,
+    Plan,
+    Step,
+)
 from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.progress.past_epochs import PastEpoch, past_epochs
 from airflow_provider_sinks.core.progress.record import DRIVER
-from airflow_provider_sinks.core.progress.transactional_ids import IdsToFence
 from airflow_provider_sinks.core.progress.witness import Witness
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.core.wording import summary
@@ -68,13 +77,13 @@ class Generations:
         read_seconds: float = READ_SECONDS,
         quiet_seconds: float = QUIET_SECONDS,
     ) -> None:
-        self._spec = spec
+        self._spec = kafka_sink(spec)
         self._connections = connections
         self._owner = owner
         self._witness = witness
         self._read_seconds = read_seconds
         self._quiet_seconds = quiet_seconds
-        self._options = connections.kafka(spec.target.kafka.connection)
+        self._options = connections.kafka(self._spec.target.kafka.connection)
         self._observer = SinkObserver(spec, connections, read_seconds)
         self._topics = KafkaClient(self._options)
         self._outputs = Outputs(self._options, self._topics)
@@ -150,7 +159,7 @@ class Generations:
     def act(self, step: Fence | DeleteTopic) -> None:
         """Carry out one step of a drop."""
         if isinstance(step, Fence):
-            self._fence(self.look().ids)
+            self._fence(self._ids(self.look()))
         else:
             self._outputs.delete(step)
 
@@ -182,7 +191,7 @@ class Generations:
         """Fence every id, and look again until the records name no other."""
         situation, fenced = looked, {self._own_driver()}
         for _ in range(_ROUNDS_MAX):
-            ids = situation.ids
+            ids = self._ids(situation)
             if situation is not looked and not ids.all - fenced:
                 return situation, ids
             self._fence(ids, fenced)
@@ -194,6 +203,11 @@ class Generations:
             "Find out who else starts it, and try again.",
         )
 
+    def _ids(self, situation: Situation) -> IdsToFence:
+        """Return the transactional ids of all writers, and those that records name."""
+        spec = self._spec
+        return ids_to_fence(spec.transactional_id_prefix, spec.name, situation.writers, situation.history)
+
     def _own_driver(self) -> str:
         return transactional_id(self._spec.transactional_id_prefix, self._spec.name, DRIVER)
 
@@ -204,14 +218,19 @@ class Generations:
 
     def _do(self, step: Step, announcer: Announcer, fenced: IdsToFence) -> None:
         """Carry out one step; the fence stands already."""
-        if isinstance(step, CreateTopic):
-            self._topics.ensure_topic(step)
-        elif isinstance(step, EmptyTopic):
-            self._outputs.empty(step)
-        elif isinstance(step, DeleteTopic):
-            self._outputs.delete(step)
-        elif isinstance(step, Announce):
-            announcer.commit(announcement(self.look(), step, str(uuid.uuid4()), fenced.all))
+        match step:
+            case Fence():
+                pass  # it stands already: what is planned behind it is planned from what was read behind it
+            case Create():
+                self._observer.connector.ensure(step.creation)
+            case EmptyTopic():
+                self._outputs.empty(step)
+            case DeleteTopic():
+                self._outputs.delete(step)
+            case Announce():
+                announcer.commit(announcement(self.look(), step, str(uuid.uuid4()), fenced.all))
+            case _:
+                raise AssertionError(f"nobody here can do this: {step}")
 
 
 def _demand_quiet(before: History, after: History, sink: str) -> None:

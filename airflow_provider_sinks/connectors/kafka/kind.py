@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.connectors.base import HeldUp, Say
+from airflow_provider_sinks.connectors.kafka.spec import KafkaSink, kafka_sink
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
+from airflow_provider_sinks.core.progress.record import WriterId
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 if TYPE_CHECKING:
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
 class KafkaKind:
     """See :class:`.base.ConnectorKind`."""
 
+    sink = KafkaSink
     writer_module = "airflow_provider_sinks.connectors.kafka.factory"
 
     def connect(
@@ -36,7 +40,22 @@ class KafkaKind:
         """Encode the columns, and throw the result away."""
         from airflow_provider_sinks.connectors.kafka.encoding import encode
 
-        encode(output, spec.target.kafka, None)
+        encode(output, kafka_sink(spec).target.kafka, None)
+
+    def end_abandoned(
+        self,
+        spec: SinkSpec,
+        connections: ResolvedConnections,
+        run: str,
+        writers: Iterable[WriterId],
+        seconds: float,
+    ) -> None:
+        """Fence the run's ids, which ends their transactions."""
+        from airflow_provider_sinks.connectors.kafka.final_fence import end_open_transactions
+
+        sink = kafka_sink(spec)
+        options = connections.kafka(sink.target.kafka.connection)
+        end_open_transactions(options, sink, run, writers, seconds)
 
 
 KIND = KafkaKind()

@@ -12,9 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions
-from airflow_provider_sinks.core.spec.record_size import (
+from airflow_provider_sinks.connectors.kafka.record_size import (
     BATCH_HEAD_BYTES,
     CLIENT_LIMIT,
     CLIENT_LIMIT_BYTES,
@@ -24,6 +22,8 @@ from airflow_provider_sinks.core.spec.record_size import (
     stored_bytes,
     surely_taken_bytes,
 )
+from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
+from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 
 BATCH_BYTES = 1_000_000
 """How large librdkafka makes a batch unless it is told otherwise."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 from airflow_provider_sinks.connectors.base import HeldUp
 from airflow_provider_sinks.connectors.kafka.coordinators import broker_memory
 from airflow_provider_sinks.connectors.kafka.progress_log import read_timeout_seconds
+from airflow_provider_sinks.connectors.kafka.spec import KafkaSink
 from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
+from airflow_provider_sinks.connectors.kafka.transactional_ids import transactional_id
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.decision.facts import Existence, Observation, ResourceFacts, Role
 from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.progress.broker_memory import BrokerMemory
 from airflow_provider_sinks.core.progress.history import NO_HISTORY, History
 from airflow_provider_sinks.core.progress.record import DRIVER, SINGLE_WRITER, partition_writer
-from airflow_provider_sinks.core.progress.transactional_ids import transactional_id
-from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 
 class KafkaObserver:
@@ -27,7 +27,7 @@ class KafkaObserver:
     """
 
     def __init__(
-        self, spec: SinkSpec, options: KafkaOptions, read_seconds: float | None, held_up: HeldUp
+        self, spec: KafkaSink, options: KafkaOptions, read_seconds: float | None, held_up: HeldUp
     ) -> None:
         self._sink = spec.name
         self._held_up = held_up

@@ -12,9 +12,9 @@ from confluent_kafka import KafkaError, Message
 
 from airflow_provider_sinks.connectors.base import RejectedRowError
 from airflow_provider_sinks.connectors.kafka.limits import TopicLimit, batch_bytes, lengths, read_limits
+from airflow_provider_sinks.connectors.kafka.record_size import CLIENT_LIMIT, TOPIC_LIMIT
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.errors import UnavailableError
-from airflow_provider_sinks.core.spec.record_size import CLIENT_LIMIT, TOPIC_LIMIT
 
 if TYPE_CHECKING:
     from airflow_provider_sinks.connectors.kafka.factory import KafkaTopics

@@ -22,9 +22,10 @@ from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType, TopicD
 
 from airflow_provider_sinks.connectors.base import HeldUp
 from airflow_provider_sinks.connectors.kafka.connection import END, FIRST, KafkaConnection, code_of, text_of
+from airflow_provider_sinks.connectors.kafka.creation import CreateTopic
 from airflow_provider_sinks.connectors.kafka.progress_log import ProgressLog
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions
-from airflow_provider_sinks.core.decision.facts import CreateTopic, Existence, ResourceFacts, Role
+from airflow_provider_sinks.core.decision.facts import Existence, ResourceFacts, Role
 from airflow_provider_sinks.core.decision.reasons.progress_place import Shape, classify_shape
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, UnavailableError
 from airflow_provider_sinks.core.progress.history import History

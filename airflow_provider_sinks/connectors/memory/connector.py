@@ -40,6 +40,11 @@ class CreateOutput:
         del source
         return self
 
+    def anew(self, before: ResourceFacts, settings: Mapping[str, str]) -> CreateOutput:
+        """Return it as it is: nothing can be set for it."""
+        del before, settings
+        return self
+
 
 class MemoryConnector:
     """See :class:`.base.SinkConnector` for who calls what.

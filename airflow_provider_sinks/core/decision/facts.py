@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from airflow_provider_sinks.core.errors import UnavailableError
@@ -152,41 +152,9 @@ class Creation(Protocol):
     def for_source(self, source: ResourceFacts) -> Creation:
         """Return it with what hangs on the source filled in, such as the number of partitions."""
 
+    def anew(self, before: ResourceFacts, settings: Mapping[str, str]) -> Creation:
+        """Return how to make it as it was, where the spec names nothing else.
 
-@dataclass(frozen=True)
-class CreateTopic:
-    """An action: this topic must exist.
-
-    :param partitions: how many; None means as many as the source topic has.
-    :param replication_factor: None means what the broker does by default.
-    """
-
-    role: Role
-    name: str
-    partitions: int | None = None
-    replication_factor: int | None = None
-    config: Mapping[str, str] = field(default_factory=dict)
-
-    def for_source(self, source: ResourceFacts) -> CreateTopic:
-        """Return it with as many partitions as the source has, where the spec names no number."""
-        return replace(self, partitions=self.partitions or source.partitions)
-
-    def __str__(self) -> str:
-        copies = f", replication factor {self.replication_factor}" if self.replication_factor else ""
-        settings = "".join(f", {name}={value}" for name, value in sorted(self.config.items()))
-        return (
-            f'create {self.role} "{self.name}": {count(self.partitions or 0, "partition")}{copies}{settings}'
-        )
-
-
-PROGRESS_CONFIG: Mapping[str, str] = {
-    "cleanup.policy": "compact",
-    "segment.bytes": str(16 * 1024 * 1024),
-    "min.cleanable.dirty.ratio": "0.1",
-}
-"""Compacted, exactly, and cleaned early: a start reads this topic, and the open segment is never cleaned."""
-
-
-def progress_topic(name: str, replication_factor: int | None = None) -> CreateTopic:
-    """Return how a progress topic must be made: one partition, because its order is the truth."""
-    return CreateTopic(Role.PROGRESS, name, 1, replication_factor, PROGRESS_CONFIG)
+        :param before: what was there.
+        :param settings: what an administrator had set for it.
+        """

@@ -8,7 +8,7 @@ from dataclasses import replace
 from airflow_provider_sinks.core.decision.accept import Offer
 from airflow_provider_sinks.core.decision.classify import ResourceState, classify_resource
 from airflow_provider_sinks.core.decision.facts import (
-    CreateTopic,
+    Creation,
     Existence,
     Observation,
     ResourceFacts,
@@ -100,7 +100,7 @@ def _is_still(topic: ResourceFacts, recorded: Identity | None) -> bool:
     )
 
 
-def missing_topics(observation: Observation, request: StartRequest) -> tuple[CreateTopic, ...]:
+def missing_topics(observation: Observation, request: StartRequest) -> tuple[Creation, ...]:
     """Return how to make the topics that are not there, the progress topic first."""
     found = observation.topics()
     return tuple(

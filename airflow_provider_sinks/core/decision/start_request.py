@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from airflow_provider_sinks.core.decision.facts import CreateTopic, Role, progress_topic
+from airflow_provider_sinks.core.decision.facts import Creation, Role
 from airflow_provider_sinks.core.progress.witness import Witness
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.core.wording import offsets
@@ -26,16 +26,16 @@ class StartRequest:
     sink: str
     owner: str
     source: str
-    data: CreateTopic
-    progress: CreateTopic
-    dead_letter: CreateTopic | None = None
+    data: Creation
+    progress: Creation
+    dead_letter: Creation | None = None
     start: str = "earliest"
     stateful: bool = False
     progress_is_shared: bool = False
     witness: Witness | None = None
     generation: int | None = None
 
-    def topics(self) -> dict[Role, CreateTopic]:
+    def topics(self) -> dict[Role, Creation]:
         """Return the topics that the sink may make, the progress topic first."""
         found = {Role.PROGRESS: self.progress, Role.DATA: self.data, Role.DEAD_LETTER: self.dead_letter}
         return {role: topic for role, topic in found.items() if topic}
@@ -50,28 +50,17 @@ def start_request(
     :param witness: what Airflow remembers of the sink.
     :param generation: the newest generation that this very start has seen before.
     """
-    target, start = spec.target.kafka, spec.source.kafka.start
+    start, creations = spec.source.kafka.start, spec.creations()
     return StartRequest(
         sink=spec.name,
         owner=owner,
         source=spec.source.kafka.topic,
-        data=CreateTopic(
-            Role.DATA, target.topic, target.partitions, target.replication_factor, dict(target.config)
-        ),
-        progress=progress_topic(spec.progress_topic, spec.progress.replication_factor),
-        dead_letter=_dead_letter(spec),
+        data=creations[Role.DATA],
+        progress=creations[Role.PROGRESS],
+        dead_letter=creations.get(Role.DEAD_LETTER),
         start=start if isinstance(start, str) else f"offsets {offsets(start)}",
         stateful=spec.plan.stateful,
-        progress_is_shared=spec.progress.topic is not None,
+        progress_is_shared=spec.progress_is_shared,
         witness=witness,
         generation=generation,
-    )
-
-
-def _dead_letter(spec: SinkSpec) -> CreateTopic | None:
-    part = spec.dead_letter
-    if part is None:
-        return None
-    return CreateTopic(
-        Role.DEAD_LETTER, part.topic, part.partitions, part.replication_factor, dict(part.config)
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from airflow_provider_sinks.core.decision.accept import Offer
-from airflow_provider_sinks.core.decision.facts import CreateTopic, Observation
+from airflow_provider_sinks.core.decision.facts import Creation, Observation
 from airflow_provider_sinks.core.decision.reasons.reason import Refusal
 from airflow_provider_sinks.core.decision.way_on import WayOn
 from airflow_provider_sinks.core.errors import RefusedError, SinkError, UnavailableError
@@ -43,7 +43,7 @@ class Verdict:
     primary: str
     detail: str = ""
     hint: str = ""
-    actions: tuple[CreateTopic, ...] = ()
+    actions: tuple[Creation, ...] = ()
     warnings: tuple[str, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     offers: tuple[Offer, ...] = ()

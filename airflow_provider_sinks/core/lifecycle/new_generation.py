@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 
 from airflow_provider_sinks.core.decision.decide import decide
 from airflow_provider_sinks.core.decision.facts import (
-    CreateTopic,
     Existence,
     Observation,
     ResourceFacts,
@@ -32,7 +31,15 @@ from airflow_provider_sinks.core.decision.stop import wait
 from airflow_provider_sinks.core.decision.verdict import Verdict, VerdictKind
 from airflow_provider_sinks.core.decision.way_on import WayOn
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, RefusedError, UnavailableError
-from airflow_provider_sinks.core.lifecycle.steps import Announce, DeleteTopic, EmptyTopic, Fence, Plan, Step
+from airflow_provider_sinks.core.lifecycle.steps import (
+    Announce,
+    Create,
+    DeleteTopic,
+    EmptyTopic,
+    Fence,
+    Plan,
+    Step,
+)
 from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.progress.record import (
     DRIVER,
@@ -42,7 +49,6 @@ from airflow_provider_sinks.core.progress.record import (
     partition_writer,
 )
 from airflow_provider_sinks.core.progress.source_range import start_positions
-from airflow_provider_sinks.core.progress.transactional_ids import IdsToFence, ids_to_fence
 from airflow_provider_sinks.core.progress.witness import Witness
 from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
 from airflow_provider_sinks.core.wording import count
@@ -108,12 +114,6 @@ class Situation:
         others = {*own, *self.history.writers_ever} - {DRIVER}
         return (DRIVER, *sorted(others))
 
-    @property
-    def ids(self) -> IdsToFence:
-        """The transactional ids of all these writers, and those that records name."""
-        spec = self.spec
-        return ids_to_fence(spec.transactional_id_prefix, spec.name, self.writers, self.history)
-
 
 def plan_reset(situation: Situation, ask: Reset) -> Plan:
     """Return the steps that begin the sink anew; none if it never did anything.
@@ -151,7 +151,7 @@ def generation_steps(
     }
     rows = 0 if Role.DATA in changed else rows_left(observation, request)
     dead = 0 if Role.DEAD_LETTER in changed else dead_left(observation)
-    steps: list[Step] = [Fence(situation.writers), *missing_topics(observation, request)]
+    steps: list[Step] = [Fence(situation.writers), *map(Create, missing_topics(observation, request))]
     if changed:
         steps.append(Announce(number, positions, rows, dead, tuple(changed)))
     for role, facts in changed.items():
@@ -229,13 +229,7 @@ def _anew(role: Role, facts: ResourceFacts, output: Output, situation: Situation
         return
     asked = situation.request.topics()[role]
     yield DeleteTopic(role, facts.name, facts.id, facts.records)
-    yield CreateTopic(
-        role,
-        facts.name,
-        asked.partitions or facts.partitions,
-        asked.replication_factor or facts.replication_factor,
-        {**situation.configs.get(role, {}), **asked.config},
-    )
+    yield Create(asked.anew(facts, situation.configs.get(role, {})))
 
 
 def _demand_emptiable(situation: Situation, ask: Reset) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from airflow_provider_sinks.core.decision.facts import CreateTopic, Role
+from airflow_provider_sinks.core.decision.facts import Creation, Role
 from airflow_provider_sinks.core.progress.record import WriterId
 from airflow_provider_sinks.core.wording import count, offsets
 
@@ -72,6 +72,16 @@ class DeleteTopic:
 
     def __str__(self) -> str:
         return f'delete {self.role} "{self.name}" with up to {count(self.records, "record")}'
+
+
+@dataclass(frozen=True)
+class Create:
+    """Make what is not there, or not any more."""
+
+    creation: Creation
+
+    def __str__(self) -> str:
+        return str(self.creation)
 
 
 @dataclass(frozen=True)
@@ -199,7 +209,7 @@ EndDriver: TypeAlias = EndProcess | KillApplication
 AirflowStep: TypeAlias = PauseDag | UnpauseDag | StartRun | EndTask | ClearTask | EndDriver | Forget
 """What is done in Airflow, and to what it runs."""
 
-TargetStep: TypeAlias = Fence | Announce | EmptyTopic | DeleteTopic | CreateTopic
+TargetStep: TypeAlias = Fence | Announce | EmptyTopic | DeleteTopic | Create
 """What is done where the rows are."""
 
 Step: TypeAlias = AirflowStep | TargetStep

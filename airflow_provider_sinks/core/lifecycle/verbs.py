@@ -108,9 +108,7 @@ def topics_to_delete(spec: SinkSpec, names: Iterable[str]) -> dict[Role, str]:
 
     :raises ConfigurationError: with every name that is not a topic of this sink alone.
     """
-    own = {Role.DATA: spec.target.kafka.topic, Role.PROGRESS: spec.progress_topic}
-    if spec.dead_letter is not None:
-        own[Role.DEAD_LETTER] = spec.dead_letter.topic
+    own = spec.resources
     asked = list(dict.fromkeys(names))
     problems = [
         Problem(name, why, nearest(name, own.values()))
@@ -127,7 +125,7 @@ def _why_not(name: str, spec: SinkSpec, own: Mapping[Role, str]) -> str:
         return "is its source, which is not its to delete"
     if name not in own.values():
         return "is none of its topics"
-    if name == own[Role.PROGRESS] and spec.progress.topic is not None:
+    if name == own[Role.PROGRESS] and spec.progress_is_shared:
         return "is a progress topic that the spec names: other sinks may have their progress in it"
     return ""
 

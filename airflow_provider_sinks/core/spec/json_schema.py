@@ -14,15 +14,34 @@ from pathlib import Path
 from typing import Any
 
 from airflow_provider_sinks.core.spec.dag_options import DagOptions
-from airflow_provider_sinks.core.spec.sink import json_schema
+from airflow_provider_sinks.core.spec.kinds import load, points
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.core.spec.sink_file import DAG_KEY
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
+def sink_schema() -> dict[str, Any]:
+    """Return the JSON Schema of one sink, of every kind of target at once: they share all but a few keys."""
+    schemas = [load(name).sink.model_json_schema(by_alias=True) for name in points()]
+    whole: dict[str, Any] = schemas[0]
+    for other in schemas[1:]:
+        whole["$defs"] |= other["$defs"]
+        for key, value in other["properties"].items():
+            whole["properties"][key] = _either(whole["properties"].get(key), value)
+    return {**whole, "title": "Sink", "description": str(SinkSpec.__doc__)}
+
+
+def _either(one: Any, other: Any) -> Any:
+    if one in (None, other):
+        return other
+    choices = [*one.get("anyOf", [one]), *other.get("anyOf", [other])]
+    return {"anyOf": [choice for index, choice in enumerate(choices) if choice not in choices[:index]]}
+
+
 def document_schema() -> dict[str, Any]:
     """Return the JSON Schema of a whole file: a mapping with a list of sinks."""
-    sink = json_schema()
+    sink = sink_schema()
     definitions = sink.pop("$defs")
     sink["properties"][DAG_KEY] = {"$ref": "#/$defs/Dag"}
     return {

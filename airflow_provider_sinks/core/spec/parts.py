@@ -15,7 +15,6 @@ from pydantic import (
     ConfigDict,
     Field,
     GetJsonSchemaHandler,
-    StrictBool,
     model_serializer,
     model_validator,
 )
@@ -23,12 +22,8 @@ from pydantic import (
 from airflow_provider_sinks.core.errors import nearest
 from airflow_provider_sinks.core.spec.durations import Duration, format_duration
 from airflow_provider_sinks.core.spec.fields import (
-    TOPIC_PATTERN,
     Columns,
-    Config,
     ConnectionId,
-    Count,
-    Replication,
     SourceOptions,
     Start,
     TableName,
@@ -55,16 +50,6 @@ class Format(enum.StrEnum):
     BYTES = "bytes"
 
 
-class Compression(enum.StrEnum):
-    """How the target's batches are compressed."""
-
-    NONE = "none"
-    GZIP = "gzip"
-    SNAPPY = "snappy"
-    LZ4 = "lz4"
-    ZSTD = "zstd"
-
-
 class Part(BaseModel):
     """What all parts share: frozen, and unknown options are errors."""
 
@@ -81,7 +66,7 @@ class Part(BaseModel):
         return {**named, "anyOf": [{"type": "string", "pattern": cls.short_form}, whole]}
 
 
-def _address(value: Any, kind: str, second: str) -> Any:
+def address(value: Any, kind: str, second: str) -> Any:
     """Read the short form ``connection/topic``."""
     if not isinstance(value, str):
         return value
@@ -132,7 +117,7 @@ class Source(Part):
     @model_validator(mode="before")
     @classmethod
     def _short(cls, value: Any) -> Any:
-        read = _address(value, "kafka", "topic")
+        read = address(value, "kafka", "topic")
         if isinstance(value, str):
             read["kafka"]["format"] = Format.BYTES
         return read
@@ -163,37 +148,29 @@ class Lookup(Part):
     @model_validator(mode="before")
     @classmethod
     def _short(cls, value: Any) -> Any:
-        return _address(value, "postgres", "table")
+        return address(value, "postgres", "table")
 
 
-class KafkaTarget(Part):
-    """A Kafka topic to write."""
+class TargetOptions(Part):
+    """What every kind of target has; the rest is its own."""
 
     connection: ConnectionId
-    topic: TopicName
-    key: Columns = Field(
-        default=(), description="columns of the key; none: the source record's key goes through"
-    )
-    format: Format = Format.JSON
-    value: Text | None = None
-    tombstones: StrictBool = False
-    partitions: Count | None = None
-    replication_factor: Replication | None = None
-    config: Config = {}
-    compression: Compression = Compression.LZ4
+    key: Columns = ()
 
 
 class Target(Part):
-    """Where rows go. ``connection/topic`` is its short form."""
+    """Where rows go: one key, which is the kind of target, and its options."""
 
-    short_form = Source.short_form
+    @property
+    def kind(self) -> str:
+        """The name of the target's connector."""
+        return next(iter(type(self).model_fields))
 
-    kafka: KafkaTarget
-
-    @model_validator(mode="before")
-    @classmethod
-    def _short(cls, value: Any) -> Any:
-        return _address(value, "kafka", "topic")
+    @property
+    def options(self) -> TargetOptions:
+        """The options of that kind."""
+        options: TargetOptions = getattr(self, self.kind)
+        return options
 
 
 class Trigger(Part):
@@ -223,33 +200,3 @@ class Trigger(Part):
     def available_now(self) -> bool:
         """Take what is there now, then end."""
         return self.every is None
-
-
-class DeadLetter(Part):
-    """The topic for records that do not parse, on the target's connection. Its name is the short form."""
-
-    short_form = TOPIC_PATTERN
-
-    topic: TopicName
-    partitions: Count = 1
-    replication_factor: Replication | None = None
-    config: Config = {}
-
-    @model_validator(mode="before")
-    @classmethod
-    def _short(cls, value: Any) -> Any:
-        return {"topic": value} if isinstance(value, str) else value
-
-
-class Progress(Part):
-    """The compacted topic with the sink's progress, beside the target. Its name is the short form."""
-
-    short_form = TOPIC_PATTERN
-
-    topic: TopicName | None = None
-    replication_factor: Replication | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _short(cls, value: Any) -> Any:
-        return {"topic": value} if isinstance(value, str) else value

@@ -7,7 +7,7 @@ show up twice.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from airflow_provider_sinks.core.errors import Problem, nearest
 from airflow_provider_sinks.core.query.analysis import INTERNAL, SOURCE
@@ -19,14 +19,16 @@ from airflow_provider_sinks.core.spec.problems import UnfitError
 if TYPE_CHECKING:
     from airflow_provider_sinks.core.spec.sink import SinkSpec
 
+Rule: TypeAlias = "tuple[frozenset[str], Callable[[Any], Iterator[Problem]]]"
+"""Which fields must be right for a rule to make sense, and the rule."""
 SQL_BYTES_MAX = 900_000
 """A start writes the whole sink into its progress record, and clients and topics take 1 MB by default."""
 
 
 def check(spec: SinkSpec, broken: frozenset[str]) -> Iterator[Problem]:
-    """Give the problems between the parts that are not broken in themselves."""
-    for needs, rule in RULES:
-        if not broken & needs:
+    """Give the problems between parts that are not broken in themselves; those of the target come last."""
+    for needed, rule in (*RULES, *spec.target_rules):
+        if not broken & needed:
             yield from rule(spec)
 
 
@@ -54,7 +56,7 @@ def _required(spec: SinkSpec) -> Iterator[Problem]:
         yield Problem(where, f"does not go with format {kafka.format}", "only JSON has fields; leave it out")
     elif spec.source_columns is not None:
         for index, name in enumerate(kafka.required or ()):
-            yield from _known(f"{where}[{index}]", name, spec.source_columns, "the schema")
+            yield from known_column(f"{where}[{index}]", name, spec.source_columns, "the schema")
 
 
 def _one_way_to_select(spec: SinkSpec) -> Iterator[Problem]:
@@ -121,11 +123,6 @@ def _row_wise(spec: SinkSpec) -> Iterator[Problem]:
     if spec.writers == "per_partition":
         hint = "leave writers out, or write writers: single"
         yield Problem("writers", f"per_partition needs a row-wise query, but it has {clauses}", hint)
-    if not spec.target.kafka.key:
-        what = "a stateful query needs one" if plan.stateful else "a query that is not row-wise needs one"
-        names = ", ".join(o.clause for o in plan.obstacles)
-        hint = f"the source record's key cannot pass through {names}; name the columns of the key"
-        yield Problem("target.kafka.key", f"is missing: {what}", hint)
 
 
 def _state(spec: SinkSpec) -> Iterator[Problem]:
@@ -154,80 +151,33 @@ def _refresh(spec: SinkSpec) -> Iterator[Problem]:
 def _watermark_column(spec: SinkSpec) -> Iterator[Problem]:
     watermark, columns = spec.source.kafka.watermark, spec.source_columns
     if watermark is not None and columns is not None:
-        yield from _known("source.kafka.watermark.column", watermark.column, columns, "the source")
+        yield from known_column("source.kafka.watermark.column", watermark.column, columns, "the source")
 
 
-def _value(spec: SinkSpec) -> Iterator[Problem]:
-    kafka, where = spec.target.kafka, "target.kafka"
-    if kafka.format is not Format.JSON and kafka.tombstones:
-        what = f"is for format json: in {kafka.format} a null value is a tombstone"
-        yield Problem(f"{where}.tombstones", what, "leave it out")
-    elif kafka.tombstones and kafka.value is not None:
-        yield Problem(
-            f"{where}.tombstones", "does not go with value: a null value is a tombstone", "leave it out"
-        )
-    if kafka.value is not None and kafka.value in kafka.key:
-        yield Problem(f"{where}.value", f"{kafka.value!r} is the key already")
-    if len(set(kafka.key)) < len(kafka.key):
-        yield Problem(f"{where}.key", "names a column twice")
-
-
-def _output_columns(spec: SinkSpec) -> Iterator[Problem]:
-    plan, kafka = spec.readable_plan, spec.target.kafka
-    if plan is None or plan.problems or plan.unknown_columns or plan.columns is None:
-        return
-    for index, name in enumerate(kafka.key):
-        yield from _known(f"target.kafka.key[{index}]", name, plan.columns, "the output")
-    if kafka.value is not None:
-        yield from _known("target.kafka.value", kafka.value, plan.columns, "the output")
-    elif kafka.format is not Format.JSON:
-        values = [name for name in plan.columns if name not in kafka.key]
-        if len(values) != 1:
-            what = f"{kafka.format} needs one column for the value, but there are {len(values)}"
-            names = f"of {', '.join(values)}" if values else "of the output"
-            yield Problem("target.kafka.format", what, f"name one {names} by value")
-
-
-def _known(where: str, name: str, columns: tuple[str, ...], whose: str) -> Iterator[Problem]:
+def known_column(where: str, name: str, columns: tuple[str, ...], whose: str) -> Iterator[Problem]:
+    """Give the problem of a name that is no column; ``whose`` says of what."""
     if name not in columns:
         hint = nearest(name, columns) or f"columns: {', '.join(columns)}"
         yield Problem(where, f"{name!r} is no column of {whose}", hint)
 
 
-def _topics(spec: SinkSpec) -> Iterator[Problem]:
-    target, source = spec.target.kafka, spec.source.kafka
-    named = [("source.kafka.topic", source.connection, source.topic)]
-    named.append(("target.kafka.topic", target.connection, target.topic))
-    if spec.dead_letter is not None:
-        named.append(("dead_letter.topic", target.connection, spec.dead_letter.topic))
-    named.append(("progress.topic", target.connection, spec.progress_topic))
-    seen: dict[tuple[str, str], str] = {}
-    for where, connection, topic in named:
-        first = seen.setdefault((connection, topic), where)
-        if first != where:
-            yield Problem(where, f"{topic!r} is {first} already", "each of them needs a topic of its own")
-
-
-def _needs(*fields: str) -> frozenset[str]:
+def needs(*fields: str) -> frozenset[str]:
+    """Return the fields that a rule looks at."""
     return frozenset(fields)
 
 
-_QUERY = ("query", "select", "where", "lookups", "source")
+QUERY = ("query", "select", "where", "lookups", "source")
 
-RULES: tuple[tuple[frozenset[str], Callable[[SinkSpec], Iterator[Problem]]], ...] = (
-    (_needs("source"), _schema),
-    (_needs("source"), _required),
-    (_needs("source"), _watermark_column),
-    (_needs("lookups"), _lookup_names),
-    (_needs("query", "select", "where"), _one_way_to_select),
-    (_needs("query", "select", "where", "lookups"), _sql),
-    (_needs(*_QUERY), _columns),
-    (_needs("query", "select", "where"), _length),
-    (_needs(*_QUERY, "target", "writers"), _row_wise),
-    (_needs(*_QUERY, "output_mode"), _state),
-    (_needs(*_QUERY), _refresh),
-    (_needs("target"), _value),
-    (_needs(*_QUERY, "target"), _output_columns),
-    (_needs("name", "source", "target", "dead_letter", "progress"), _topics),
+RULES: tuple[Rule, ...] = (
+    (needs("source"), _schema),
+    (needs("source"), _required),
+    (needs("source"), _watermark_column),
+    (needs("lookups"), _lookup_names),
+    (needs("query", "select", "where"), _one_way_to_select),
+    (needs("query", "select", "where", "lookups"), _sql),
+    (needs(*QUERY), _columns),
+    (needs("query", "select", "where"), _length),
+    (needs(*QUERY, "target", "writers"), _row_wise),
+    (needs(*QUERY, "output_mode"), _state),
+    (needs(*QUERY), _refresh),
 )
-"""Which fields must be right for a rule to make sense, and the rule."""

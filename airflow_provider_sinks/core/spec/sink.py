@@ -5,8 +5,8 @@ once. The other way, ``to_json`` writes a canonical text: it is what travels to 
 progress record, and is digested.
 
 >>> spec = SinkSpec.parse({"name": "mirror", "source": "prod/clicks", "target": "prod/clicks-copy"})
->>> spec.target.kafka.topic, spec.writer_mode.value, spec.progress_topic
-('clicks-copy', 'per_partition', '_sinks-progress-mirror')
+>>> spec.target.options.connection, spec.writer_mode.value, spec.resources[Role.PROGRESS]
+('prod', 'per_partition', '_sinks-progress-mirror')
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from __future__ import annotations
 import enum
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 
+from airflow_provider_sinks.core.decision.facts import Creation, Role
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.query.analysis import Plan, analyse, select_sql
 from airflow_provider_sinks.core.query.rewrite import row_wise_sql
@@ -29,12 +30,11 @@ from airflow_provider_sinks.core.spec import rules
 from airflow_provider_sinks.core.spec.ddl import columns_of
 from airflow_provider_sinks.core.spec.durations import Duration
 from airflow_provider_sinks.core.spec.fields import VIEW_PATTERN, Checkpoint, SinkName, Text, ViewName
+from airflow_provider_sinks.core.spec.kinds import sink_model
 from airflow_provider_sinks.core.spec.parts import (
-    DeadLetter,
     Format,
     Lookup,
     Part,
-    Progress,
     Source,
     Target,
     Trigger,
@@ -89,13 +89,12 @@ class SinkSpec(Part):
     query: Text | None = None
     target: Target
     trigger: Trigger = Trigger.model_construct()
-    dead_letter: DeadLetter | None = None
-    progress: Progress = Progress()
+    dead_letter: Part | None = None
+    progress: Part | None = None
     writers: Writers | None = None
     output_mode: OutputMode | None = None
     checkpoint: Checkpoint | None = None
     transaction_timeout: Annotated[Duration, AfterValidator(_transaction_timeout)] = timedelta(seconds=60)
-    transactional_id_prefix: SinkName = "sinks"
     patience: Annotated[Duration, AfterValidator(_patience)] = timedelta(minutes=5)
 
     @classmethod
@@ -106,15 +105,17 @@ class SinkSpec(Part):
         """
         if not isinstance(data, Mapping):
             raise ConfigurationError("the sink is not valid", [Problem("", "must be a mapping of options")])
-        shown = _same_format(data)
+        model = sink_model(data.get("target"))
+        shown = model.completed(data)
         problems: list[Problem] = []
         broken: frozenset[str] = frozenset()
         try:
-            spec = cls.model_validate(shown)
+            spec = model.model_validate(shown)
         except ValidationError as error:
-            problems += problems_of(error, cls)
+            problems += problems_of(error, model)
             broken = frozenset(str(details["loc"][0]) for details in error.errors() if details["loc"])
-            spec = cls.model_validate(_without(shown, broken))
+            right = {key: value for key, value in shown.items() if str(key) not in broken}
+            spec = model.model_validate({**_RIGHT, "target": model.right_target, **right})
         problems += rules.check(spec, broken)
         if problems:
             raise _not_valid(data.get("name"), problems)
@@ -193,17 +194,51 @@ class SinkSpec(Part):
     @property
     def target_kind(self) -> str:
         """The name of the target's connector."""
-        return "kafka"
+        return self.target.kind
+
+    # What its target makes of it; see the spec of a connector.
+
+    connection_type: ClassVar[str]
+    """The type of the target's Airflow connection."""
+    right_target: ClassVar[Any]
+    """A target that is right, in the place of one that is not, while the rules between the rest are asked."""
+
+    @classmethod
+    def completed(cls, data: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what was given with what the target takes from elsewhere. Called before it is checked."""
+        return dict(data)
 
     @property
-    def progress_topic(self) -> str:
-        """The name of the progress topic, resolved."""
-        return self.progress.topic or f"_sinks-progress-{self.name}"
+    def target_rules(self) -> tuple[rules.Rule, ...]:
+        """The rules between the options of the target and the rest of the sink."""
+        return ()
+
+    @property
+    def progress_is_shared(self) -> bool:
+        """Whether other sinks may have records in the same progress place."""
+        raise NotImplementedError
+
+    @property
+    def resources(self) -> Mapping[Role, str]:
+        """The names of outputs and progress place, by what they are to the sink."""
+        raise NotImplementedError
+
+    def creations(self) -> Mapping[Role, Creation]:
+        """Return how each of them is made where it is missing."""
+        raise NotImplementedError
+
+    def shown(self) -> Mapping[str, str | None]:
+        """Return what of the target a person sees beside its name, in ``airflow sinks show``."""
+        raise NotImplementedError
+
+    def told(self) -> Iterable[str]:
+        """Give the lines about the target on the page of its DAG."""
+        raise NotImplementedError
 
     @property
     def connections(self) -> tuple[str, ...]:
         """The ids of all Airflow connections that it names, sorted."""
-        named = {self.source.kafka.connection, self.target.kafka.connection}
+        named = {self.source.kafka.connection, self.target.options.connection}
         return tuple(sorted(named | {lookup.postgres.connection for lookup in self.lookups.values()}))
 
     def refresh_of(self, lookup: str) -> timedelta | None:
@@ -217,36 +252,8 @@ def _not_valid(name: object, problems: list[Problem]) -> ConfigurationError:
     return ConfigurationError(f"{which} is not valid", problems)
 
 
-def _same_format(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Write a target in its source's format where it names none."""
-    source = _kafka_options(data.get("source"), Format.BYTES)
-    target = _kafka_options(data.get("target"), None)
-    if target is None or source is None or "format" in target or source.get("format") not in list(Format):
-        return dict(data)
-    return {**data, "target": {"kafka": {**target, "format": source["format"]}}}
-
-
-def _kafka_options(part: Any, short: Format | None) -> dict[str, Any] | None:
-    if isinstance(part, str) and "/" in part:
-        connection, _, topic = part.rpartition("/")
-        return {"connection": connection, "topic": topic, **({"format": short} if short else {})}
-    if isinstance(part, Mapping) and set(part) == {"kafka"} and isinstance(part["kafka"], Mapping):
-        return dict(part["kafka"])
-    return None
-
-
-_RIGHT = {"name": "sink", "source": "a/b", "target": "a/c"}
+_RIGHT = {"name": "sink", "source": "a/b"}
 """Stands for required fields that are wrong, while the rules between the others are asked."""
 
 
-def _without(data: Mapping[str, Any], broken: frozenset[str]) -> dict[str, Any]:
-    return {**_RIGHT, **{key: value for key, value in data.items() if str(key) not in broken}}
-
-
-def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema of one sink."""
-    schema: dict[str, Any] = SinkSpec.model_json_schema(by_alias=True)
-    return schema
-
-
-__all__ = ["OutputMode", "SinkSpec", "Writers", "json_schema"]
+__all__ = ["OutputMode", "SinkSpec", "Writers"]

@@ -22,6 +22,7 @@ from pathlib import Path
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.common.compat.sdk import AirflowException
 
+from airflow_provider_sinks.connectors.registry import kind
 from airflow_provider_sinks.core.errors import ConfigurationError, SinkError
 from airflow_provider_sinks.core.launch.files import LaunchFiles
 from airflow_provider_sinks.core.launch.liveness_lock import held
@@ -194,11 +195,10 @@ class ClientLaunch:
         if status is None or not status.run or status.state in _IN_ORDER or self._is_followed():
             return
         spec = self._order.spec
-        options = self._order.connections.kafka(spec.target.kafka.connection)
         try:
-            from airflow_provider_sinks.connectors.kafka.final_fence import end_open_transactions
-
-            end_open_transactions(options, spec, status.run, status.writers, _FENCE_SECONDS)
+            kind(spec).end_abandoned(
+                spec, self._order.connections, status.run, status.writers, _FENCE_SECONDS
+            )
         except (SinkError, ImportError) as error:
             self._log.warning(
                 "the driver was ended in the middle of an epoch; readers may wait for up to %.0f s: %s",

@@ -6,14 +6,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
+from airflow_provider_sinks.connectors.kafka.creation import CreateTopic
+from airflow_provider_sinks.connectors.kafka.preflight.right_checks import Held, Operation
+from airflow_provider_sinks.connectors.kafka.record_size import CLIENT_LIMIT, CLIENT_LIMIT_BYTES, TOPIC_LIMIT
+from airflow_provider_sinks.connectors.kafka.spec import kafka_target_on
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family
-from airflow_provider_sinks.core.checks.rights import Held, Operation
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions
-from airflow_provider_sinks.core.decision.facts import CreateTopic, Existence, Role
-from airflow_provider_sinks.core.decision.start_request import start_request
+from airflow_provider_sinks.core.decision.facts import Existence, Role
 from airflow_provider_sinks.core.progress.identity import Identity, Sameness
 from airflow_provider_sinks.core.progress.witness import Witness
-from airflow_provider_sinks.core.spec.record_size import CLIENT_LIMIT, CLIENT_LIMIT_BYTES, TOPIC_LIMIT
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.core.wording import count
 
@@ -73,8 +74,8 @@ def sink_topics(spec: SinkSpec, conn_id: str) -> list[SinkTopic]:
     made: dict[str, CreateTopic] = {}
     if spec.source.kafka.connection == conn_id:
         roles.setdefault(spec.source.kafka.topic, []).append(Role.SOURCE)
-    if spec.target.kafka.connection == conn_id:
-        for role, creation in start_request(spec, owner="").topics().items():
+    if (sink := kafka_target_on(spec, conn_id)) is not None:
+        for role, creation in sink.creations().items():
             roles.setdefault(creation.name, []).append(role)
             made[creation.name] = creation
     return [SinkTopic(name, tuple(found), made.get(name)) for name, found in roles.items()]
@@ -191,7 +192,7 @@ def _policy(
     if Role.DEAD_LETTER in topic.roles and "compact" in policies:
         detail = f"is {policy}: records without a key are refused, and dead letters may have none"
         return checks.unknown(name, detail, "Use cleanup.policy=delete for dead letters.")
-    if Role.DATA in topic.roles and "compact" in policies and not spec.target.kafka.key:
+    if Role.DATA in topic.roles and "compact" in policies and not spec.target.options.key:
         detail = f"is {policy}, and the sink names no key: rows whose source record has none are refused"
         return checks.unknown(name, detail, "Name target.kafka.key.")
     return checks.passes(name, policy)

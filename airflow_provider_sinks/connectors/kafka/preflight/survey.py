@@ -12,9 +12,9 @@ from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AclOperation, ConfigResource, NewTopic, ResourceType, TopicDescription
 
 from airflow_provider_sinks.connectors.kafka.connection import KafkaConnection, code_of, text_of
+from airflow_provider_sinks.connectors.kafka.preflight.right_checks import Held, Operation
+from airflow_provider_sinks.connectors.kafka.preflight.topic_checks import SinkTopic, TopicSurvey
 from airflow_provider_sinks.connectors.kafka.topics import spelled
-from airflow_provider_sinks.core.checks.rights import Held, Operation
-from airflow_provider_sinks.core.checks.topics import SinkTopic, TopicSurvey
 from airflow_provider_sinks.core.decision.facts import Existence
 
 _DENIED = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED})

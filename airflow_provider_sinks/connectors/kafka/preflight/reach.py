@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from airflow_provider_sinks.clients.reach import StoppedError, Trail, connect, follow, shake_hands, split
 from airflow_provider_sinks.clients.time_limit import Deadline
-from airflow_provider_sinks.connectors.kafka.login import authenticate
+from airflow_provider_sinks.connectors.kafka.preflight.login import authenticate
 from airflow_provider_sinks.connectors.kafka.wire import (
     ADD_PARTITIONS,
     METADATA,

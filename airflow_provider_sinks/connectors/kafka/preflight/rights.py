@@ -23,10 +23,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from airflow_provider_sinks.clients.reach import StoppedError, Trail
 from airflow_provider_sinks.clients.time_limit import Deadline
-from airflow_provider_sinks.connectors.kafka.reach import open_wire
+from airflow_provider_sinks.connectors.kafka.preflight.reach import open_wire
+from airflow_provider_sinks.connectors.kafka.preflight.right_checks import (
+    Held,
+    Kind,
+    Operation,
+    Right,
+    RightsFacts,
+)
+from airflow_provider_sinks.connectors.kafka.preflight.topic_checks import TopicSurvey
 from airflow_provider_sinks.connectors.kafka.wire import ADD_PARTITIONS, FETCH, WireConnection, array, text
-from airflow_provider_sinks.core.checks.rights import Held, Kind, Operation, Right, RightsFacts
-from airflow_provider_sinks.core.checks.topics import TopicSurvey
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.decision.facts import Existence
 from airflow_provider_sinks.core.errors import UnavailableError

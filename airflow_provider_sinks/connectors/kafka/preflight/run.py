@@ -6,12 +6,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from airflow_provider_sinks.clients.time_limit import Deadline, within
-from airflow_provider_sinks.connectors.kafka import reach as kafka_reach
-from airflow_provider_sinks.core.checks.check import Check, Checks, Family
-from airflow_provider_sinks.core.checks.cluster import cluster_checks, transaction_checks
-from airflow_provider_sinks.core.checks.network import Stop, network_checks
-from airflow_provider_sinks.core.checks.rights import RightsFacts, needed_rights, rights_checks
-from airflow_provider_sinks.core.checks.topics import (
+from airflow_provider_sinks.connectors.kafka.preflight import reach as kafka_reach
+from airflow_provider_sinks.connectors.kafka.preflight.cluster_checks import (
+    cluster_checks,
+    transaction_checks,
+)
+from airflow_provider_sinks.connectors.kafka.preflight.right_checks import (
+    RightsFacts,
+    needed_rights,
+    rights_checks,
+)
+from airflow_provider_sinks.connectors.kafka.preflight.topic_checks import (
     DEFAULT_COPIES,
     MIN_IN_SYNC,
     SinkTopic,
@@ -20,10 +25,13 @@ from airflow_provider_sinks.core.checks.topics import (
     sink_topics,
     topic_checks,
 )
+from airflow_provider_sinks.connectors.kafka.record_size import CLIENT_LIMIT, TOPIC_LIMIT
+from airflow_provider_sinks.connectors.kafka.spec import KafkaSink, kafka_target_on
+from airflow_provider_sinks.core.checks.check import Check, Checks, Family
+from airflow_provider_sinks.core.checks.network import Stop, network_checks
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.progress.record import DRIVER, SINGLE_WRITER, partition_writer
 from airflow_provider_sinks.core.progress.witness import Witness
-from airflow_provider_sinks.core.spec.record_size import CLIENT_LIMIT, TOPIC_LIMIT
 from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
 
 _SURVEY_SECONDS = 30.0
@@ -84,7 +92,7 @@ class _Seen:
 
 def _survey(options: KafkaOptions, topics: list[SinkTopic], broker: int) -> _Seen:
     from airflow_provider_sinks.connectors.kafka.connection import KafkaConnection
-    from airflow_provider_sinks.connectors.kafka.survey import broker_config, survey_topics
+    from airflow_provider_sinks.connectors.kafka.preflight.survey import broker_config, survey_topics
 
     with KafkaConnection(options, _ANSWER_SECONDS) as connection:
         connection.cluster_id()
@@ -97,7 +105,7 @@ def _judged(
     conn_id, sink = options.conn_id, run.sink
     if sink is None:
         return
-    if sink.target.kafka.connection == conn_id:
+    if kafka_target_on(sink, conn_id) is not None:
         yield from transaction_checks(conn_id, sink.transaction_timeout, seen.config, brokers)
     if sink.source.kafka.connection == conn_id:
         run.partitions = seen.topics[sink.source.kafka.topic].partitions
@@ -111,9 +119,9 @@ def _rights(
 ) -> Iterator[Check]:
     if run.sink is None:
         return
-    from airflow_provider_sinks.connectors.kafka.rights import ask_rights
+    from airflow_provider_sinks.connectors.kafka.preflight.rights import ask_rights
 
-    ids = _ids(run) if run.sink.target.kafka.connection == options.conn_id else []
+    ids = _ids(run, kafka_target_on(run.sink, options.conn_id))
     prefix = ids[0].removesuffix(DRIVER) if ids else ""
     existing = {name: survey.existence for name, survey in seen.topics.items()}
     rights = list(needed_rights({topic.name: topic.roles for topic in topics}, existing, prefix))
@@ -131,11 +139,10 @@ def _timed(checks: list[Check], facts: RightsFacts) -> Iterator[Check]:
     )
 
 
-def _ids(run: Run) -> list[str]:
+def _ids(run: Run, sink: KafkaSink | None) -> list[str]:
     """Return the transactional ids that the sink uses: the driver's first, and its writers'."""
     from airflow_provider_sinks.connectors.kafka.transactions import transactional_id
 
-    sink = run.sink
     if sink is None:
         return []
     writers = [SINGLE_WRITER]

@@ -1,0 +1,252 @@
+"""A sink whose target is a Kafka topic: its part of the spec, and the rules over it."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+from pydantic import Field, StrictBool, model_validator
+
+from airflow_provider_sinks.connectors.kafka.creation import CreateTopic, progress_topic
+from airflow_provider_sinks.core.decision.facts import Role
+from airflow_provider_sinks.core.errors import JobFailedError, Problem
+from airflow_provider_sinks.core.spec.fields import (
+    TOPIC_PATTERN,
+    Columns,
+    Config,
+    Count,
+    Replication,
+    SinkName,
+    Text,
+    TopicName,
+)
+from airflow_provider_sinks.core.spec.parts import Format, Part, Source, Target, TargetOptions, address
+from airflow_provider_sinks.core.spec.rules import QUERY, Rule, known_column, needs
+from airflow_provider_sinks.core.spec.sink import SinkSpec
+
+
+class Compression(enum.StrEnum):
+    """How the target's batches are compressed."""
+
+    NONE = "none"
+    GZIP = "gzip"
+    SNAPPY = "snappy"
+    LZ4 = "lz4"
+    ZSTD = "zstd"
+
+
+class KafkaTarget(TargetOptions):
+    """A Kafka topic to write."""
+
+    topic: TopicName
+    key: Columns = Field(
+        default=(), description="columns of the key; none: the source record's key goes through"
+    )
+    format: Format = Format.JSON
+    value: Text | None = None
+    tombstones: StrictBool = False
+    partitions: Count | None = None
+    replication_factor: Replication | None = None
+    config: Config = Field(default_factory=dict)
+    compression: Compression = Compression.LZ4
+
+
+class KafkaTargetChoice(Target):
+    """Where rows go. ``connection/topic`` is its short form."""
+
+    short_form = Source.short_form
+
+    kafka: KafkaTarget
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        return address(value, "kafka", "topic")
+
+
+class DeadLetter(Part):
+    """The topic for records that do not parse, on the target's connection. Its name is the short form."""
+
+    short_form = TOPIC_PATTERN
+
+    topic: TopicName
+    partitions: Count = 1
+    replication_factor: Replication | None = None
+    config: Config = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        return {"topic": value} if isinstance(value, str) else value
+
+
+class Progress(Part):
+    """The compacted topic with the sink's progress, beside the target. Its name is the short form."""
+
+    short_form = TOPIC_PATTERN
+
+    topic: TopicName | None = None
+    replication_factor: Replication | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        return {"topic": value} if isinstance(value, str) else value
+
+
+class KafkaSink(SinkSpec):
+    """A sink into a Kafka topic."""
+
+    connection_type: ClassVar[str] = "kafka"
+    right_target: ClassVar[Any] = "a/c"
+
+    target: KafkaTargetChoice
+    dead_letter: DeadLetter | None = None
+    progress: Progress = Progress()
+    transactional_id_prefix: SinkName = "sinks"
+
+    @classmethod
+    def completed(cls, data: Mapping[str, Any]) -> dict[str, Any]:
+        """Write a target in its source's format where it names none."""
+        source = _kafka_options(data.get("source"), Format.BYTES)
+        target = _kafka_options(data.get("target"), None)
+        if target is None or source is None or "format" in target or source.get("format") not in list(Format):
+            return dict(data)
+        return {**data, "target": {"kafka": {**target, "format": source["format"]}}}
+
+    @property
+    def target_rules(self) -> tuple[Rule, ...]:
+        """The rules between the options of the target and the rest of the sink."""
+        return _RULES
+
+    @property
+    def progress_topic(self) -> str:
+        """The name of the progress topic, resolved."""
+        return self.progress.topic or f"_sinks-progress-{self.name}"
+
+    @property
+    def progress_is_shared(self) -> bool:
+        """Other sinks may have records in a progress topic that the spec names."""
+        return self.progress.topic is not None
+
+    @property
+    def resources(self) -> dict[Role, str]:
+        """The names of the sink's own topics."""
+        named = {Role.DATA: self.target.kafka.topic, Role.PROGRESS: self.progress_topic}
+        return named | ({Role.DEAD_LETTER: self.dead_letter.topic} if self.dead_letter else {})
+
+    def creations(self) -> dict[Role, CreateTopic]:
+        """Return how each of them is made."""
+        target, dead = self.target.kafka, self.dead_letter
+        copies = target.replication_factor
+        made = {
+            Role.PROGRESS: progress_topic(self.progress_topic, self.progress.replication_factor),
+            Role.DATA: CreateTopic(Role.DATA, target.topic, target.partitions, copies, dict(target.config)),
+        }
+        if dead is not None:
+            made[Role.DEAD_LETTER] = CreateTopic(
+                Role.DEAD_LETTER, dead.topic, dead.partitions, dead.replication_factor, dict(dead.config)
+            )
+        return made
+
+    def shown(self) -> dict[str, str | None]:
+        """Return what of the target a person sees beside its name."""
+        return {
+            "progress_topic": self.progress_topic,
+            "dead_letter_topic": self.dead_letter.topic if self.dead_letter else None,
+            "transactional_ids": f"{self.transactional_id_prefix}.{self.name}.*",
+        }
+
+    def told(self) -> Iterator[str]:
+        """Give the lines about the target on the page of its DAG."""
+        yield f"- target: topic `{self.target.kafka.topic}` of connection `{self.target.kafka.connection}`"
+        if self.dead_letter is not None:
+            yield f"- records that do not parse: topic `{self.dead_letter.topic}`, in the same transactions"
+        yield f"- progress: topic `{self.progress_topic}`, in the same transactions as the rows"
+
+
+def kafka_sink(spec: SinkSpec) -> KafkaSink:
+    """Return a sink as what its target makes it."""
+    if not isinstance(spec, KafkaSink):
+        raise JobFailedError(f'sink "{spec.name}" has no Kafka target')
+    return spec
+
+
+def kafka_target_on(spec: SinkSpec | None, conn_id: str) -> KafkaSink | None:
+    """Return a sink whose target is on this connection; ``None`` for any other."""
+    if isinstance(spec, KafkaSink) and spec.target.kafka.connection == conn_id:
+        return spec
+    return None
+
+
+def _kafka_options(part: Any, short: Format | None) -> dict[str, Any] | None:
+    if isinstance(part, str) and "/" in part:
+        connection, _, topic = part.rpartition("/")
+        return {"connection": connection, "topic": topic, **({"format": short} if short else {})}
+    if isinstance(part, Mapping) and set(part) == {"kafka"} and isinstance(part["kafka"], Mapping):
+        return dict(part["kafka"])
+    return None
+
+
+def _key(spec: KafkaSink) -> Iterator[Problem]:
+    plan = spec.readable_plan
+    if plan is None or plan.problems or plan.row_wise or spec.target.kafka.key:
+        return
+    what = "a stateful query needs one" if plan.stateful else "a query that is not row-wise needs one"
+    names = ", ".join(o.clause for o in plan.obstacles)
+    hint = f"the source record's key cannot pass through {names}; name the columns of the key"
+    yield Problem("target.kafka.key", f"is missing: {what}", hint)
+
+
+def _value(spec: KafkaSink) -> Iterator[Problem]:
+    kafka, where = spec.target.kafka, "target.kafka"
+    if kafka.format is not Format.JSON and kafka.tombstones:
+        what = f"is for format json: in {kafka.format} a null value is a tombstone"
+        yield Problem(f"{where}.tombstones", what, "leave it out")
+    elif kafka.tombstones and kafka.value is not None:
+        yield Problem(
+            f"{where}.tombstones", "does not go with value: a null value is a tombstone", "leave it out"
+        )
+    if kafka.value is not None and kafka.value in kafka.key:
+        yield Problem(f"{where}.value", f"{kafka.value!r} is the key already")
+    if len(set(kafka.key)) < len(kafka.key):
+        yield Problem(f"{where}.key", "names a column twice")
+
+
+def _output_columns(spec: KafkaSink) -> Iterator[Problem]:
+    plan, kafka = spec.readable_plan, spec.target.kafka
+    if plan is None or plan.problems or plan.unknown_columns or plan.columns is None:
+        return
+    for index, name in enumerate(kafka.key):
+        yield from known_column(f"target.kafka.key[{index}]", name, plan.columns, "the output")
+    if kafka.value is not None:
+        yield from known_column("target.kafka.value", kafka.value, plan.columns, "the output")
+    elif kafka.format is not Format.JSON:
+        values = [name for name in plan.columns if name not in kafka.key]
+        if len(values) != 1:
+            what = f"{kafka.format} needs one column for the value, but there are {len(values)}"
+            names = f"of {', '.join(values)}" if values else "of the output"
+            yield Problem("target.kafka.format", what, f"name one {names} by value")
+
+
+def _topics(spec: KafkaSink) -> Iterator[Problem]:
+    target, source = spec.target.kafka, spec.source.kafka
+    named = [("source.kafka.topic", source.connection, source.topic)]
+    named.append(("target.kafka.topic", target.connection, target.topic))
+    if spec.dead_letter is not None:
+        named.append(("dead_letter.topic", target.connection, spec.dead_letter.topic))
+    named.append(("progress.topic", target.connection, spec.progress_topic))
+    seen: dict[tuple[str, str], str] = {}
+    for where, connection, topic in named:
+        first = seen.setdefault((connection, topic), where)
+        if first != where:
+            yield Problem(where, f"{topic!r} is {first} already", "each of them needs a topic of its own")
+
+
+_RULES: tuple[Rule, ...] = (
+    (needs(*QUERY, "target", "writers"), _key),
+    (needs("target"), _value),
+    (needs(*QUERY, "target"), _output_columns),
+    (needs("name", "source", "target", "dead_letter", "progress"), _topics),
+)
