@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from airflow_provider_sinks.cli.frame import command, confirm, show_one, sink_homes, tell
 from airflow_provider_sinks.core.lifecycle.new_generation import Output, Reset
-from airflow_provider_sinks.core.lifecycle.rewind_request import RewindAsk
+from airflow_provider_sinks.core.lifecycle.rewind_request import RewindRequest
 from airflow_provider_sinks.core.lifecycle.steps import Plan
 from airflow_provider_sinks.lifecycle.verbs import SinkVerbs
 
@@ -40,7 +40,7 @@ def restart(options: argparse.Namespace) -> None:
 @command
 def rewind(options: argparse.Namespace) -> None:
     """Let a stopped sink read a part of its source again."""
-    ask = RewindAsk.parse(
+    ask = RewindRequest.parse(
         offsets=options.offsets,
         time=options.time,
         epoch=options.epoch,

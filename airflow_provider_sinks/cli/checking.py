@@ -32,11 +32,11 @@ class _Remembered:
 @command
 def plan(options: argparse.Namespace) -> int:
     """Show what a start would do; the exit code is the one that it would end with."""
-    from airflow_provider_sinks.lifecycle.dry_run import look
+    from airflow_provider_sinks.lifecycle.dry_run import dry_run
 
     with sink_homes(options) as homes:
         spec = _spec(options, homes)
-        seen = look(spec, _Remembered(homes, spec.name), accept_code(options.accept))
+        seen = dry_run(spec, _Remembered(homes, spec.name), accept_code(options.accept))
     if options.output in ("table", "plain"):
         print(seen)  # noqa: T201  it is the result
     else:

@@ -10,14 +10,14 @@ from airflow_provider_sinks.cli.sources import sinks_of_folder, spec_in_folder
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import ExitCode
 from airflow_provider_sinks.core.lifecycle.sink_home import SinkHome
-from airflow_provider_sinks.core.lifecycle.state_history import Entry, LifeState, to_mappings
+from airflow_provider_sinks.core.lifecycle.state_history import Entry, HistoryState, to_mappings
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.lifecycle.verbs import spec_of
 
 _CODES = {
-    LifeState.STALLED: ExitCode.UNAVAILABLE,
-    LifeState.FAILED: ExitCode.FAILED,
-    LifeState.ORPHANED: ExitCode.FAILED,
+    HistoryState.STALLED: ExitCode.UNAVAILABLE,
+    HistoryState.FAILED: ExitCode.FAILED,
+    HistoryState.ORPHANED: ExitCode.FAILED,
 }
 _ORPHANED = "It runs, and no DAG names it. To end it: airflow sinks pause {}"
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_sinks.arguments import as_list
 from airflow_provider_sinks.core.errors import ConfigurationError
-from airflow_provider_sinks.operators.submit.place import noted
+from airflow_provider_sinks.operators.submit.cluster_site import noted
 from airflow_provider_sinks.operators.submit_sink_job import SubmitSinkJobOperator
 from airflow_provider_sinks.retry_policy import airflow_errors
 

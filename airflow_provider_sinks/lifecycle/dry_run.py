@@ -27,7 +27,7 @@ _READ_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
-class Look:
+class DryRun:
     """What was seen, and what it leads to.
 
     :param observation: the facts; ``None`` when a cluster or Airflow's memory did not answer at all.
@@ -59,7 +59,7 @@ class Remembers(Protocol):
         """
 
 
-def look(spec: SinkSpec, memory: Remembers, accept: str | None = None) -> Look:
+def dry_run(spec: SinkSpec, memory: Remembers, accept: str | None = None) -> DryRun:
     """Look once. Creates nothing, and returns within about a minute even when nothing answers.
 
     :param memory: what Airflow remembers of the sink.
@@ -75,9 +75,9 @@ def look(spec: SinkSpec, memory: Remembers, accept: str | None = None) -> Look:
         with SinkObserver(spec, connections, _READ_SECONDS) as observer:
             observation = observer.observe()
     except UnavailableError as error:
-        return Look(Verdict(VerdictKind.WAIT, error.primary, error.detail, error.hint))
+        return DryRun(Verdict(VerdictKind.WAIT, error.primary, error.detail, error.hint))
     verdict = decide(observation, start_request(spec, remembered.owner, remembered.witness), accept)
-    return Look(verdict, observation)
+    return DryRun(verdict, observation)
 
 
 def _facts(observation: Observation | None) -> dict[str, Any] | None:

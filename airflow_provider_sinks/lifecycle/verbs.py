@@ -22,10 +22,10 @@ from airflow_provider_sinks.core.errors import (
     SinkError,
 )
 from airflow_provider_sinks.core.lifecycle.new_generation import Reset, Situation, plan_reset
-from airflow_provider_sinks.core.lifecycle.rewind import AtEpoch, AtOffsets, AtTime, Place, plan_rewind
-from airflow_provider_sinks.core.lifecycle.rewind_request import RewindAsk
+from airflow_provider_sinks.core.lifecycle.rewind import AtEpoch, AtOffsets, AtTime, RewindTo, plan_rewind
+from airflow_provider_sinks.core.lifecycle.rewind_request import RewindRequest
 from airflow_provider_sinks.core.lifecycle.sink_home import SinkHome
-from airflow_provider_sinks.core.lifecycle.state_history import LifeState
+from airflow_provider_sinks.core.lifecycle.state_history import HistoryState
 from airflow_provider_sinks.core.lifecycle.steps import (
     Announce,
     Create,
@@ -82,7 +82,7 @@ class SinkVerbs:
     def pause(self, sink: str) -> Plan:
         """Let nothing start a sink any more, and end what runs."""
         home = self.homes.one(sink)
-        return self._in_airflow(plan_pause(home), None if home.is_orphan else LifeState.PAUSED)
+        return self._in_airflow(plan_pause(home), None if home.is_orphan else HistoryState.PAUSED)
 
     def resume(self, sink: str) -> Plan:
         """Let a sink be started again."""
@@ -96,11 +96,11 @@ class SinkVerbs:
         """Begin a sink anew, where its spec says that it starts."""
         return self._in_kafka(sink, "reset", lambda _, situation: plan_reset(situation, ask), ask)
 
-    def rewind(self, sink: str, ask: RewindAsk) -> Plan:
+    def rewind(self, sink: str, ask: RewindRequest) -> Plan:
         """Let a sink read a part of its source again."""
 
         def decide(generations: Generations, situation: Situation) -> Plan:
-            return plan_rewind(situation, _place(ask, generations))
+            return plan_rewind(situation, _rewind_to(ask, generations))
 
         return self._in_kafka(sink, "rewound", decide, Reset())
 
@@ -129,7 +129,7 @@ class SinkVerbs:
             seen = {role: situation.observation.topics()[role] for role in asked}
             return self._drop(plan_drop(home, situation.writers, seen), generations)
 
-    def _in_airflow(self, plan: Plan, noted: LifeState | None = None) -> Plan:
+    def _in_airflow(self, plan: Plan, noted: HistoryState | None = None) -> Plan:
         """Carry out a plan that concerns Airflow alone."""
         if plan.steps and not self.dry_run:
             self.confirm(plan)
@@ -157,7 +157,7 @@ class SinkVerbs:
             self.confirm(plan)
             for step in plan.steps:
                 self._do(step, generations)
-            self._note(plan.sink, LifeState.DROPPED)
+            self._note(plan.sink, HistoryState.DROPPED)
         return plan
 
     def _do(self, step: Step, generations: Generations | None) -> None:
@@ -174,7 +174,7 @@ class SinkVerbs:
                 self.homes.do(step)
         self.say(str(step))
 
-    def _note(self, sink: str, state: LifeState) -> None:
+    def _note(self, sink: str, state: HistoryState) -> None:
         try:
             self.homes.note(sink, state)
         except SinkError as error:
@@ -207,7 +207,7 @@ def spec_of(home: SinkHome) -> SinkSpec:
     return parse(home.spec)
 
 
-def _place(ask: RewindAsk, generations: Generations) -> Place:
+def _rewind_to(ask: RewindRequest, generations: Generations) -> RewindTo:
     if ask.offsets is not None:
         return AtOffsets(ask.offsets, ask.skip)
     if ask.time_ms is not None:

@@ -18,7 +18,7 @@ from airflow_provider_sinks.core.lifecycle.steps import (
     KillApplication,
     PauseDag,
     StartRun,
-    TaskPlace,
+    TaskKey,
     UnpauseDag,
 )
 from airflow_provider_sinks.drivers.running import RunningDrivers
@@ -72,7 +72,7 @@ class AirflowSteps:
         with suppress(SinkError):  # asked for already, or not allowed: it is read again sooner or later
             self._api.call("PUT", f"parseDagFile/{quoted(file_token)}")
 
-    def _end(self, task: TaskPlace) -> None:
+    def _end(self, task: TaskKey) -> None:
         mapped = f"/{task.map_index}" if task.map_index >= 0 else ""
         path = f"{_run(task)}/taskInstances/{quoted(task.task_id)}{mapped}"
         try:
@@ -82,7 +82,7 @@ class AirflowSteps:
                 raise
         self._end_run(task)
 
-    def _end_run(self, task: TaskPlace) -> None:
+    def _end_run(self, task: TaskKey) -> None:
         """End a run of which no task is left.
 
         Airflow's scheduler takes its time over the runs of a paused DAG. One that it ends after the DAG was
@@ -93,7 +93,7 @@ class AirflowSteps:
             with suppress(ApiAnswerError):  # over already
                 self._api.call("PATCH", _run(task), {"state": "failed"}, update_mask="state")
 
-    def _clear(self, task: TaskPlace) -> None:
+    def _clear(self, task: TaskKey) -> None:
         which: object = [task.task_id, task.map_index] if task.map_index >= 0 else task.task_id
         body = {
             "dry_run": False,
@@ -117,5 +117,5 @@ class AirflowSteps:
                 raise
 
 
-def _run(task: TaskPlace) -> str:
+def _run(task: TaskKey) -> str:
     return f"dags/{quoted(task.dag_id)}/dagRuns/{quoted(task.run_id)}"

@@ -34,12 +34,12 @@ from airflow_provider_sinks.core.lifecycle.dag_gone import Listed
 from airflow_provider_sinks.core.lifecycle.sink_home import ACTIVE, SinkDag, SinkHome, SinkTask
 from airflow_provider_sinks.core.lifecycle.state_history import (
     History,
-    LifeState,
+    HistoryState,
     from_mappings,
     noted,
     to_mappings,
 )
-from airflow_provider_sinks.core.lifecycle.steps import AirflowStep, TaskPlace
+from airflow_provider_sinks.core.lifecycle.steps import AirflowStep, TaskKey
 from airflow_provider_sinks.drivers.running import RunningDrivers
 from airflow_provider_sinks.metadata.airflow_steps import AirflowSteps
 from airflow_provider_sinks.metadata.dags import listed_as
@@ -108,7 +108,7 @@ class SinkHomes:
     def _asset_of(self, sink: str) -> SinkAsset | None:
         return self._assets.get(sink)
 
-    def note(self, sink: str, state: LifeState) -> None:
+    def note(self, sink: str, state: HistoryState) -> None:
         """Write into a sink's history that a person paused or dropped it."""
         asset = self._asset(sink)
         if not asset.id:
@@ -164,8 +164,8 @@ class SinkHomes:
         found = [(dag_id, dag_of(dag_id)) for dag_id in asset.dag_ids]
         dags = [(dag_id, dag) for dag_id, dag in found if dag is not None and not self._is_gone(dag)]
         mine = [task for task in self._running if _sink_of(task) == asset.sink]
-        running = {task.place: task for task in map(_task, mine)}
-        running |= {task.place: task for named in tasks if (task := _task_of(named, asset)) is not None}
+        running = {task.key: task for task in map(_task, mine)}
+        running |= {task.key: task for named in tasks if (task := _task_of(named, asset)) is not None}
         return SinkHome(
             name=asset.sink,
             spec=asset.data,
@@ -252,10 +252,10 @@ def _task_of(found: Mapping[str, Any], asset: SinkAsset) -> SinkTask | None:
 
 
 def _task(found: Mapping[str, Any]) -> SinkTask:
-    place = TaskPlace(found["dag_id"], found["dag_run_id"], found["task_id"], found["map_index"])
+    key = TaskKey(found["dag_id"], found["dag_run_id"], found["task_id"], found["map_index"])
     tries_max = found["max_tries"] + 1
     ended_at = (found["end_date"] or "")[:19]
-    return SinkTask(place, found["state"], found["try_number"], tries_max, f"{ended_at}Z" if ended_at else "")
+    return SinkTask(key, found["state"], found["try_number"], tries_max, f"{ended_at}Z" if ended_at else "")
 
 
 def _history(stored: Mapping[str, Any]) -> History:

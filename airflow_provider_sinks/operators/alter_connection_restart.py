@@ -136,15 +136,15 @@ class AlterConnectionRestartOperator(BaseOperator):
         from airflow_provider_sinks.clients.airflow_connections import ConnectionStore
         from airflow_provider_sinks.operators.alter.alteration import Alteration
         from airflow_provider_sinks.operators.alter.dependent_sinks import DependentSinks
-        from airflow_provider_sinks.operators.alter.held_connection import Alterer, HeldConnection
+        from airflow_provider_sinks.operators.alter.locked_connection import Alterer, LockedConnection
 
         instance = context["ti"]
         index = -1 if instance.map_index is None else instance.map_index
         holder = Holder(instance.dag_id, instance.run_id, instance.task_id, index)
         me = Alterer(holder, is_retry=instance.try_number > 1)
         sinks = DependentSinks(api, order.conn_id, context["task_state_store"], self.log)
-        held = HeldConnection(order.conn_id, ConnectionStore(api), me)
-        return Alteration(order, held, sinks, self.log)
+        locked = LockedConnection(order.conn_id, ConnectionStore(api), me)
+        return Alteration(order, locked, sinks, self.log)
 
     @staticmethod
     def _state_of(api: AirflowApi, mark: Mark) -> str:

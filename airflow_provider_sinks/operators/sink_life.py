@@ -20,7 +20,7 @@ from airflow_provider_sinks.arguments import is_template, plain
 from airflow_provider_sinks.core.connection.airflow_account import CONN_ID
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, nearest
 from airflow_provider_sinks.core.lifecycle.new_generation import Output, Reset
-from airflow_provider_sinks.core.lifecycle.rewind_request import RewindAsk
+from airflow_provider_sinks.core.lifecycle.rewind_request import RewindRequest
 from airflow_provider_sinks.core.lifecycle.steps import Plan
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.retry_policy import airflow_errors
@@ -190,8 +190,8 @@ class RewindSinkOperator(_SinkVerbOperator):
     def _act(self, verbs: SinkVerbs, sink: str) -> Plan:
         return verbs.rewind(sink, self._ask())
 
-    def _ask(self) -> RewindAsk:
-        return RewindAsk.parse(
+    def _ask(self) -> RewindRequest:
+        return RewindRequest.parse(
             offsets=self.offsets,
             time=self.time,
             epoch=self.epoch,

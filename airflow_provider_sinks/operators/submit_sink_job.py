@@ -54,18 +54,18 @@ from airflow_provider_sinks.operators.submit.arguments import (
 )
 from airflow_provider_sinks.operators.submit.client_launch import ClientLaunch, Submission, Submit
 from airflow_provider_sinks.operators.submit.cluster_launch import ClusterLaunch
+from airflow_provider_sinks.operators.submit.cluster_site import site_of
 from airflow_provider_sinks.operators.submit.cluster_task import ClusterTask
 from airflow_provider_sinks.operators.submit.connection_watch import ConnectionWatch, changed_meanwhile
 from airflow_provider_sinks.operators.submit.dag_watch import DagWatch
 from airflow_provider_sinks.operators.submit.launch import (
+    LaunchEnd,
     LaunchOrder,
-    LaunchOutcome,
     Listeners,
     SinkLaunch,
 )
 from airflow_provider_sinks.operators.submit.map_index import NamedInstances
-from airflow_provider_sinks.operators.submit.place import place_of
-from airflow_provider_sinks.operators.submit.retry_after_change import Healing
+from airflow_provider_sinks.operators.submit.retry_after_change import RetryAfterChange
 from airflow_provider_sinks.retry_policy import airflow_errors
 
 if TYPE_CHECKING:
@@ -165,12 +165,12 @@ class SubmitSinkJobOperator(NamedInstances, SparkSubmitOperator):
             task = self._come_back(context)
             if task.is_false_alarm(event):
                 return self._run(context)
-            outcome = task.settle(event)
-            if error := outcome.error(event["sink"]):
-                raise _healing(context).end(error, outcome.status)
-            if outcome.changed:
-                return self._run(context, outcome.changed)
-            return self._report(context, outcome.status)
+            end = task.settle(event)
+            if error := end.error(event["sink"]):
+                raise _retry_after_change(context).end(error, end.status)
+            if end.changed:
+                return self._run(context, end.changed)
+            return self._report(context, end.status)
 
     def _run(self, context: Context, changed: tuple[str, ...] = ()) -> dict[str, Any]:
         """Launch the sink, again and again while its connections change.
@@ -181,13 +181,13 @@ class SubmitSinkJobOperator(NamedInstances, SparkSubmitOperator):
         demand_place_to_wait(self.deferrable, target, self._yarn_rm_auth)
         submit = self._submitter(context, target)
         cluster = self._on_cluster(context, spec, listeners) if target.drives_on_cluster else None
-        healing = _healing(context)
+        retry = _retry_after_change(context)
         with self._minding_dag(context):
             while True:
-                healing.begin(changed)
-                outcome = self._launch_once(spec, submit, listeners, healing, cluster)
-                if not (changed := outcome.changed):
-                    return self._report(context, outcome.status)
+                retry.begin(changed)
+                end = self._launch_once(spec, submit, listeners, retry, cluster)
+                if not (changed := end.changed):
+                    return self._report(context, end.status)
 
     def _minding_dag(self, context: Context) -> DagWatch:
         """Return what ends the sink when its DAG is gone for good."""
@@ -225,26 +225,26 @@ class SubmitSinkJobOperator(NamedInstances, SparkSubmitOperator):
         spec: SinkSpec,
         submit: Submit,
         listeners: Listeners,
-        healing: Healing,
+        retry: RetryAfterChange,
         cluster: ClusterTask | None,
-    ) -> LaunchOutcome:
+    ) -> LaunchEnd:
         """Launch the sink, and raise what its end means unless it ended well.
 
         Connections are read once more when the launch is counted: a launch that is counted after a change
         gets what changed, which is how others know that a sink has followed.
 
-        :param healing: knows the connections for whose sake it is launched again.
+        :param retry: knows the connections for whose sake it is launched again.
         """
         try:
             connections = resolve(spec)
         except ConfigurationError as found:
-            ended = healing.end(found, None)
+            ended = retry.end(found, None)
             _show_unlaunched(listeners.memory, spec.name, ended)
             raise ended from None
 
         def order() -> LaunchOrder:
             memory = listeners.memory.begin_launch()
-            for conn_id in healing.changed:
+            for conn_id in retry.changed:
                 self.log.info("launch %d: connection %s changed", memory.launch, conn_id)
             return LaunchOrder(spec, resolve(spec), memory, accept_code(self.accept))
 
@@ -262,13 +262,13 @@ class SubmitSinkJobOperator(NamedInstances, SparkSubmitOperator):
             read = partial(options_of, spec)
             if self.follow_connections and (changed := changed_meanwhile(connections, read)):
                 launch.restart(changed)
-                return LaunchOutcome(0, changed=changed)
+                return LaunchEnd(0, changed=changed)
             raise deferral
         with self._following(spec, connections, launch):
-            outcome = launch.run()
-        if error := outcome.error(spec.name):
-            raise healing.end(error, outcome.status)
-        return outcome
+            end = launch.run()
+        if error := end.error(spec.name):
+            raise retry.end(error, end.status)
+        return end
 
     def _following(
         self, spec: SinkSpec, connections: ResolvedConnections, launch: SinkLaunch
@@ -301,7 +301,7 @@ class SubmitSinkJobOperator(NamedInstances, SparkSubmitOperator):
             "durable": self.durable,
             "poll_seconds": self.poll_interval,
         }
-        return ClusterTask(spec, listeners, place_of(context, spec, client, **wishes))
+        return ClusterTask(spec, listeners, site_of(context, spec, client, **wishes))
 
     def _submitter(self, context: Context, target: SparkTarget) -> Submit:
         """Return what runs ``spark-submit`` as the provider does, with the user's arguments and ours."""
@@ -332,7 +332,7 @@ class SubmitSinkJobOperator(NamedInstances, SparkSubmitOperator):
         return hook
 
     def _report(self, context: Context, status: SinkStatus | None) -> dict[str, Any]:
-        """Return the outcome, and let the asset's event carry it."""
+        """Return the end, and let the asset's event carry it."""
         if status is None:
             return {}
         names = ("sink", "launch", "generation", "epoch", "rows", "rows_total", "dead_total")
@@ -347,5 +347,5 @@ def _show_unlaunched(memory: SinkMemory, sink: str, error: SinkError) -> None:
     memory.show(SinkStatus(sink, memory.newest_launch()).ended(error))
 
 
-def _healing(context: Context) -> Healing:
-    return Healing(context["task_state_store"])
+def _retry_after_change(context: Context) -> RetryAfterChange:
+    return RetryAfterChange(context["task_state_store"])

@@ -33,7 +33,7 @@ from airflow_provider_sinks.arguments import (
 from airflow_provider_sinks.assets import connection_assets, sink_asset
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, SinkError, nearest
 from airflow_provider_sinks.core.spec.sink import SinkSpec
-from airflow_provider_sinks.lifecycle.dry_run import Look, look
+from airflow_provider_sinks.lifecycle.dry_run import DryRun, dry_run
 from airflow_provider_sinks.metadata.memory import SinkMemory, store_of
 from airflow_provider_sinks.operators.submit.map_index import NamedInstances
 from airflow_provider_sinks.retry_policy import airflow_errors
@@ -105,7 +105,7 @@ class CheckTopicsSensor(NamedInstances, BaseSensorOperator):
         self.deferrable = deferrable
         self._asset = asset
         self._deadline: float | None = None
-        self._seen: Look | None = None
+        self._seen: DryRun | None = None
 
     def execute(self, context: Context) -> Any:
         """Look until a start is allowed; say at the end of the time what could not be seen."""
@@ -152,7 +152,7 @@ class CheckTopicsSensor(NamedInstances, BaseSensorOperator):
             _demand_valid(self.sink, self.accept, self.on_unknown, self.deferrable)
             spec = parse(self.sink)
             memory = SinkMemory(spec.name, store_of(context, self._asset), self.log)
-            self._seen = seen = look(spec, memory, accept_code(self.accept))
+            self._seen = seen = dry_run(spec, memory, accept_code(self.accept))
             self.log.info("%s", seen)
             error = seen.verdict.error()
             if error is not None and not (seen.waits and self.on_unknown == WAIT):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 if TYPE_CHECKING:
-    from airflow_provider_sinks.lifecycle.dry_run import Look
+    from airflow_provider_sinks.lifecycle.dry_run import DryRun
 
 _LOOKS = ThreadPoolExecutor(max_workers=8, thread_name_prefix="sinks-look")
 """Looks of all triggers of this process: frozen brokers hold these threads, and nobody else's."""
@@ -96,13 +96,13 @@ class CheckTopicsTrigger(BaseTrigger):
         self.log.info("%s", seen)
         return None if seen.waits else seen.verdict.primary
 
-    def _look_here(self) -> Look:
+    def _look_here(self) -> DryRun:
         from airflow_provider_sinks.arguments import accept_code, parse
-        from airflow_provider_sinks.lifecycle.dry_run import look
+        from airflow_provider_sinks.lifecycle.dry_run import dry_run
         from airflow_provider_sinks.metadata.memory import SinkMemory
 
         spec = parse(self.sink)
-        return look(spec, SinkMemory(spec.name, None, self.log), accept_code(self.accept))
+        return dry_run(spec, SinkMemory(spec.name, None, self.log), accept_code(self.accept))
 
     @property
     def _left_seconds(self) -> float:

@@ -25,7 +25,7 @@ from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.operators.alter.alteration import Alteration, Altered
 from airflow_provider_sinks.operators.alter.arguments import AlterOrder
 from airflow_provider_sinks.operators.alter.dependent_sinks import DependentSinks
-from airflow_provider_sinks.operators.alter.held_connection import Alterer, HeldConnection
+from airflow_provider_sinks.operators.alter.locked_connection import Alterer, LockedConnection
 from airflow_provider_sinks.operators.alter.worker_view import view_of
 from tests.airflow.fakes import SINK
 
@@ -156,7 +156,7 @@ class Altering:
         order = AlterOrder(CONN_ID, self.changes, wishes, dry_run, seconds, self.leave)
         sinks = PlayedSinks(self.sinks, self.notes, self.api)
         store = store or ConnectionStore(self.api)
-        held = HeldConnection(CONN_ID, store, Alterer(me, is_retry))
+        held = LockedConnection(CONN_ID, store, Alterer(me, is_retry))
         alteration = Alteration(order, held, sinks, LOG)
         return alteration.plan() if dry_run else alteration.run()
 

@@ -17,9 +17,9 @@ from tests.airflow.fakes import SINK
 if TYPE_CHECKING:
     from airflow_provider_sinks.operators.submit.client_launch import Submission
     from airflow_provider_sinks.operators.submit.cluster_launch import ClusterLaunch
+    from airflow_provider_sinks.operators.submit.cluster_site import ClusterSite
     from airflow_provider_sinks.operators.submit.cluster_task import ClusterTask
     from airflow_provider_sinks.operators.submit.launch import Listeners
-    from airflow_provider_sinks.operators.submit.place import Place
 
 _SPEC = SinkSpec.parse(SINK)
 
@@ -66,7 +66,7 @@ class Task:
             lambda: LaunchOrder(_SPEC, self.connections, memory),
             self._submit,
             listeners=self._listeners(),
-            place=self._place(status_root),
+            site=self._site(status_root),
             owner=self.owner,
             connections=self.connections.visible_digests(),
         )
@@ -75,7 +75,7 @@ class Task:
         """Return the task after the triggerer."""
         from airflow_provider_sinks.operators.submit.cluster_task import ClusterTask
 
-        return ClusterTask(_SPEC, self._listeners(), self._place())
+        return ClusterTask(_SPEC, self._listeners(), self._site())
 
     def _listeners(self) -> Listeners:
         from airflow_provider_sinks.metadata.memory import Memory, SinkMemory
@@ -86,14 +86,14 @@ class Task:
         memory.recall = lambda: Memory(self.owner, self.newest)  # type: ignore[method-assign]
         return Listeners(memory, log, self.told.append)
 
-    def _place(self, status_root: str = "") -> Place:
+    def _site(self, status_root: str = "") -> ClusterSite:
         from airflow_provider_sinks.clients.yarn import YarnClient
-        from airflow_provider_sinks.operators.submit.place import Place
+        from airflow_provider_sinks.operators.submit.cluster_site import ClusterSite
 
-        return Place(
+        return ClusterSite(
             client=YarnClient(self.manager.url),
             store=self,
-            generation=self.cleared,
+            clears=self.cleared,
             durable=self.durable,
             status_root=status_root or self.folder.as_uri(),
             poll_seconds=0.1,

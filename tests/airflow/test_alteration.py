@@ -17,7 +17,7 @@ from airflow_provider_sinks.core.alter.leave import Leave
 from airflow_provider_sinks.core.alter.steps import End, Step, Wishes
 from airflow_provider_sinks.core.errors import AuthenticationError, ConfigurationError, UnavailableError
 from airflow_provider_sinks.hooks.airflow_account import airflow_api
-from airflow_provider_sinks.operators.alter import dependent_sinks, held_connection
+from airflow_provider_sinks.operators.alter import dependent_sinks, locked_connection
 from tests.airflow.altering import (
     CONN_ID,
     NEW,
@@ -41,8 +41,8 @@ def api(airflow_url: str, connections: Define, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("_AIRFLOW_PROCESS_CONTEXT", "server")
     monkeypatch.setattr(dependent_sinks, "_LOOK_SECONDS", 0.01)
     monkeypatch.setattr(dependents, "SETTLED_SECONDS", 0.5)
-    monkeypatch.setattr(held_connection, "_SEEN_SECONDS", 0.1)
-    monkeypatch.setattr(held_connection, "_LOOK_AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(locked_connection, "_SEEN_SECONDS", 0.1)
+    monkeypatch.setattr(locked_connection, "_LOOK_AGAIN_SECONDS", 0.01)
     connections(airflow_api_default=account(airflow_url))
     with airflow_api() as api:
         make(api)
@@ -125,7 +125,7 @@ def test_a_sink_that_does_not_follow_is_not_waited_for(altering: Altering) -> No
     altered = altering.try_once()
 
     assert altered.new is not None
-    assert set(altered.new.returns) == {"b", "c"}
+    assert set(altered.new.by_sink) == {"b", "c"}
     assert altering.sinks[0].servers == OLD
 
 

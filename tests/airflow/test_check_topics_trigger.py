@@ -16,7 +16,7 @@ from tests.airflow.fakes import SINK
 if TYPE_CHECKING:
     from airflow.triggers.base import TriggerEvent
 
-    from airflow_provider_sinks.lifecycle.dry_run import Look
+    from airflow_provider_sinks.lifecycle.dry_run import DryRun
     from airflow_provider_sinks.triggers.check_topics import CheckTopicsTrigger
 
 
@@ -30,22 +30,22 @@ def trigger(seconds: float, **changes: Any) -> CheckTopicsTrigger:
     return CheckTopicsTrigger(**arguments(seconds, **changes))
 
 
-def seen(kind: VerdictKind) -> Look:
-    from airflow_provider_sinks.lifecycle.dry_run import Look
+def seen(kind: VerdictKind) -> DryRun:
+    from airflow_provider_sinks.lifecycle.dry_run import DryRun
 
-    return Look(Verdict(kind, f"it would {kind}"))
+    return DryRun(Verdict(kind, f"it would {kind}"))
 
 
 class Eyes:
     """Looks that a test plays: each takes its time and then sees what is next; the last one for ever."""
 
-    def __init__(self, *sights: Look | Exception, seconds: float = 0.0) -> None:
+    def __init__(self, *sights: DryRun | Exception, seconds: float = 0.0) -> None:
         self.sights = list(sights)
         self.seconds = seconds
         self.looks = self.now = self.most = 0
         self.threads: set[str] = set()
 
-    def look(self) -> Look:
+    def look(self) -> DryRun:
         self.now += 1
         self.most = max(self.most, self.now)
         self.threads.add(threading.current_thread().name)

@@ -218,7 +218,9 @@ def test_a_change_that_nobody_took_back_in_time_needs_a_person(
     task, denied = submit(retries=5), {"exit": 64, "statuses": [_failed("AuthenticationError")]}
 
     stopped = _after_a_change(run_task, task, spark, connections, **denied)
-    monkeypatch.setattr("airflow_provider_sinks.operators.submit.retry_after_change.HEALS_FOR", timedelta(0))
+    monkeypatch.setattr(
+        "airflow_provider_sinks.operators.submit.retry_after_change.RETRIED_FOR", timedelta(0)
+    )
     later = run_task(quick(task), again=True)
 
     assert stopped.state == "up_for_retry"

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus
-from airflow_provider_sinks.core.lifecycle.state_history import LifeState, from_mappings, noted, to_mappings
+from airflow_provider_sinks.core.lifecycle.state_history import (
+    HistoryState,
+    from_mappings,
+    noted,
+    to_mappings,
+)
 from tests.airflow.fakes import SINK, FakeSpark, status
 
 if TYPE_CHECKING:
@@ -205,7 +210,7 @@ def test_a_task_that_ends_does_not_overwrite_what_a_person_noted() -> None:
     store = PlainStore()
     memory = SinkMemory("paused", store, cast("Any", logging.getLogger("task")))
     memory.show(SinkStatus("paused", 3, SinkState.RUNNING))
-    store[HISTORY_KEY] = to_mappings(noted(from_mappings(store[HISTORY_KEY]), LifeState.PAUSED))
+    store[HISTORY_KEY] = to_mappings(noted(from_mappings(store[HISTORY_KEY]), HistoryState.PAUSED))
 
     memory.show(SinkStatus("paused", 3, SinkState.STOPPED))
 

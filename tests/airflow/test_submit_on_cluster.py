@@ -273,10 +273,10 @@ def test_the_task_of_a_broken_sink_starts_nothing(breaking: Breaking) -> None:
 def test_the_task_of_a_broken_sink_that_was_cleared_leaves_no_driver(
     breaking: Breaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from airflow_provider_sinks.operators.submit import cluster_task, place
+    from airflow_provider_sinks.operators.submit import cluster_site, cluster_task
 
     monkeypatch.setattr(cluster_task, "_POLITE_SECONDS", 0.1)
-    monkeypatch.setattr(place, "generation", lambda _: -1)
+    monkeypatch.setattr(cluster_site, "clears", lambda _: -1)
 
     result = breaking.next_try()
 

@@ -61,18 +61,18 @@ def check(dag: DAG) -> Check:
 @pytest.fixture
 def after_first_look(monkeypatch: pytest.MonkeyPatch) -> AfterFirstLook:
     """Let something happen while the sensor waits: when its first look is over, and before the next."""
-    from airflow_provider_sinks.lifecycle.dry_run import look
+    from airflow_provider_sinks.lifecycle.dry_run import dry_run
     from airflow_provider_sinks.sensors import check_topics
 
     def arrange(act: Callable[[], object]) -> None:
         def first(*arguments: Any) -> Any:
-            seen = look(*arguments)
-            monkeypatch.setattr(check_topics, "look", look)
+            seen = dry_run(*arguments)
+            monkeypatch.setattr(check_topics, "dry_run", dry_run)
             assert seen.waits
             act()
             return seen
 
-        monkeypatch.setattr(check_topics, "look", first)
+        monkeypatch.setattr(check_topics, "dry_run", first)
 
     return arrange
 

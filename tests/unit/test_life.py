@@ -15,14 +15,14 @@ from airflow_provider_sinks.core.lifecycle.sink_home import SinkDag, SinkHome, S
 from airflow_provider_sinks.core.lifecycle.state_history import (
     HISTORY_MAX,
     History,
-    LifeState,
+    HistoryState,
     from_mappings,
     noted,
     standing,
     to_mappings,
     told,
 )
-from airflow_provider_sinks.core.lifecycle.steps import TaskPlace
+from airflow_provider_sinks.core.lifecycle.steps import TaskKey
 from airflow_provider_sinks.core.lifecycle.verbs import (
     demand_stopped,
     plan_drop,
@@ -97,7 +97,7 @@ def test_a_history_stays_short_and_small() -> None:
 
 
 def test_what_a_person_ended_has_nothing_to_tell_any_more() -> None:
-    paused = noted(_history((4, S.RUNNING, None)), LifeState.PAUSED)
+    paused = noted(_history((4, S.RUNNING, None)), HistoryState.PAUSED)
 
     assert told(paused, SinkStatus("orders", 4, S.STOPPED)) is paused
     assert _states(told(paused, SinkStatus("orders", 5))) == ["running", "paused", "starting"]
@@ -116,25 +116,25 @@ STALLED = _history((1, S.FAILED, AWAY))
 @pytest.mark.parametrize(
     ("history", "active", "paused", "silent_seconds", "state"),
     [
-        ((), False, True, 0, LifeState.CREATED),
-        ((), True, False, 0, LifeState.STARTING),
-        (RUNNING, True, False, 10, LifeState.RUNNING),
-        (RUNNING, True, False, 999, LifeState.STALLED),
-        (RUNNING, False, True, 10, LifeState.PAUSED),
-        (RUNNING, False, False, 10, LifeState.STOPPED),
-        (STALLED, True, False, 10, LifeState.STALLED),
-        (STALLED, False, True, 10, LifeState.FAILED),
-        (_history((1, S.REFUSED, REFUSED)), False, True, 10, LifeState.FAILED),
-        (_history((1, S.REFUSED, REFUSED)), True, False, 10, LifeState.STARTING),
-        (_history((1, S.STOPPED, None)), True, False, 10, LifeState.STARTING),
-        (noted(RUNNING, LifeState.DROPPED), False, True, 10, LifeState.DROPPED),
-        (noted(RUNNING, LifeState.PAUSED), False, True, 10, LifeState.PAUSED),
-        (noted(RUNNING, LifeState.PAUSED), False, False, 10, LifeState.STOPPED),
-        (noted(RUNNING, LifeState.PAUSED), True, False, 10, LifeState.STARTING),
+        ((), False, True, 0, HistoryState.CREATED),
+        ((), True, False, 0, HistoryState.STARTING),
+        (RUNNING, True, False, 10, HistoryState.RUNNING),
+        (RUNNING, True, False, 999, HistoryState.STALLED),
+        (RUNNING, False, True, 10, HistoryState.PAUSED),
+        (RUNNING, False, False, 10, HistoryState.STOPPED),
+        (STALLED, True, False, 10, HistoryState.STALLED),
+        (STALLED, False, True, 10, HistoryState.FAILED),
+        (_history((1, S.REFUSED, REFUSED)), False, True, 10, HistoryState.FAILED),
+        (_history((1, S.REFUSED, REFUSED)), True, False, 10, HistoryState.STARTING),
+        (_history((1, S.STOPPED, None)), True, False, 10, HistoryState.STARTING),
+        (noted(RUNNING, HistoryState.DROPPED), False, True, 10, HistoryState.DROPPED),
+        (noted(RUNNING, HistoryState.PAUSED), False, True, 10, HistoryState.PAUSED),
+        (noted(RUNNING, HistoryState.PAUSED), False, False, 10, HistoryState.STOPPED),
+        (noted(RUNNING, HistoryState.PAUSED), True, False, 10, HistoryState.STARTING),
     ],
 )
 def test_where_a_sink_stands(
-    history: History, active: bool, paused: bool, silent_seconds: int, state: LifeState
+    history: History, active: bool, paused: bool, silent_seconds: int, state: HistoryState
 ) -> None:
     now = datetime(2026, 11, 21, 11, 0, tzinfo=UTC)
     heard = datetime.fromtimestamp(now.timestamp() - silent_seconds, UTC).isoformat()
@@ -146,7 +146,7 @@ def test_where_a_sink_stands(
 
 # The verbs.
 
-PLACE = TaskPlace("orders", "run-1", "submit")
+PLACE = TaskKey("orders", "run-1", "submit")
 TASK = SinkTask(PLACE, "running")
 SPEC = {"name": "orders", "source": "src/orders-in", "target": "dst/orders-out"}
 

@@ -23,7 +23,7 @@ from airflow_provider_sinks.core.lifecycle.rewind import (
     AtEpoch,
     AtOffsets,
     AtTime,
-    Place,
+    RewindTo,
     plan_rewind,
 )
 from airflow_provider_sinks.core.lifecycle.steps import Announce, Fence, Plan
@@ -228,7 +228,7 @@ EPOCHS = tuple(
 
 
 @pytest.mark.parametrize(
-    ("place", "positions"),
+    ("to", "positions"),
     [
         pytest.param(AtOffsets({0: 12}), {0: 12, 1: 50}, id="one-partition"),
         pytest.param(AtOffsets({0: EARLIEST, 1: 3}), {0: 0, 1: 3}, id="earliest"),
@@ -240,8 +240,8 @@ EPOCHS = tuple(
         pytest.param(AtEpoch(2, EPOCHS, generation=1), {0: 20, 1: 10}, id="of-a-generation"),
     ],
 )
-def test_a_rewind_begins_a_generation_at_that_place(place: Place, positions: dict[int, int]) -> None:
-    plan = plan_rewind(situation(), place)
+def test_a_rewind_begins_a_generation_at_that_place(to: RewindTo, positions: dict[int, int]) -> None:
+    plan = plan_rewind(situation(), to)
 
     assert announced(plan) == Announce(2, positions, rows_before=500)
     assert isinstance(plan.steps[0], Fence)
@@ -270,7 +270,7 @@ def test_a_rewind_settles_records_that_were_removed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seen", "place", "error", "said"),
+    ("seen", "to", "error", "said"),
     [
         pytest.param({}, AtOffsets({0: 60}), ConfigurationError, "lies ahead of 50", id="ahead"),
         pytest.param(
@@ -310,9 +310,9 @@ def test_a_rewind_settles_records_that_were_removed() -> None:
         pytest.param({"source": hidden(SOURCE)}, AtOffsets({0: 0}), UnavailableError, "seen", id="hidden"),
     ],
 )
-def test_what_stops_a_rewind(seen: dict[str, Any], place: Place, error: type[SinkError], said: str) -> None:
+def test_what_stops_a_rewind(seen: dict[str, Any], to: RewindTo, error: type[SinkError], said: str) -> None:
     with pytest.raises(error, match=said):
-        plan_rewind(situation(observation(**seen)), place)
+        plan_rewind(situation(observation(**seen)), to)
 
 
 def test_a_rewind_of_a_query_with_state_says_that_it_begins_without_any() -> None:

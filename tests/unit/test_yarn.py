@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from airflow_provider_sinks.core.errors import ExitCode, FencedError, RefusedError
-from airflow_provider_sinks.core.launch.reconnect import GoOn, Kept, LaunchAnew, first_of
+from airflow_provider_sinks.core.launch.reconnect import GoOn, LaunchAnew, NotedLaunch, first_of
 from airflow_provider_sinks.core.launch.status import SinkStatus
 from airflow_provider_sinks.core.launch.yarn import (
     ALIVE,
@@ -107,7 +107,7 @@ def test_no_other_sink_and_no_other_airflow_has_the_tag_of_a_sink() -> None:
     assert len(tags) == 4
 
 
-_KEPT = Kept("mine", launch=3, generation=5, status_uri="file:///status", id="application_1_0001")
+_KEPT = NotedLaunch("mine", launch=3, clears=5, status_uri="file:///status", id="application_1_0001")
 _NO_ID = replace(_KEPT, id="")
 _MINE = _app("RUNNING", tags=frozenset({launch_tag("mine")}))
 _OTHER = replace(_app("RUNNING", tags=frozenset({launch_tag("other")})), id="application_1_0002")
@@ -142,7 +142,7 @@ _OTHER = replace(_app("RUNNING", tags=frozenset({launch_tag("other")})), id="app
     ],
 )
 def test_going_on_or_starting_anew(
-    kept: Kept | None, alive: list[Application], given: dict[str, int], expected: GoOn | LaunchAnew
+    kept: NotedLaunch | None, alive: list[Application], given: dict[str, int], expected: GoOn | LaunchAnew
 ) -> None:
     generation = given.pop("generation", 5)
     facts = {"durable": True, "stopping": False, **{name: bool(value) for name, value in given.items()}}
@@ -151,4 +151,19 @@ def test_going_on_or_starting_anew(
 
 
 def test_what_a_task_notes_down_is_read_back() -> None:
-    assert Kept.from_mapping(_KEPT.to_mapping()) == _KEPT
+    assert NotedLaunch.from_mapping(_KEPT.to_mapping()) == _KEPT
+
+
+def test_a_note_of_the_release_before_is_read_and_one_of_this_release_by_it() -> None:
+    stored = {
+        "launch_id": "mine",
+        "launch": 3,
+        "generation": 5,
+        "status_uri": "file:///status",
+        "id": "application_1_0001",
+        "connections": {},
+        "sink": {},
+    }
+
+    assert NotedLaunch.from_mapping(stored) == _KEPT
+    assert _KEPT.to_mapping() == stored

@@ -20,16 +20,18 @@ from airflow_provider_sinks.core.launch.yarn import Application, launch_tag
 
 NOT_MINE = "it is not the driver of this task"
 """Why a driver is ended beside the one that is gone on with, or where none is known to be the task's."""
+_CLEARS = "generation"
+"""What the first releases called the number of clears, and what is stored since."""
 
 
 @dataclass(frozen=True)
-class Kept:
+class NotedLaunch:
     """What a task notes down of its driver, in its own state store: ids, and never a secret.
 
     :param launch_id: random text of this launch, noted before the submit, so that a driver is found whose
         worker died before it learned the driver's id.
     :param launch: the number of the launch.
-    :param generation: how often the task was cleared, as :func:`generation` of the operator counts.
+    :param clears: how often the task was cleared, as :func:`clears` of the operator counts.
     :param status_uri: the folder or URI with the launch's status.
     :param id: the application's id, or empty before it was known.
     :param connections: what tells the options apart that the driver got (``visible_digests``).
@@ -38,7 +40,7 @@ class Kept:
 
     launch_id: str
     launch: int
-    generation: int
+    clears: int
     status_uri: str
     id: str = ""
     connections: Mapping[str, str] = field(default_factory=dict)
@@ -50,24 +52,26 @@ class Kept:
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the JSON object that is stored."""
-        return asdict(self)
+        fields = asdict(self)
+        return {_CLEARS: fields.pop("clears"), **fields}
 
     @classmethod
-    def from_mapping(cls, data: Mapping[str, Any]) -> Kept:
+    def from_mapping(cls, data: Mapping[str, Any]) -> NotedLaunch:
         """Read back what :meth:`to_mapping` returned."""
-        return cls(**data)
+        fields = dict(data)
+        return cls(clears=fields.pop(_CLEARS), **fields)
 
 
 @dataclass(frozen=True)
 class GoOn:
     """A task goes on with the driver that runs.
 
-    :param kept: what it noted down of that driver.
+    :param noted: what it noted down of that driver.
     :param end: other drivers of the sink, to be ended, and waited for, before anything else.
     """
 
     driver: Application
-    kept: Kept
+    noted: NotedLaunch
     end: tuple[Application, ...] = ()
 
 
@@ -84,8 +88,8 @@ class LaunchAnew:
 
 
 def first_of(
-    kept: Kept | None,
-    generation: int,
+    noted: NotedLaunch | None,
+    clears: int,
     alive: Iterable[Application],
     *,
     durable: bool,
@@ -94,32 +98,32 @@ def first_of(
 ) -> GoOn | LaunchAnew:
     """Return what a task does first.
 
-    :param kept: what the task noted down before, if anything.
-    :param generation: how often the task was cleared.
+    :param noted: what the task noted down before, if anything.
+    :param clears: how often the task was cleared.
     :param alive: the sink's applications that are not over.
     :param durable: whether going on is wanted at all.
     :param stopping: whether somebody asked the noted driver to stop.
     :param changed: whether the connections of the noted driver changed since, and are to be followed.
     """
     running = tuple(alive)
-    mine = own(kept, running)
-    if kept is None or mine is None:
+    mine = own(noted, running)
+    if noted is None or mine is None:
         return LaunchAnew(running, NOT_MINE if running else "")
-    why = _obstacle(kept, generation, durable=durable, stopping=stopping, changed=changed)
+    why = _obstacle(noted, clears, durable=durable, stopping=stopping, changed=changed)
     if why:
         return LaunchAnew(running, why)
-    return GoOn(mine, kept, tuple(app for app in running if app is not mine))
+    return GoOn(mine, noted, tuple(app for app in running if app is not mine))
 
 
-def own(kept: Kept | None, alive: Iterable[Application]) -> Application | None:
+def own(noted: NotedLaunch | None, alive: Iterable[Application]) -> Application | None:
     """Return the driver of the launch that was noted down, if it is not over."""
-    return next((app for app in alive if kept and launch_tag(kept.launch_id) in app.tags), None)
+    return next((app for app in alive if noted and launch_tag(noted.launch_id) in app.tags), None)
 
 
-def _obstacle(kept: Kept, generation: int, *, durable: bool, stopping: bool, changed: bool) -> str:
+def _obstacle(noted: NotedLaunch, clears: int, *, durable: bool, stopping: bool, changed: bool) -> str:
     if not durable:
         return "durable is off"
-    if kept.generation != generation:
+    if noted.clears != clears:
         return "the task was cleared"
     if stopping:
         return "it was asked to stop"

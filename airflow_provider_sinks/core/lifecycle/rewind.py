@@ -69,10 +69,10 @@ class AtEpoch:
     generation: int | None = None
 
 
-Place: TypeAlias = AtOffsets | AtTime | AtEpoch
+RewindTo: TypeAlias = AtOffsets | AtTime | AtEpoch
 
 
-def plan_rewind(situation: Situation, place: Place) -> Plan:
+def plan_rewind(situation: Situation, to: RewindTo) -> Plan:
     """Return the steps that let the sink read a part of its source again; none if it stands there.
 
     :raises UnavailableError: something could not be seen.
@@ -89,7 +89,7 @@ def plan_rewind(situation: Situation, place: Place) -> Plan:
             hint="It starts where its spec says: source.kafka.start.",
         )
     before = _current(situation)
-    after = _positions(place, before, situation)
+    after = _positions(to, before, situation)
     if after == before:
         return Plan(sink, f'sink "{sink}" goes on at source offsets {offsets(before)} anyway')
     number = next_generation(observation, situation.request)
@@ -105,11 +105,11 @@ def _current(situation: Situation) -> dict[int, int]:
     return {p: source.low[p] if at == EARLIEST else at for p, at in positions.items()}
 
 
-def _positions(place: Place, before: Mapping[int, int], situation: Situation) -> dict[int, int]:
-    if isinstance(place, AtOffsets):
-        after = {**before, **_named(place, before, situation)}
+def _positions(to: RewindTo, before: Mapping[int, int], situation: Situation) -> dict[int, int]:
+    if isinstance(to, AtOffsets):
+        after = {**before, **_named(to, before, situation)}
     else:
-        goals = place.found if isinstance(place, AtTime) else _begin(place, situation)
+        goals = to.found if isinstance(to, AtTime) else _begin(to, situation)
         after = {partition: min(at, goals.get(partition, at)) for partition, at in before.items()}
     if problems := list(source_problems(after, situation.observation.source, "offsets")):
         raise ConfigurationError(
@@ -120,13 +120,13 @@ def _positions(place: Place, before: Mapping[int, int], situation: Situation) ->
     return after
 
 
-def _named(place: AtOffsets, before: Mapping[int, int], situation: Situation) -> dict[int, int]:
+def _named(to: AtOffsets, before: Mapping[int, int], situation: Situation) -> dict[int, int]:
     source = situation.observation.source
     ends: dict[int, Mapping[int, int]] = {EARLIEST: source.low, LATEST: source.high}
-    named = {p: ends[at].get(p, at) if at in ends else at for p, at in place.offsets.items()}
+    named = {p: ends[at].get(p, at) if at in ends else at for p, at in to.offsets.items()}
     problems = list(source_problems(named, source, "offsets"))
     ahead = {p: at for p, at in named.items() if at > before.get(p, at)}
-    if not problems and not place.skip:
+    if not problems and not to.skip:
         problems = [
             Problem(f"offsets.{p}", f"{at} lies ahead of {before[p]}, where the sink stands", "skip=True")
             for p, at in ahead.items()
@@ -136,13 +136,13 @@ def _named(place: AtOffsets, before: Mapping[int, int], situation: Situation) ->
     return named
 
 
-def _begin(place: AtEpoch, situation: Situation) -> Mapping[int, int]:
+def _begin(to: AtEpoch, situation: Situation) -> Mapping[int, int]:
     """Return where an epoch began, in the source topic that is there."""
-    source, generation = situation.observation.source, place.generation or situation.history.generation
-    found = next((e for e in place.known if (e.generation, e.epoch) == (generation, place.epoch)), None)
-    name = f"epoch {place.epoch} of generation {generation}"
+    source, generation = situation.observation.source, to.generation or situation.history.generation
+    found = next((e for e in to.known if (e.generation, e.epoch) == (generation, to.epoch)), None)
+    name = f"epoch {to.epoch} of generation {generation}"
     if found is None:
-        problem = Problem("epoch", f"{name} is not known any more, or not yet", _known(place))
+        problem = Problem("epoch", f"{name} is not known any more, or not yet", _known(to))
         raise ConfigurationError(f'sink "{situation.spec.name}" cannot go back to {name}', [problem])
     if not source.identity.compared_with(found.source).is_same:
         raise RefusedError(
@@ -161,9 +161,9 @@ def _begin(place: AtEpoch, situation: Situation) -> Mapping[int, int]:
     return {**later, **found.begin}
 
 
-def _known(place: AtEpoch) -> str:
+def _known(to: AtEpoch) -> str:
     """Name the epochs that can be gone back to, those near the one that was asked for."""
-    near = sorted(place.known, key=lambda e: (e.generation == place.generation, abs(e.epoch - place.epoch)))
+    near = sorted(to.known, key=lambda e: (e.generation == to.generation, abs(e.epoch - to.epoch)))
     shown = sorted((e.generation, e.epoch) for e in near[:_SHOWN_EPOCHS])
     return "known: " + ", ".join(f"{g}/{e}" for g, e in shown) + " (generation/epoch)" if shown else ""
 

@@ -1,6 +1,6 @@
 """Where a person wants a sink to go back to, as operators, forms and commands take it: one of three ways.
 
->>> RewindAsk.parse(offsets="0:120, 1:earliest").offsets
+>>> RewindRequest.parse(offsets="0:120, 1:earliest").offsets
 {0: 120, 1: -2}
 """
 
@@ -21,7 +21,7 @@ _OFFSETS = "such as 0:120, 1:earliest"
 
 
 @dataclass(frozen=True)
-class RewindAsk:
+class RewindRequest:
     """One place to go back to.
 
     :param offsets: by source partition.
@@ -48,7 +48,7 @@ class RewindAsk:
         epoch: Any = None,
         generation: Any = None,
         skip: bool = False,
-    ) -> RewindAsk:
+    ) -> RewindRequest:
         """Read what was asked for; an empty text is nothing, as in a form.
 
         :param offsets: a mapping, or text such as ``0:120, 1:earliest``.

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_provider_sinks.core.launch.status import StatusError
-from airflow_provider_sinks.core.lifecycle.state_history import Entry, History, LifeState, standing
-from airflow_provider_sinks.core.lifecycle.steps import EndDriver, TaskPlace
+from airflow_provider_sinks.core.lifecycle.state_history import Entry, History, HistoryState, standing
+from airflow_provider_sinks.core.lifecycle.steps import EndDriver, TaskKey
 
 ACTIVE = frozenset(
     {
@@ -35,7 +35,7 @@ class SinkTask:
     :param ended_at: when its newest try ended, in UTC.
     """
 
-    place: TaskPlace
+    key: TaskKey
     state: str
     try_number: int = 0
     tries_max: int = 0
@@ -57,7 +57,7 @@ class SinkTask:
                 return self.state.replace("_", " ")
 
     def __str__(self) -> str:
-        return f"{self.place} is {self.told}"
+        return f"{self.key} is {self.told}"
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class SinkHome:
         """Where it stands now."""
         heard_at = str(self.status.get("at") or "")
         if not self.dags and not self.is_orphan and not self.history:
-            return Entry(LifeState.STOPPED, heard_at)
+            return Entry(HistoryState.STOPPED, heard_at)
         is_active = bool(self.tasks)
         return standing(
             self.history,

@@ -35,7 +35,7 @@ SILENCE = timedelta(minutes=3)
 _TEXT_MAX = 400
 
 
-class LifeState(enum.StrEnum):
+class HistoryState(enum.StrEnum):
     """Where a sink stands."""
 
     CREATED = "created"
@@ -59,7 +59,7 @@ class Entry:
     :param times: how often the same thing came again, from 1.
     """
 
-    state: LifeState
+    state: HistoryState
     since: str
     at: str = ""
     launch: int = 0
@@ -70,7 +70,7 @@ class Entry:
     def from_mapping(cls, data: Mapping[str, Any]) -> Entry:
         """Read an entry as :func:`to_mappings` wrote it."""
         error = StatusError.from_mapping(data["error"]) if data.get("error") else None
-        return cls(**{**data, "state": LifeState(data["state"]), "error": error})
+        return cls(**{**data, "state": HistoryState(data["state"]), "error": error})
 
 
 History = tuple[Entry, ...]
@@ -93,7 +93,7 @@ def told(history: History, status: SinkStatus) -> History:
     return (*history[:-1], replace(last, at=entry.at, launch=launch, times=times))
 
 
-def noted(history: History, state: LifeState) -> History:
+def noted(history: History, state: HistoryState) -> History:
     """Return the history after a verb: *paused* or *dropped*."""
     now = utc_now()
     if history and history[-1].state is state:
@@ -119,14 +119,14 @@ def standing(
     :param is_orphan: a task or a driver of it runs, and no DAG names it.
     """
     if is_orphan:
-        return Entry(LifeState.ORPHANED, "")
-    last = history[-1] if history else Entry(LifeState.CREATED, "")
+        return Entry(HistoryState.ORPHANED, "")
+    last = history[-1] if history else Entry(HistoryState.CREATED, "")
     if not is_active:
         return _at_rest(last, heard_at, is_paused=is_paused)
-    if last.state in (LifeState.RUNNING, LifeState.STARTING):
+    if last.state in (HistoryState.RUNNING, HistoryState.STARTING):
         silent = _silence(heard_at, now or datetime.now(UTC))
-        return replace(last, state=LifeState.STALLED, error=silent) if silent else last
-    return last if last.state is LifeState.STALLED else Entry(LifeState.STARTING, "")
+        return replace(last, state=HistoryState.STALLED, error=silent) if silent else last
+    return last if last.state is HistoryState.STALLED else Entry(HistoryState.STARTING, "")
 
 
 def to_mappings(history: Iterable[Entry]) -> list[dict[str, Any]]:
@@ -140,27 +140,27 @@ def from_mappings(data: Iterable[Mapping[str, Any]]) -> History:
 
 
 def _at_rest(last: Entry, heard_at: str, *, is_paused: bool) -> Entry:
-    if last.state in (LifeState.CREATED, LifeState.FAILED, LifeState.DROPPED):
+    if last.state in (HistoryState.CREATED, HistoryState.FAILED, HistoryState.DROPPED):
         return last
-    if last.state is LifeState.PAUSED and is_paused:
+    if last.state is HistoryState.PAUSED and is_paused:
         return last
-    if last.state is LifeState.STALLED:  # its tries are used up
-        return replace(last, state=LifeState.FAILED)
+    if last.state is HistoryState.STALLED:  # its tries are used up
+        return replace(last, state=HistoryState.FAILED)
     return replace(
-        last, state=LifeState.PAUSED if is_paused else LifeState.STOPPED, since=heard_at or last.at
+        last, state=HistoryState.PAUSED if is_paused else HistoryState.STOPPED, since=heard_at or last.at
     )
 
 
 def _is_over(last: Entry, launch: int) -> bool:
     """Return whether a launch has nothing to tell any more: a newer one has, or a person ended it."""
-    if last.state in (LifeState.PAUSED, LifeState.DROPPED):
+    if last.state in (HistoryState.PAUSED, HistoryState.DROPPED):
         return last.launch >= launch
     return last.launch > launch
 
 
 def _is_more_of(last: Entry, entry: Entry) -> bool:
     """Return whether an entry says nothing that the last one does not."""
-    if entry.state is LifeState.STARTING and last.state is LifeState.STALLED:
+    if entry.state is HistoryState.STARTING and last.state is HistoryState.STALLED:
         return True
     return entry.state is last.state and _kind(entry.error) == _kind(last.error)
 
@@ -169,17 +169,17 @@ def _kind(error: StatusError | None) -> tuple[str, str] | None:
     return (error.kind, error.primary) if error else None
 
 
-def _state_of(status: SinkStatus) -> LifeState | None:
+def _state_of(status: SinkStatus) -> HistoryState | None:
     if status.state is SinkState.FENCED:
         return None  # its successor tells
     if status.state is SinkState.FAILED:
         heals = status.error is None or kind_of(status.error.kind).retryable
-        return LifeState.STALLED if heals else LifeState.FAILED
+        return HistoryState.STALLED if heals else HistoryState.FAILED
     return {
-        SinkState.STARTING: LifeState.STARTING,
-        SinkState.RUNNING: LifeState.RUNNING,
-        SinkState.STOPPED: LifeState.STOPPED,
-        SinkState.REFUSED: LifeState.FAILED,
+        SinkState.STARTING: HistoryState.STARTING,
+        SinkState.RUNNING: HistoryState.RUNNING,
+        SinkState.STOPPED: HistoryState.STOPPED,
+        SinkState.REFUSED: HistoryState.FAILED,
     }[status.state]
 
 

@@ -122,7 +122,7 @@ class StartRun:
 
 
 @dataclass(frozen=True)
-class TaskPlace:
+class TaskKey:
     """Names one task instance."""
 
     dag_id: str
@@ -139,7 +139,7 @@ class TaskPlace:
 class EndTask:
     """Mark a task instance as failed: its driver ends, and nothing is lost or written twice."""
 
-    task: TaskPlace
+    task: TaskKey
 
     def __str__(self) -> str:
         return f"end task {self.task} by marking it as failed"
@@ -149,7 +149,7 @@ class EndTask:
 class ClearTask:
     """Clear a task instance: its driver ends, and the task begins anew."""
 
-    task: TaskPlace
+    task: TaskKey
 
     def __str__(self) -> str:
         return f"clear task {self.task}: it begins anew"

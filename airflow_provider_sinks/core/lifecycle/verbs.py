@@ -69,7 +69,7 @@ def plan_restart(home: SinkHome) -> Plan:
             f"It is {home.standing.state}.",
             f"To start it: airflow sinks resume {home.name}",
         )
-    steps = tuple(ClearTask(task.place) for task in home.tasks)
+    steps = tuple(ClearTask(task.key) for task in home.tasks)
     return Plan(home.name, f'sink "{home.name}" starts again', steps)
 
 
@@ -132,7 +132,7 @@ def _why_not(name: str, spec: SinkSpec, own: Mapping[Role, str]) -> str:
 
 def _stop(home: SinkHome) -> Iterator[Step]:
     yield from (PauseDag(dag.dag_id, dag.others) for dag in home.dags if not dag.is_paused)
-    yield from (EndTask(task.place) for task in home.tasks)
+    yield from (EndTask(task.key) for task in home.tasks)
     if home.is_orphan or not home.tasks:  # else each ends with its task
         yield from home.drivers
 

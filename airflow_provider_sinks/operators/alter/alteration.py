@@ -24,8 +24,8 @@ from airflow_provider_sinks.core.connection.resolved import ConnectionOptions, K
 from airflow_provider_sinks.core.errors import ConfigurationError, SinkError
 from airflow_provider_sinks.operators.alter.arguments import AlterOrder
 from airflow_provider_sinks.operators.alter.checks import check_connection, check_sinks
-from airflow_provider_sinks.operators.alter.dependent_sinks import DependentSinks, Outcome
-from airflow_provider_sinks.operators.alter.held_connection import HeldConnection
+from airflow_provider_sinks.operators.alter.dependent_sinks import DependentSinks, Returns
+from airflow_provider_sinks.operators.alter.locked_connection import LockedConnection
 
 if TYPE_CHECKING:
     from airflow.sdk.types import Logger
@@ -46,8 +46,8 @@ class Altered:
     end: End | None
     steps: tuple[Step, ...]
     changed: tuple[str, ...]
-    new: Outcome | None = None
-    old: Outcome | None = None
+    new: Returns | None = None
+    old: Returns | None = None
 
 
 class Alteration:
@@ -57,24 +57,26 @@ class Alteration:
     end anywhere and the next one goes on. The order of the steps is argued for in ``core/alter/steps.py``.
 
     :param order: what is to be done.
-    :param held: the connection.
+    :param locked: the connection.
     :param sinks: those that use the connection.
     """
 
-    def __init__(self, order: AlterOrder, held: HeldConnection, sinks: DependentSinks, log: Logger) -> None:
+    def __init__(
+        self, order: AlterOrder, locked: LockedConnection, sinks: DependentSinks, log: Logger
+    ) -> None:
         self._order = order
-        self._held = held
+        self._locked = locked
         self._sinks = sinks
         self._log = log
         self._facts: Facts | None = None
         self._planned: tuple[Step, ...] = ()
-        self._on_new: Outcome | None = None
-        self._on_old: Outcome | None = None
+        self._on_new: Returns | None = None
+        self._on_old: Returns | None = None
 
     @property
     def mark(self) -> Mark:
         """Who is altering the connection."""
-        return self._held.mark
+        return self._locked.mark
 
     def plan(self) -> Altered:
         """Do what has no effect, the checks too, and print the steps that a run would do."""
@@ -96,7 +98,7 @@ class Alteration:
                 self._do(step)
             except SinkError as error:
                 if step in _CHECKS or not error.retryable:
-                    self._held.leave_nothing()
+                    self._locked.leave_nothing()
                 raise
             if step is Step.READ:
                 self._say_plan()
@@ -110,13 +112,13 @@ class Alteration:
     def _carry_out(self, step: Step) -> None:
         match step:
             case Step.READ:
-                self._facts = self._held.read(self._order.changes, self._order.leave)
+                self._facts = self._locked.read(self._order.changes, self._order.leave)
             case Step.VALIDATE:
                 self._facts = self._validate()
             case Step.PREFLIGHT:
                 self._facts = self._preflight()
             case Step.KEEP:
-                self._facts = replace(self._known, before=self._held.keep())
+                self._facts = replace(self._known, before=self._locked.keep())
             case Step.COMMIT:
                 self._facts = self._commit()
             case Step.WATCH:
@@ -136,11 +138,11 @@ class Alteration:
         return self._facts
 
     def _validate(self) -> Facts:
-        check_connection(self._held.new, self._log)
+        check_connection(self._locked.new, self._log)
         return after(Step.VALIDATE, self._known)
 
     def _preflight(self) -> Facts:
-        check_sinks(self._sinks, self._held.old, self._held.new, self._log)
+        check_sinks(self._sinks, self._locked.old, self._locked.new, self._log)
         return after(Step.PREFLIGHT, self._known)
 
     def _commit(self) -> Facts:
@@ -149,44 +151,44 @@ class Alteration:
         Airflow has no comparison of its own: between this one and the request a person may still edit.
         """
         self._sinks.note_before(self._change)
-        row = self._held.row()
+        row = self._locked.row()
         if row is not Row.OLD:
             return replace(self._known, row=row)
-        row = self._held.commit()
+        row = self._locked.commit()
         if self._order.wishes.restart:
             self._sinks.note_after(self._change)
         return replace(self._known, row=row)
 
     def _watch(self) -> Facts:
-        self._on_new = self._wait(self._change, self._held.new, Row.NEW)
+        self._on_new = self._wait(self._change, self._locked.new, Row.NEW)
         watch = Watch.FAILED if self._on_new.missing else Watch.BACK
-        return replace(self._known, watch=watch, row=self._held.row())
+        return replace(self._known, watch=watch, row=self._locked.row())
 
     def _undo(self) -> Facts:
         """Put the old options back, unless somebody edited meanwhile."""
         self._sinks.note_before_undo(self._change, self._undo_change)
-        row = self._held.row()
+        row = self._locked.row()
         if row is not Row.NEW:
             return replace(self._known, row=row)
-        row = self._held.undo()
+        row = self._locked.undo()
         self._sinks.note_after(self._undo_change)
         return replace(self._known, before=Before.UNDOING, row=row)
 
     def _watch_old(self) -> Facts:
-        self._on_old = self._wait(self._undo_change, self._held.old, Row.OLD)
-        return replace(self._known, watched_old=True, row=self._held.row())
+        self._on_old = self._wait(self._undo_change, self._locked.old, Row.OLD)
+        return replace(self._known, watched_old=True, row=self._locked.row())
 
     def _forget(self) -> Facts:
-        self._held.forget()
+        self._locked.forget()
         return after(Step.FORGET, self._known)
 
-    def _wait(self, change: str, fields: ConnectionFields, row: Row) -> Outcome:
+    def _wait(self, change: str, fields: ConnectionFields, row: Row) -> Returns:
         options: ConnectionOptions | None = None
         with suppress(ConfigurationError):  # the old ones may have been of no use before
             options = fields.options()
         kafka = options if isinstance(options, KafkaOptions) else None
         return self._sinks.wait(
-            change, kafka, self._order.watch_seconds, stands=lambda: self._held.row() is row
+            change, kafka, self._order.watch_seconds, stands=lambda: self._locked.row() is row
         )
 
     @property
@@ -201,18 +203,18 @@ class Alteration:
         self._planned = plan(self._known, self._order.wishes)
         if self._planned:
             words = report(self._planned, self._scene(), self._order.wishes)
-            self._log.info("connection %s:\n%s", self._held.conn_id, words)
+            self._log.info("connection %s:\n%s", self._locked.conn_id, words)
 
     def _scene(self) -> Scene:
-        held, sinks = self._held, self._sinks
+        locked, sinks = self._locked, self._sinks
         return Scene(
-            conn_id=held.conn_id,
-            before_id=held.before_id,
-            changed=held.changed,
+            conn_id=locked.conn_id,
+            before_id=locked.before_id,
+            changed=locked.changed,
             dependents=sinks.seen,
             watch_seconds=self._order.watch_seconds,
             noted=sinks.noted(self._change),
         )
 
     def _altered(self, end: End | None) -> Altered:
-        return Altered(end, self._planned, self._held.changed, self._on_new, self._on_old)
+        return Altered(end, self._planned, self._locked.changed, self._on_new, self._on_old)

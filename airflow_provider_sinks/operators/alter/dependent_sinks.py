@@ -38,16 +38,16 @@ _NOTES = "alteration_"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Returns:
     """What became of the sinks that were waited for."""
 
-    returns: Mapping[str, Return]
+    by_sink: Mapping[str, Return]
 
     @property
     def missing(self) -> dict[str, Return]:
         """Those that did not come back."""
         return {
-            sink: found for sink, found in self.returns.items() if found.came in (Came.FAILED, Came.NOT_YET)
+            sink: found for sink, found in self.by_sink.items() if found.came in (Came.FAILED, Came.NOT_YET)
         }
 
     @property
@@ -136,7 +136,7 @@ class DependentSinks:
         altered: KafkaOptions | None,
         timeout_seconds: float,
         stands: Callable[[], bool] = lambda: True,
-    ) -> Outcome:
+    ) -> Returns:
         """Wait until all that were running run on the options that stand now, or one says that it cannot.
 
         :param altered: those options, if the connection leads to Kafka.
@@ -159,7 +159,7 @@ class DependentSinks:
                 self._tell(returns, told)
                 came = {found.came for found in returns.values()}
                 if _is_decided(came, is_over=is_over) or is_overtaken:
-                    return Outcome(returns)
+                    return Returns(returns)
             time.sleep(_LOOK_SECONDS)
 
     def _returns(self, noted: _Noted, altered: KafkaOptions | None) -> Iterator[tuple[str, Return]]:

@@ -11,7 +11,7 @@ from airflow_provider_sinks.core.alter.steps import End
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, SinkError
 from airflow_provider_sinks.operators.alter.alteration import Altered
 from airflow_provider_sinks.operators.alter.arguments import AlterOrder
-from airflow_provider_sinks.operators.alter.dependent_sinks import Outcome
+from airflow_provider_sinks.operators.alter.dependent_sinks import Returns
 
 
 def to_data(order: AlterOrder, altered: Altered) -> dict[str, Any]:
@@ -74,8 +74,8 @@ def _problems(missing: Mapping[str, Return], where: str) -> Iterator[Problem]:
         yield Problem(f'sink "{sink}"', f"did not come {where}: {found.why}{detail}", found.hint)
 
 
-def _returns(outcome: Outcome | None) -> Mapping[str, dict[str, str]] | None:
-    return None if outcome is None else {sink: _plain(found) for sink, found in outcome.returns.items()}
+def _returns(returns: Returns | None) -> Mapping[str, dict[str, str]] | None:
+    return None if returns is None else {sink: _plain(found) for sink, found in returns.by_sink.items()}
 
 
 def _plain(found: Return) -> dict[str, str]:

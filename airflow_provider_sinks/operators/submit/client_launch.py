@@ -31,8 +31,8 @@ from airflow_provider_sinks.drivers.abandoned import DriverMark, end_abandoned
 from airflow_provider_sinks.drivers.application import application_file, write_library
 from airflow_provider_sinks.drivers.launch_folders import launches_of, new_directory
 from airflow_provider_sinks.hooks.spark import DriverProcess
-from airflow_provider_sinks.operators.submit.launch import LaunchOrder, LaunchOutcome, Listeners
-from airflow_provider_sinks.operators.submit.outcome import error_of
+from airflow_provider_sinks.operators.submit.driver_error import error_of
+from airflow_provider_sinks.operators.submit.launch import LaunchEnd, LaunchOrder, Listeners
 from airflow_provider_sinks.operators.submit.status_watch import StatusWatch
 
 _KILL_POLITE_SECONDS = 2.0
@@ -86,7 +86,7 @@ class ClientLaunch:
         self._changed: tuple[str, ...] = ()
         self._over = threading.Event()
 
-    def run(self) -> LaunchOutcome:
+    def run(self) -> LaunchEnd:
         """Start the driver, follow it to its end, and return how it ended."""
         sink = self._order.spec.name
         end_abandoned(launches_of(sink), self._log, lambda: self._stopped)
@@ -99,7 +99,7 @@ class ClientLaunch:
             code, last_lines = self._driver.exit_code or 0, self._driver.last_lines
         if code and not self._changed:
             self._log.info("last lines of %s:\n%s", files.driver_log, last_lines or "(nothing was printed)")
-        return LaunchOutcome(code, status, last_lines, self._stopped, self._changed)
+        return LaunchEnd(code, status, last_lines, self._stopped, self._changed)
 
     def restart(self, changed: tuple[str, ...]) -> None:
         """End the driver politely because connections changed."""

@@ -24,7 +24,7 @@ from airflow_provider_sinks.arguments import plain
 from airflow_provider_sinks.clients.launch_store import LaunchStore, forget_old_launches
 from airflow_provider_sinks.core.errors import ExitCode, JobFailedError, SinkError, UnavailableError
 from airflow_provider_sinks.core.launch.files import LaunchFiles
-from airflow_provider_sinks.core.launch.reconnect import NOT_MINE, GoOn, Kept, LaunchAnew, first_of
+from airflow_provider_sinks.core.launch.reconnect import NOT_MINE, GoOn, LaunchAnew, NotedLaunch, first_of
 from airflow_provider_sinks.core.launch.status import SinkStatus
 from airflow_provider_sinks.core.launch.yarn import Application, Fate, exit_code, fate, launch_tag
 from airflow_provider_sinks.core.spec.sink import SinkSpec
@@ -32,8 +32,8 @@ from airflow_provider_sinks.drivers.launch_folders import new_directory
 from airflow_provider_sinks.drivers.on_yarn import ClusterDriver, end_transactions
 from airflow_provider_sinks.metadata.memory import SinkMemory
 from airflow_provider_sinks.operators.submit.client_launch import Submit
-from airflow_provider_sinks.operators.submit.launch import LaunchOrder, LaunchOutcome, Listeners
-from airflow_provider_sinks.operators.submit.place import Place
+from airflow_provider_sinks.operators.submit.cluster_site import ClusterSite
+from airflow_provider_sinks.operators.submit.launch import LaunchEnd, LaunchOrder, Listeners
 from airflow_provider_sinks.operators.submit.status_watch import StatusWatch
 from airflow_provider_sinks.operators.submit.yarn_submit import YarnSubmit
 
@@ -58,7 +58,7 @@ class ClusterLaunch:
     :param order: counts a new launch and returns what it is to run; called only if one is needed.
     :param submit: runs ``spark-submit``, which does not wait for the driver's end.
     :param listeners: hear how it goes.
-    :param place: where it runs.
+    :param site: where it runs.
     :param owner: whose sink it is.
     :param connections: what tells apart the options that stand now (``visible_digests``): a driver with other
         ones is not gone on with. ``None`` when connections are not followed.
@@ -71,7 +71,7 @@ class ClusterLaunch:
         submit: Submit,
         *,
         listeners: Listeners,
-        place: Place,
+        site: ClusterSite,
         owner: str,
         connections: Mapping[str, str] | None = None,
     ) -> None:
@@ -80,31 +80,29 @@ class ClusterLaunch:
         self._owner = owner
         self._order = order
         self._listeners = listeners
-        self._place = place
+        self._site = site
         self._log = listeners.log
         self._connections = connections or {}
         self._launch_id = uuid.uuid4().hex
-        self._submit = YarnSubmit(self._launch_id, submit, place.client)
+        self._submit = YarnSubmit(self._launch_id, submit, site.client)
         self._driver: ClusterDriver | None = None
         self._stopped = False
         self._changed: tuple[str, ...] = ()
         self._tracking_url = ""
         self._number = 0
 
-    def run(self) -> LaunchOutcome:
+    def run(self) -> LaunchEnd:
         """Find or submit the driver, follow it to its end, and return how it ended."""
         driver = self.begin()
-        return LaunchOutcome(1, stopped=True) if driver is None else self._follow(driver)
+        return LaunchEnd(1, stopped=True) if driver is None else self._follow(driver)
 
     def begin(self) -> ClusterDriver | None:
         """Return the driver that runs this sink from now on, the only one; ``None`` when told to stop."""
-        place, note = self._place, self._place.note()
-        running = place.running(self._sink, self._owner)
+        site, note = self._site, self._site.note()
+        running = site.running(self._sink, self._owner)
         stopping = bool(running and note and is_stopping(note, self._log))
         changed = note is not None and note.differs_from(self._connections)
-        first = first_of(
-            note, place.generation, running, durable=place.durable, stopping=stopping, changed=changed
-        )
+        first = first_of(note, site.clears, running, durable=site.durable, stopping=stopping, changed=changed)
         match first:
             case GoOn(driver, kept):
                 self._end_others(first.end, NOT_MINE, kept)
@@ -137,28 +135,28 @@ class ClusterLaunch:
         else:
             self._submit.call_off()
 
-    def _end_others(self, others: tuple[Application, ...], why: str, note: Kept | None) -> None:
+    def _end_others(self, others: tuple[Application, ...], why: str, note: NotedLaunch | None) -> None:
         for app in others:
             self._log.warning("driver %s of this sink runs, and is ended first: %s", app.id, why)
             if note is not None and launch_tag(note.launch_id) in app.tags:
-                self._place.driver(app.id, note.status_uri, self._log).end(_POLITE_SECONDS)
+                self._site.driver(app.id, note.status_uri, self._log).end(_POLITE_SECONDS)
             else:  # nobody here knows where it could be asked to stop
-                self._place.driver(app.id, "", self._log).kill()
+                self._site.driver(app.id, "", self._log).kill()
 
     def _submit_new(self, order: LaunchOrder) -> ClusterDriver | None:
-        place = self._place
-        launches = f"{place.status_root}/{self._sink}/launches"
+        site = self._site
+        launches = f"{site.status_root}/{self._sink}/launches"
         self._forget_old(launches)
         uri = f"{launches}/{order.number:06d}-{self._launch_id[:8]}"
         got = order.connections.visible_digests()
-        note = Kept(
-            self._launch_id, order.number, place.generation, uri, connections=got, sink=plain(self._spec)
+        note = NotedLaunch(
+            self._launch_id, order.number, site.clears, uri, connections=got, sink=plain(self._spec)
         )
         files = LaunchFiles(new_directory(self._sink, order.number))
         self._log.info("launch %d: its status will be in %s", order.number, uri)
         try:
             files.write(replace(order.launch(), status_uri=uri), order.connections.to_json())
-            place.keep(note)
+            site.keep(note)
             app = self._submit.run(files, self._sink, self._owner)
         except SinkError:
             raise  # what was submitted all the same is found by the next try
@@ -179,11 +177,11 @@ class ClusterLaunch:
         except UnavailableError as error:
             self._log.info("%s", error)
 
-    def _take(self, app: Application, note: Kept) -> ClusterDriver:
+    def _take(self, app: Application, note: NotedLaunch) -> ClusterDriver:
         """Note the driver down, and show where its pages are: nobody may follow it on this worker."""
         self._number = note.launch
-        self._place.keep(replace(note, id=app.id))
-        self._driver = self._place.driver(app.id, note.status_uri, self._log)
+        self._site.keep(replace(note, id=app.id))
+        self._driver = self._site.driver(app.id, note.status_uri, self._log)
         self._tracking_url = app.tracking_url
         try:
             self._tell(SinkStatus(self._sink, note.launch, spark_app_id=app.id))
@@ -193,7 +191,7 @@ class ClusterLaunch:
             self._end_quickly()
         return self._driver
 
-    def _follow(self, driver: ClusterDriver) -> LaunchOutcome:
+    def _follow(self, driver: ClusterDriver) -> LaunchEnd:
         """Follow the driver to its end; end it when something other than its end takes us away."""
         watch = StatusWatch(
             driver.status_text, self._listeners.memory, self._log, self._tell, look_seconds=_LOOK_SECONDS
@@ -231,7 +229,7 @@ class ClusterLaunch:
 
     def _pause(self, supervisor: int) -> None:
         """Sleep until the next question is due; not at all once the driver was ended."""
-        until = time.monotonic() + self._place.poll_seconds
+        until = time.monotonic() + self._site.poll_seconds
         while time.monotonic() < until and not self._stopped and not self._changed:
             if os.getppid() != supervisor:
                 raise _SupervisorGoneError(
@@ -247,12 +245,12 @@ class ClusterLaunch:
 
     def _outcome(
         self, driver: ClusterDriver, application: Application | None, status: SinkStatus | None
-    ) -> LaunchOutcome:
-        found = outcome_of(driver, application, status, self._number, self._listeners.memory)
+    ) -> LaunchEnd:
+        found = launch_end(driver, application, status, self._number, self._listeners.memory)
         return replace(found, stopped=self._stopped, changed=self._changed)
 
 
-def is_stopping(note: Kept, log: Logger) -> bool:
+def is_stopping(note: NotedLaunch, log: Logger) -> bool:
     """Return whether somebody asked the driver of a launch to stop."""
     try:
         return LaunchStore(note.status_uri).stop_asked()
@@ -261,13 +259,13 @@ def is_stopping(note: Kept, log: Logger) -> bool:
         return False
 
 
-def outcome_of(
+def launch_end(
     driver: ClusterDriver,
     application: Application | None,
     status: SinkStatus | None,
     launch: int,
     memory: SinkMemory,
-) -> LaunchOutcome:
+) -> LaunchEnd:
     """Return how a driver ended that is over.
 
     One that was killed because a newer launch began counts as fenced: its task must not come back and end
@@ -280,7 +278,7 @@ def outcome_of(
     words = application.diagnostics if application else f"YARN does not know {driver.id} any more."
     if code < 0 and launch and (newest := _newest_launch(memory)) > launch:
         code, words = ExitCode.FENCED, f"Launch {newest} of this sink took over from launch {launch}."
-    return LaunchOutcome(code, status, words if code else "")
+    return LaunchEnd(code, status, words if code else "")
 
 
 def _newest_launch(memory: SinkMemory) -> int:

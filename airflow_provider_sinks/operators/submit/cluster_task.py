@@ -11,15 +11,15 @@ from airflow.sdk.exceptions import TaskDeferred
 
 from airflow_provider_sinks.arguments import plain
 from airflow_provider_sinks.core.errors import ConfigurationError
-from airflow_provider_sinks.core.launch.reconnect import GoOn, Kept, LaunchAnew, first_of, own
+from airflow_provider_sinks.core.launch.reconnect import GoOn, LaunchAnew, NotedLaunch, first_of, own
 from airflow_provider_sinks.core.launch.yarn import Application
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.drivers.on_yarn import end_transactions
 from airflow_provider_sinks.hooks.connections import resolve
 from airflow_provider_sinks.operators.submit.client_launch import Submit
-from airflow_provider_sinks.operators.submit.cluster_launch import ClusterLaunch, is_stopping, outcome_of
-from airflow_provider_sinks.operators.submit.launch import LaunchOrder, LaunchOutcome, Listeners, stopped
-from airflow_provider_sinks.operators.submit.place import Place
+from airflow_provider_sinks.operators.submit.cluster_launch import ClusterLaunch, is_stopping, launch_end
+from airflow_provider_sinks.operators.submit.cluster_site import ClusterSite
+from airflow_provider_sinks.operators.submit.launch import LaunchEnd, LaunchOrder, Listeners, stopped
 from airflow_provider_sinks.operators.submit.status_watch import StatusWatch
 from airflow_provider_sinks.triggers.sink_driver import SinkDriverTrigger
 
@@ -42,13 +42,13 @@ class ClusterTask:
 
     :param spec: the sink.
     :param listeners: hear how it goes.
-    :param place: where its driver runs.
+    :param site: where its driver runs.
     """
 
-    def __init__(self, spec: SinkSpec, listeners: Listeners, place: Place) -> None:
+    def __init__(self, spec: SinkSpec, listeners: Listeners, site: ClusterSite) -> None:
         self._spec = spec
         self._listeners = listeners
-        self._place = place
+        self._site = site
 
     def launch(
         self, order: Callable[[], LaunchOrder], submit: Submit, connections: Mapping[str, str] | None = None
@@ -63,7 +63,7 @@ class ClusterTask:
             order,
             submit,
             listeners=self._listeners,
-            place=self._place,
+            site=self._site,
             owner=owner,
             connections=connections,
         )
@@ -82,10 +82,10 @@ class ClusterTask:
             spark_conn_id=task.spark_conn_id,
             status_uri=driver.store.uri,
             sink=plain(self._spec),
-            poll_interval=self._place.poll_seconds,
+            poll_interval=self._site.poll_seconds,
             cancel_on_kill=task.cancel_on_kill,
             follow_connections=task.follow_connections,
-            launched=dict(note.connections) if (note := self._place.note()) else {},
+            launched=dict(note.connections) if (note := self._site.note()) else {},
         )
         return TaskDeferred(trigger=trigger, method_name="execute_complete", timeout=task.execution_timeout)
 
@@ -97,7 +97,7 @@ class ClusterTask:
 
         :param event: of the trigger.
         """
-        unlike, note = set(event.get("unlike", ())), self._place.note()
+        unlike, note = set(event.get("unlike", ())), self._site.note()
         if note is None or not unlike or set(event["changed"]) - unlike:
             return False
         try:
@@ -109,23 +109,23 @@ class ClusterTask:
         names = ", ".join(sorted(unlike))
         self._listeners.log.warning("the triggerer does not read connection %s as this worker does", names)
         kept = {conn_id: digest for conn_id, digest in note.connections.items() if conn_id not in unlike}
-        self._place.keep(replace(note, connections=kept))
+        self._site.keep(replace(note, connections=kept))
         return True
 
-    def settle(self, event: dict[str, Any]) -> LaunchOutcome:
+    def settle(self, event: dict[str, Any]) -> LaunchEnd:
         """Return how the driver ended, and remember what it did.
 
         :param event: of the trigger: the driver is over, or is to be ended because connections changed.
         """
         listeners, changed = self._listeners, tuple(event["changed"])
-        driver = self._place.driver(event["application_id"], event["status_uri"], listeners.log)
+        driver = self._site.driver(event["application_id"], event["status_uri"], listeners.log)
         if changed:
             driver.end(_RESTART_POLITE_SECONDS)
         application = driver.application()
         watch = StatusWatch(driver.status_text, listeners.memory, listeners.log, listeners.tell)
         status = watch.finish()
-        note = self._place.note()
-        found = outcome_of(driver, application, status, note.launch if note else 0, listeners.memory)
+        note = self._site.note()
+        found = launch_end(driver, application, status, note.launch if note else 0, listeners.memory)
         return replace(found, changed=changed)
 
     def is_under_way(self) -> bool:
@@ -133,20 +133,20 @@ class ClusterTask:
 
         For a task that must not start another: one of its own that it may not go on with is ended.
         """
-        place, note = self._place, self._place.note()
+        site, note = self._site, self._site.note()
         running = self._running()
         mine = own(note, running)
         if note is None or mine is None:
             return False
         stopping = is_stopping(note, self._listeners.log)
-        first = first_of(note, place.generation, running, durable=True, stopping=stopping)
+        first = first_of(note, site.clears, running, durable=True, stopping=stopping)
         if isinstance(first, LaunchAnew):
             self._end(mine.id, note, first.why)
         return isinstance(first, GoOn)
 
     def give_up(self) -> None:
         """End the driver that this task noted down, because its time is over."""
-        note = self._place.note()
+        note = self._site.note()
         if note is None:
             return
         mine = None if note.id else own(note, self._running())
@@ -155,10 +155,10 @@ class ClusterTask:
 
     def _running(self) -> list[Application]:
         """Return the drivers of the sink that are not over."""
-        return self._place.running(self._spec.name, self._listeners.memory.recall().owner)
+        return self._site.running(self._spec.name, self._listeners.memory.recall().owner)
 
-    def _end(self, app_id: str, note: Kept, why: str) -> None:
-        driver = self._place.driver(app_id, note.status_uri, self._listeners.log)
+    def _end(self, app_id: str, note: NotedLaunch, why: str) -> None:
+        driver = self._site.driver(app_id, note.status_uri, self._listeners.log)
         self._listeners.log.warning("%s: ending driver %s", why, app_id)
         driver.end(_POLITE_SECONDS)
         end_transactions(self._spec, driver.status(), _FENCE_SECONDS, self._listeners.log)

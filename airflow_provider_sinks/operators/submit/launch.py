@@ -1,4 +1,4 @@
-"""One launch of a sink as the operator sees it: an order in, an outcome out.
+"""One launch of a sink as the operator sees it: an order in, an end out.
 
 Where the driver runs is a launch's own business: on the worker (``client_launch.py``), or somewhere else
 behind the same three methods. The operator loops over launches and knows nothing of processes.
@@ -19,7 +19,7 @@ from airflow_provider_sinks.core.launch.status import SinkStatus
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.drivers.launch_folders import checkpoint_root
 from airflow_provider_sinks.metadata.memory import Memory, SinkMemory
-from airflow_provider_sinks.operators.submit.outcome import error_of
+from airflow_provider_sinks.operators.submit.driver_error import error_of
 
 if TYPE_CHECKING:
     from airflow.sdk.types import Logger
@@ -72,7 +72,7 @@ class Listeners:
 
 
 @dataclass(frozen=True)
-class LaunchOutcome:
+class LaunchEnd:
     """How a launch ended.
 
     :param exit_code: of the driver, negative for a signal; 0 when it ended well.
@@ -110,7 +110,7 @@ def stopped(sink: str) -> JobFailedError:
 class SinkLaunch(Protocol):
     """One start of a sink's driver. Made for one :meth:`run`."""
 
-    def run(self) -> LaunchOutcome:
+    def run(self) -> LaunchEnd:
         """Start the driver, follow it to its end, and return how it ended. Called once, by the task.
 
         When it returns or raises, no driver of this launch is left.
@@ -119,7 +119,7 @@ class SinkLaunch(Protocol):
     def restart(self, changed: tuple[str, ...]) -> None:
         """End the driver politely because connections changed. Called from a thread beside :meth:`run`.
 
-        :param changed: the ids of the connections; they come back with the outcome. None when no launch
+        :param changed: the ids of the connections; they come back with the end. None when no launch
             follows.
         """
 

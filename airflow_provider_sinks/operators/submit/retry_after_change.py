@@ -4,7 +4,7 @@ Without a change such a failure needs a person at once: wrong credentials stay w
 change itself is the likely cause. Whoever made it may take it back, as ``AlterConnectionRestartOperator``
 does, and then nobody should have to start the sink by hand.
 
-Only errors that come from a connection that changed are tried again, and only for :data:`HEALS_FOR`. A
+Only errors that come from a connection that changed are tried again, and only for :data:`RETRIED_FOR`. A
 refusal never is: a person must choose a way on, whatever changed. That a change is not settled yet is noted
 in the task's state store, so that retries know of it. A launch that came to run settles it, whatever ends it
 later.
@@ -21,7 +21,7 @@ from airflow_provider_sinks.core.errors import FencedError, JobFailedError, Refu
 from airflow_provider_sinks.core.launch.status import SinkStatus
 from airflow_provider_sinks.metadata.memory import Store
 
-HEALS_FOR = timedelta(minutes=15)
+RETRIED_FOR = timedelta(minutes=15)
 """How long after a change it may be taken back: longer than an alteration watches its sinks (5 minutes by
 default, and as long again once it has put the old options back), with the longest pause between two tries."""
 _KEY = "unsettled_connections"
@@ -41,7 +41,7 @@ class Change:
         """Return whether an error that a retry does not mend may go away when the change is taken back."""
         if isinstance(error, RefusedError | FencedError):
             return False
-        return bool(set(error.connections) & set(self.connections)) and now - self.at < HEALS_FOR
+        return bool(set(error.connections) & set(self.connections)) and now - self.at < RETRIED_FOR
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the JSON object that is stored."""
@@ -53,7 +53,7 @@ class Change:
         return cls(tuple(data["connections"]), datetime.fromisoformat(data["at"]))
 
 
-class Healing:
+class RetryAfterChange:
     """What a task remembers of connections that changed under it.
 
     :param store: the state store of the task.
@@ -84,13 +84,13 @@ class Healing:
             return error
         if change is None or error.retryable or not change.excuses(error, datetime.now(UTC)):
             return error
-        names, until = ", ".join(change.connections), change.at + HEALS_FOR
+        names, until = ", ".join(change.connections), change.at + RETRIED_FOR
         hint = (
             f"It is tried again until {until:%H:%M} UTC, because {names} changed under the running sink and "
             "may change back."
         )
-        healing = JobFailedError(error.primary, error.detail, " ".join(filter(None, [error.hint, hint])))
-        return healing.of(*error.connections)
+        retried = JobFailedError(error.primary, error.detail, " ".join(filter(None, [error.hint, hint])))
+        return retried.of(*error.connections)
 
     def _unsettled(self) -> Change | None:
         found = self._store.get(_KEY)

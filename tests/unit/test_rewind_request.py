@@ -8,7 +8,7 @@ import pytest
 
 from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.core.lifecycle.rewind import LATEST
-from airflow_provider_sinks.core.lifecycle.rewind_request import RewindAsk
+from airflow_provider_sinks.core.lifecycle.rewind_request import RewindRequest
 from airflow_provider_sinks.core.progress.history import EARLIEST
 
 
@@ -22,16 +22,16 @@ from airflow_provider_sinks.core.progress.history import EARLIEST
     ],
 )
 def test_offsets_by_partition(given: Any, offsets: dict[int, int]) -> None:
-    assert RewindAsk.parse(offsets=given).offsets == offsets
+    assert RewindRequest.parse(offsets=given).offsets == offsets
 
 
 def test_a_time_has_a_zone() -> None:
-    assert RewindAsk.parse(time="1970-01-01T01:00:01+01:00").time_ms == 1000
-    assert RewindAsk.parse(time="1970-01-01T00:00:01Z").time == "1970-01-01T00:00:01Z"
+    assert RewindRequest.parse(time="1970-01-01T01:00:01+01:00").time_ms == 1000
+    assert RewindRequest.parse(time="1970-01-01T00:00:01Z").time == "1970-01-01T00:00:01Z"
 
 
 def test_an_empty_field_of_a_form_is_nothing() -> None:
-    assert RewindAsk.parse(offsets="", time="", epoch="7", generation="").epoch == 7
+    assert RewindRequest.parse(offsets="", time="", epoch="7", generation="").epoch == 7
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,6 @@ def test_an_empty_field_of_a_form_is_nothing() -> None:
 )
 def test_what_is_unclear_is_said(given: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
-        RewindAsk.parse(**given)
+        RewindRequest.parse(**given)
 
     assert said in str(refused.value)

@@ -10,7 +10,7 @@ from airflow.sdk.execution_time.context import NEVER_EXPIRE
 from airflow_provider_sinks.clients.launch_store import LaunchStore
 from airflow_provider_sinks.clients.yarn import YarnClient
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
-from airflow_provider_sinks.core.launch.reconnect import Kept
+from airflow_provider_sinks.core.launch.reconnect import NotedLaunch
 from airflow_provider_sinks.core.launch.yarn import Application, owner_tag, sink_tag
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.drivers.on_yarn import ClusterDriver
@@ -32,16 +32,16 @@ class TaskStore(Protocol):
         """Write a value."""
 
 
-def noted(store: TaskStore) -> Kept | None:
+def noted(store: TaskStore) -> NotedLaunch | None:
     """Return what an earlier try of a task noted down of its driver.
 
     :param store: of the task.
     """
     found = store.get(NOTE_KEY)
-    return Kept.from_mapping(found) if found else None
+    return NotedLaunch.from_mapping(found) if found else None
 
 
-def generation(context: Context) -> int:
+def clears(context: Context) -> int:
     """Return how often a task was cleared.
 
     Clearing a task that does not run raises ``max_tries``, and a retry does not. One that runs is ended by a
@@ -51,12 +51,12 @@ def generation(context: Context) -> int:
 
 
 @dataclass(frozen=True)
-class Place:
+class ClusterSite:
     """Where a sink's driver runs, and what the task may know of it.
 
     :param client: the resource manager.
     :param store: the task's own state store.
-    :param generation: how often the task was cleared.
+    :param clears: how often the task was cleared.
     :param durable: whether a driver that runs may be gone on with.
     :param status_root: folder or URI below which each launch has its status.
     :param poll_seconds: how often the manager is asked whether the driver lives.
@@ -64,16 +64,16 @@ class Place:
 
     client: YarnClient
     store: TaskStore
-    generation: int
+    clears: int
     durable: bool
     status_root: str
     poll_seconds: float
 
-    def note(self) -> Kept | None:
+    def note(self) -> NotedLaunch | None:
         """Return what an earlier try of the task noted down."""
         return noted(self.store)
 
-    def keep(self, note: Kept) -> None:
+    def keep(self, note: NotedLaunch) -> None:
         """Note it down for later tries; a sink may run for longer than Airflow keeps things."""
         self.store.set(NOTE_KEY, note.to_mapping(), retention=NEVER_EXPIRE)
 
@@ -90,7 +90,7 @@ class Place:
         return ClusterDriver(self.client, app_id, LaunchStore(status_uri), log)
 
 
-def place_of(
+def site_of(
     context: Context,
     spec: SinkSpec,
     client: YarnClient,
@@ -98,16 +98,16 @@ def place_of(
     status_uri: str | None,
     durable: bool,
     poll_seconds: float,
-) -> Place:
-    """Return the place of a task's drivers.
+) -> ClusterSite:
+    """Return the site of a task's drivers.
 
     :param status_uri: as the user gave it, or ``None`` for a folder beside the checkpoint.
     :raises ConfigurationError: the sink has no checkpoint that a cluster could use.
     """
-    return Place(
+    return ClusterSite(
         client=client,
         store=context["task_state_store"],
-        generation=generation(context),
+        clears=clears(context),
         durable=durable,
         status_root=_status_root(spec, status_uri),
         poll_seconds=poll_seconds,

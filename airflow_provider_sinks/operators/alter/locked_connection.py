@@ -37,7 +37,7 @@ class Alterer:
     is_retry: bool
 
 
-class HeldConnection:
+class LockedConnection:
     """One connection, as one task alters it. Each method makes one look or one request.
 
     :param store: the connections of Airflow's database.

@@ -9,7 +9,7 @@ import pytest
 from airflow_provider_sinks.core import errors
 from airflow_provider_sinks.core.launch.status import SinkStatus
 from airflow_provider_sinks.core.launch.yarn import exit_code
-from airflow_provider_sinks.operators.submit.outcome import error_of
+from airflow_provider_sinks.operators.submit.driver_error import error_of
 
 KINDS = [
     kind
