@@ -22,6 +22,7 @@ import contextlib
 import pickle
 import uuid
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -67,6 +68,12 @@ class ConnectorContract(ABC):
     def harness(self) -> Harness:
         """Return a harness with nothing in its target yet."""
 
+    @pytest.fixture(autouse=True)
+    def _close_what_is_left(self, harness: Harness) -> Iterator[None]:
+        yield
+        for left in harness.made:
+            left.close()
+
     # ---- a start
 
     def test_a_look_makes_nothing(self, harness: Harness) -> None:
@@ -74,7 +81,7 @@ class ConnectorContract(ABC):
         for _ in range(2):
             seen = connector.observe(SOURCE)
             assert {seen.data.existence, seen.progress.existence} == {Existence.MISSING}
-            assert seen.history is not None
+            assert seen.history is not None  # it could be read: there is nothing
             assert not seen.history
         connector.close()
 
@@ -286,8 +293,8 @@ class ConnectorContract(ABC):
         for start in started:
             with contextlib.suppress(SinkError):
                 start.epoch(1, FIRST)
-        assert started
-        assert_exact(harness, harness.connector(), 1, FIRST)
+        assert len(started) >= 1
+        assert_exact(harness, started[0].connector, 1, FIRST)
 
     def test_opening_again_for_more_writers_does_not_win_the_sink_back(self, harness: Harness) -> None:
         older = PlayedStart(harness).start()
@@ -303,14 +310,14 @@ class ConnectorContract(ABC):
         older.epoch(1, FIRST)
         frozen = PlayedTask(older, 2, 0, SECOND).go_on(until="write_batch")
         newer = PlayedStart(harness, generation=2).start()
-        task = PlayedTask(newer, 1, 0, FIRST).go_on(until="open")
+        task = PlayedTask(newer, 1, 0, SECOND).go_on(until="open")
         assert task.writer.last is None
         give_up(task)
-        newer.epoch(1, FIRST)
+        newer.epoch(1, SECOND)
         self._wake(frozen)
         history = newer.connector.progress()
-        assert (history.generation, history.epoch, history.rows_total) == (2, 1, 30)
-        assert harness.visible() == sorted(rows_of(FIRST) * 2)
+        assert (history.generation, history.epoch, history.rows_total) == (2, 1, len(rows_of(SECOND)))
+        assert harness.visible() == rows_of(FIRST, SECOND)
 
     # ---- helpers
 

@@ -36,6 +36,10 @@ Coordinates = tuple[int, int]
 class Harness(ABC):
     """What the suite must know of a target. Each test gets a fresh one, with nothing in it yet."""
 
+    def __init__(self) -> None:
+        self.made: list[SinkConnector | EpochWriter] = []
+        """What the test left behind, frozen or overtaken; it is closed behind the test."""
+
     @abstractmethod
     def connector(self, sink: str = SINK) -> SinkConnector:
         """Return a new connector, as a new process makes it; two sinks share the progress place only."""
@@ -83,6 +87,7 @@ class PlayedStart:
         self.sink = sink
         self.run = Run(sink, str(uuid.uuid4()), SOURCE.name)
         self.connector = harness.connector(sink)
+        harness.made.append(self.connector)
         self.commits_on_driver = self.connector.capabilities().commits_on is CommitsOn.DRIVER
         self.generation = generation or 0
         self.rows_total = 0
@@ -222,6 +227,7 @@ class PlayedTask:
 
     def _prepare(self) -> None:
         self.writer = self.start.factory.prepare(partition_writer(self.partition))
+        self.start.harness.made.append(self.writer)
 
     def _open(self) -> None:
         self.writer.open()

@@ -28,6 +28,7 @@ class MemoryHarness(Harness):
     """:param store: one with a fault, to see whether the suite finds it."""
 
     def __init__(self, commits_on: CommitsOn, store: MemoryStore | None = None) -> None:
+        super().__init__()
         self.store = FlakyStore() if store is None else store
         self._commits_on = commits_on
 

@@ -1,0 +1,1 @@
+"""Everything that knows Postgres as a target."""

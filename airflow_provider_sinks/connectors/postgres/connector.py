@@ -1,0 +1,285 @@
+"""The Postgres target of one sink: a transaction per writer and epoch, with the progress row last in it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+import psycopg
+
+from airflow_provider_sinks.connectors.base import Capabilities, CommitsOn, Health, MetricValue, Run, Token
+from airflow_provider_sinks.connectors.postgres import observe as look
+from airflow_provider_sinks.connectors.postgres import progress_table
+from airflow_provider_sinks.connectors.postgres.creation import CreateTable
+from airflow_provider_sinks.connectors.postgres.factory import PostgresWriterFactory, TablePlan
+from airflow_provider_sinks.connectors.postgres.fit import demand_fit, new_table, written
+from airflow_provider_sinks.connectors.postgres.observe import Layout
+from airflow_provider_sinks.connectors.postgres.progress_table import Place
+from airflow_provider_sinks.connectors.postgres.session import (
+    Connection,
+    ControlConnection,
+    Result,
+    Session,
+    SessionName,
+)
+from airflow_provider_sinks.connectors.postgres.spec import Mode, PostgresTarget, Tombstones
+from airflow_provider_sinks.core.connection.resolved import PostgresOptions
+from airflow_provider_sinks.core.decision.facts import Creation, Existence, Observation, ResourceFacts, Role
+from airflow_provider_sinks.core.errors import ConfigurationError, JobFailedError, Problem, SinkError
+from airflow_provider_sinks.core.progress.history import History
+from airflow_provider_sinks.core.progress.record import DRIVER, ProgressRecord, WriterId
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class PostgresSink:
+    """A sink, as far as its Postgres target is concerned.
+
+    :param name: the sink's name.
+    :param dead_letter: the table of what is set aside, or ``None``.
+    :param timeout: after which a statement, or an idle transaction, ends by itself.
+    """
+
+    name: str
+    target: PostgresTarget
+    dead_letter: str | None = None
+    timeout: timedelta = timedelta(seconds=60)
+
+    @property
+    def place(self) -> Place:
+        """The rows of its progress."""
+        return Place(self.target.progress_table, self.name)
+
+    @property
+    def tables(self) -> dict[Role, str]:
+        """Its tables."""
+        found = {Role.DATA: self.target.table, Role.PROGRESS: self.target.progress_table}
+        return found | ({Role.DEAD_LETTER: self.dead_letter} if self.dead_letter else {})
+
+    @property
+    def needs(self) -> Mapping[Role, tuple[str, ...]]:
+        """What a login must be allowed to do with them."""
+        if self.target.mode is Mode.APPEND:
+            return look.NEEDS
+        deletes = self.target.tombstones is Tombstones.DELETE
+        return {**look.NEEDS, Role.DATA: look.NEEDS_OF_DELETE if deletes else look.NEEDS_OF_UPSERT}
+
+
+class PostgresConnector:
+    """See :class:`.base.SinkConnector` for who calls what, and when.
+
+    :param sink: what is written where.
+    :param options: how to connect; holds secrets.
+    """
+
+    def __init__(self, sink: PostgresSink, options: PostgresOptions) -> None:
+        self._sink = sink
+        self._options = options
+        self._run: Run | None = None
+        self._generation = 0
+        self._has_taken = False
+        self._columns: Mapping[str, str] = {}
+        self._layout: Layout | None = None
+        self._version = ""
+        self._control = ControlConnection(self._session(""))
+
+    @property
+    def service(self) -> str:
+        """Which database this is, for a sentence."""
+        given = self._options.conninfo
+        return f"Postgres at {given['host']}:{given['port']}/{given['dbname']}"
+
+    def capabilities(self) -> Capabilities:
+        """Return that each writer commits by itself."""
+        return Capabilities(CommitsOn.EXECUTOR, self._sink.timeout, upsert=True)
+
+    def suggested_timeout(self) -> timedelta:
+        """Return after what time the server ends a transaction that is idle."""
+        return self._sink.timeout
+
+    def schema(self) -> Mapping[str, str]:
+        """Return the types of the table's columns, or nothing where it is still to be made."""
+        found = self._ask(lambda connection: look.layout(connection, self._sink.target.table))
+        return {name: column.kind for name, column in found.columns.items()} if found else {}
+
+    def project(self, output: DataFrame) -> DataFrame:
+        """Return the columns with exactly the types of the table."""
+        from airflow_provider_sinks.connectors.postgres.encoding import encode, types_of
+
+        self._columns = types_of(output)
+        table = self._fitting(self._columns)
+        target = self._sink.target
+        columns = {name: table.columns[name] for name in written(list(self._columns), target)}
+        return encode(output, columns, target.key, keeps_raw=self._sink.dead_letter is not None)
+
+    def observe(self, source: ResourceFacts) -> Observation:
+        """Look at the tables and read the progress."""
+        sink = self._sink
+
+        def ask(connection: Connection) -> Observation:
+            self._version = str(connection.info.server_version)
+            return look.observe(connection, sink.tables, sink.needs, sink.name, source)
+
+        return replace(self._ask(ask), bootstrap=self.service)
+
+    def identify(self) -> Mapping[Role, ResourceFacts]:
+        """Look at the tables."""
+        return self._ask(lambda connection: look.look(connection, self._sink.tables, self._sink.needs))
+
+    def open(self, run: Run, writers: Iterable[WriterId], looked: Observation) -> bool:
+        """Take every row of the sink under the lock of the driver's, once; it is told whether that is done.
+
+        Where the progress table is missing nobody can commit. What a start makes there it takes by its
+        announcement, which only one of two first starts can make.
+        """
+        del writers
+        if self._has_taken:
+            self.demand_in_force()
+            return True
+        self._run = run
+        self._control.close()
+        self._control = ControlConnection(self._session(DRIVER))
+        self._ask(lambda connection: progress_table.end_sessions(connection, self._name(DRIVER)))
+        if looked.progress.existence is Existence.MISSING:
+            return True
+        self._ask(lambda connection: progress_table.take_run(connection, self._sink.place, run.id))
+        self._has_taken = True
+        return False
+
+    def ensure(self, creation: Creation) -> None:
+        """Make a table, unless it is there."""
+        if not isinstance(creation, CreateTable):
+            raise JobFailedError(f"{creation} is not for Postgres")
+        if creation.role is Role.DATA and not creation.columns:
+            creation = self._with_columns(creation)
+        self._ask(lambda connection: _create(connection, creation))
+        self._layout = None
+
+    def announce(self, record: ProgressRecord) -> None:
+        """Write the driver's record, and a row for each writer that it names."""
+        run = self._live_run.id
+        self._ask(lambda connection: progress_table.announce(connection, self._sink.place, run, record))
+        self._has_taken = True
+        self._generation = record.generation
+
+    def demand_in_force(self) -> None:
+        """Raise :class:`FencedError` when a newer run took the sink."""
+        if not self._has_taken:
+            return
+        found = self._ask(lambda connection: progress_table.run_in_force(connection, self._sink.place))
+        if found != self._live_run.id:
+            raise progress_table.overtaken(self._sink.name, found, self._live_run.id)
+
+    def factory(self) -> PostgresWriterFactory:
+        """Return what makes writers under the announced run."""
+        sink, target = self._sink, self._sink.target
+        table = self._fitting(self._columns) if self._columns else self._existing()
+        names = written(list(self._columns or table.columns), target)
+        plan = TablePlan(
+            target.table,
+            {name: table.columns[name] for name in names},
+            target.key,
+            target.tombstones is Tombstones.DELETE,
+            sink.dead_letter,
+            self._live_run.source,
+        )
+        return PostgresWriterFactory(
+            sink.place, self._live_run.id, self._generation, plan, sink.timeout, self._options
+        )
+
+    def commit_epoch(self, record: ProgressRecord, tokens: Sequence[Token]) -> None:
+        """Do nothing: each writer has committed."""
+
+    def rollback_epoch(self, tokens: Sequence[Token]) -> None:
+        """Do nothing: the server rolls back what was not committed."""
+
+    def progress(self) -> History:
+        """Read the progress table."""
+        return self._ask(lambda connection: progress_table.read(connection, self._sink.place))
+
+    def end_open(self, writers: Iterable[WriterId]) -> None:
+        """End this run's own transactions, so that nobody waits for their locks."""
+        for writer in sorted({*writers} - {DRIVER}):
+            ending = partial(progress_table.end_now, name=self._name(writer))
+            with contextlib.suppress(SinkError):  # then the time-out ends them
+                self._ask(ending)
+
+    def sweep(self) -> None:
+        """Do nothing: nothing is staged outside of transactions."""
+
+    def health_check(self) -> Health:
+        """Ask the server for anything."""
+        try:
+            self._ask(lambda connection: connection.execute("SELECT 1"))
+        except SinkError as error:
+            return Health(False, error.detail or error.primary)
+        return Health(True)
+
+    def metrics(self) -> Mapping[str, MetricValue]:
+        """Return the server's version."""
+        return {"server_version": self._version}
+
+    def as_schema_registry_aware(self) -> None:
+        """Return nothing: a table has its own types."""
+
+    def as_schema_evolvable(self) -> None:
+        """Return nothing: columns are added by hand."""
+
+    def close(self) -> None:
+        """Drop the connection."""
+        self._control.close()
+
+    @property
+    def _live_run(self) -> Run:
+        assert self._run is not None  # noqa: S101  open comes first
+        return self._run
+
+    def _ask(self, question: Callable[[Connection], Result]) -> Result:
+        return self._control.ask(question)
+
+    def _name(self, writer: WriterId) -> SessionName:
+        run = self._run.id if self._run else ""
+        return SessionName(self._sink.place.table, self._sink.name, run, writer)
+
+    def _session(self, writer: WriterId) -> Session:
+        return Session(self._options, self._name(writer), self._sink.timeout)
+
+    def _existing(self) -> Layout:
+        if self._layout is None:
+            self._layout = self._ask(lambda connection: look.layout(connection, self._sink.target.table))
+        return self._layout or Layout({})
+
+    def _fitting(self, given: Mapping[str, str]) -> Layout:
+        """Return the table, or what it will be, if the query's columns fit it."""
+        table = self._existing()
+        if table.columns:
+            demand_fit(given, self._sink.target, table)
+            return table
+        return new_table(given, self._sink.target)
+
+    def _with_columns(self, creation: CreateTable) -> CreateTable:
+        if not self._columns:
+            raise JobFailedError(f"{creation}: nobody has told them yet")
+        table = new_table(self._columns, self._sink.target)
+        return creation.with_columns({name: column.kind for name, column in table.columns.items()})
+
+
+def _create(connection: Connection, creation: CreateTable) -> None:
+    """Make a table; two who do so at once may collide in the catalog, and both find it there."""
+    try:
+        with connection.transaction():
+            connection.execute(creation.statement())
+    except (psycopg.errors.UniqueViolation, psycopg.errors.DuplicateTable):
+        return
+    except (psycopg.errors.InvalidSchemaName, psycopg.errors.InsufficientPrivilege) as error:
+        text = creation.statement().as_string(connection)
+        problem = Problem(creation.name, str(error).strip())
+        raise ConfigurationError(
+            f"{creation.role} cannot be made", [problem], f"As its owner: {text}"
+        ) from error

@@ -1,0 +1,105 @@
+"""The tables that a sink makes: its data, its dead letters, its progress."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from psycopg import sql
+
+from airflow_provider_sinks.core.decision.facts import ResourceFacts, Role
+
+PROGRESS_COLUMNS: Mapping[str, str] = {
+    "sink": "text NOT NULL",
+    "writer": "text NOT NULL",
+    "run": "text NOT NULL",
+    "holder": "text NOT NULL DEFAULT ''",
+    "generation": "bigint NOT NULL DEFAULT 0",
+    "epoch": "bigint NOT NULL DEFAULT 0",
+    "record": "json",
+    "changed_at": "timestamp with time zone NOT NULL DEFAULT now()",
+}
+"""``run`` and ``holder`` say who may write the row next; the rest says what was written last."""
+DEAD_LETTER_COLUMNS: Mapping[str, str] = {
+    "at": "timestamp with time zone NOT NULL DEFAULT now()",
+    "sink": "text NOT NULL",
+    "error": "text NOT NULL",
+    "source_topic": "text",
+    "source_partition": "integer",
+    "source_offset": "bigint",
+    "key": "bytea",
+    "value": "bytea",
+}
+_UPDATED_IN_PLACE = 50
+
+
+@dataclass(frozen=True)
+class CreateTable:
+    """An action: this table must exist.
+
+    :param name: with its schema.
+    :param columns: their types; none where only the query tells them.
+    :param key: its primary key.
+    :param fillfactor: how full a page may be, in per cent; ``None`` is the server's default.
+    """
+
+    role: Role
+    name: str
+    columns: Mapping[str, str] = field(default_factory=dict)
+    key: Sequence[str] = ()
+    fillfactor: int | None = None
+
+    def for_source(self, source: ResourceFacts) -> CreateTable:
+        """Return it as it is: nothing of it hangs on the source."""
+        del source
+        return self
+
+    def anew(self, before: ResourceFacts, settings: Mapping[str, str]) -> CreateTable:
+        """Return it as it is: its columns come from the query."""
+        del before, settings
+        return self
+
+    def with_columns(self, columns: Mapping[str, str]) -> CreateTable:
+        """Return it with the columns of a query."""
+        return replace(self, columns=columns)
+
+    def statement(self) -> sql.Composed:
+        """Return the SQL; a table that is there stays as it is."""
+        parts: list[sql.Composable] = [
+            sql.SQL("{} {}").format(sql.Identifier(name), sql.SQL(kind))
+            for name, kind in self.columns.items()
+        ]
+        if self.key:
+            names = sql.SQL(", ").join(map(sql.Identifier, self.key))
+            parts.append(sql.SQL("PRIMARY KEY ({})").format(names))
+        made = sql.SQL("CREATE TABLE IF NOT EXISTS {} ({})").format(
+            identifier(self.name), sql.SQL(", ").join(parts)
+        )
+        if self.fillfactor is None:
+            return made
+        return sql.SQL("{} WITH (fillfactor = {})").format(made, sql.Literal(self.fillfactor))
+
+    def __str__(self) -> str:
+        columns = ", ".join(f"{name} {kind}" for name, kind in self.columns.items())
+        key = f", key {', '.join(self.key)}" if self.key else ""
+        return f'create {self.role} "{self.name}": {columns or "the columns of the query"}{key}'
+
+
+def identifier(table: str) -> sql.Identifier:
+    """Quote ``schema.table``."""
+    return sql.Identifier(*table.split("."))
+
+
+def progress_table(name: str) -> CreateTable:
+    """Return how a progress table is made. Its rows change with each epoch, so pages keep room for that."""
+    return CreateTable(Role.PROGRESS, name, PROGRESS_COLUMNS, ("sink", "writer"), _UPDATED_IN_PLACE)
+
+
+def dead_letter_table(name: str) -> CreateTable:
+    """Return how a table of dead letters is made."""
+    return CreateTable(Role.DEAD_LETTER, name, DEAD_LETTER_COLUMNS)
+
+
+def data_table(name: str, key: Sequence[str] = ()) -> CreateTable:
+    """Return how the target is made, but for its columns, which the query tells."""
+    return CreateTable(Role.DATA, name, key=key)

@@ -1,0 +1,70 @@
+"""What the Postgres writers of one run have in common, and how executors make them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from airflow_provider_sinks.connectors.postgres.progress_table import Place
+from airflow_provider_sinks.connectors.postgres.session import Session, SessionName
+from airflow_provider_sinks.connectors.postgres.types import Column
+from airflow_provider_sinks.core.connection.resolved import PostgresOptions
+from airflow_provider_sinks.core.progress.record import WriterId
+
+if TYPE_CHECKING:
+    from airflow_provider_sinks.connectors.postgres.writer import PostgresEpochWriter
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """What is written where.
+
+    :param table: the target, with its schema.
+    :param columns: those that are written, by name.
+    :param key: rows of one key replace each other; empty for plain appends.
+    :param deletes: a row whose columns outside of the key are all null takes its key away.
+    :param dead_letter: the table of what is set aside, or ``None``.
+    :param source: the source topic, for what is set aside.
+    """
+
+    table: str
+    columns: Mapping[str, Column]
+    key: tuple[str, ...] = ()
+    deletes: bool = False
+    dead_letter: str | None = None
+    source: str = ""
+
+    @property
+    def is_staged(self) -> bool:
+        """Rows go through a temporary table: they replace others, or Postgres must cast them."""
+        return bool(self.key) or any(column.is_cast for column in self.columns.values())
+
+
+@dataclass(frozen=True)
+class PostgresWriterFactory:
+    """Makes Postgres writers on executors.
+
+    :param generation: the announced one; records of older ones say nothing.
+    :param timeout: after which a statement, or an idle transaction, ends by itself.
+    :param options: the connection; holds secrets and is never printed.
+    """
+
+    place: Place
+    run: str
+    generation: int
+    plan: TablePlan
+    timeout: timedelta
+    options: PostgresOptions = field(repr=False)
+
+    def session(self, writer: WriterId) -> Session:
+        """Return how a writer connects."""
+        name = SessionName(self.place.table, self.place.sink, self.run, writer)
+        return Session(self.options, name, self.timeout)
+
+    def prepare(self, writer: WriterId) -> PostgresEpochWriter:
+        """Return a writer that connects in the background."""
+        from airflow_provider_sinks.connectors.postgres.writer import PostgresEpochWriter
+
+        return PostgresEpochWriter(self, writer)

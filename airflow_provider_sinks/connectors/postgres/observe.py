@@ -1,0 +1,167 @@
+"""What is seen of a sink's tables: facts, without judgement. Changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import psycopg
+
+from airflow_provider_sinks.connectors.postgres import progress_table
+from airflow_provider_sinks.connectors.postgres.creation import PROGRESS_COLUMNS, identifier
+from airflow_provider_sinks.connectors.postgres.progress_table import Place
+from airflow_provider_sinks.connectors.postgres.session import Connection
+from airflow_provider_sinks.connectors.postgres.types import Column
+from airflow_provider_sinks.core.decision.facts import Existence, Observation, ResourceFacts, Role
+from airflow_provider_sinks.core.progress.history import NO_HISTORY, History
+
+_SYSTEM = """
+    SELECT (SELECT system_identifier FROM pg_control_system())::text || '/' || current_database(),
+           pg_is_in_recovery(), current_setting('transaction_read_only')::boolean"""
+_TABLE = """
+    SELECT c.oid::text, c.relkind::text, has_schema_privilege(n.oid, 'USAGE'),
+           array(SELECT need FROM unnest(%(needs)s::text[]) need WHERE NOT has_table_privilege(c.oid, need))
+    FROM pg_namespace n JOIN pg_class c ON c.relnamespace = n.oid
+    WHERE n.nspname = %(schema)s AND c.relname = %(table)s"""
+_COLUMNS = """
+    SELECT a.attname, format_type(a.atttypid, a.atttypmod),
+           format_type(coalesce(nullif(t.typbasetype, 0), t.oid), NULL),
+           a.attnotnull AND NOT a.atthasdef AND a.attidentity = '',
+           a.attgenerated <> '' OR a.attidentity = 'a'
+    FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+    WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"""
+_UNIQUE = """
+    SELECT array(SELECT a.attname::text FROM unnest(i.indkey::int2[]) WITH ORDINALITY k (num, at)
+                 JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.num
+                 WHERE k.at <= i.indnkeyatts)
+    FROM pg_index i
+    WHERE i.indrelid = to_regclass(%s) AND i.indisunique AND i.indisvalid AND i.indimmediate
+      AND i.indpred IS NULL AND i.indexprs IS NULL"""
+_PERSISTENCE = "SELECT relpersistence = 'u' FROM pg_class WHERE oid = to_regclass(%s)"
+_KINDS = {
+    "v": "a view",
+    "m": "a materialized view",
+    "f": "a foreign table",
+    "S": "a sequence",
+    "i": "an index",
+}
+_TABLES = ("r", "p")
+
+NEEDS: Mapping[Role, tuple[str, ...]] = {
+    Role.DATA: ("INSERT",),
+    Role.DEAD_LETTER: ("INSERT",),
+    Role.PROGRESS: ("SELECT", "INSERT", "UPDATE"),
+}
+"""What a login must be allowed to do with each table; a target of upserts needs more."""
+NEEDS_OF_UPSERT = ("SELECT", "INSERT", "UPDATE")
+NEEDS_OF_DELETE = (*NEEDS_OF_UPSERT, "DELETE")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A table as a writer sees it.
+
+    :param unique: the columns of each unique index that every row is in.
+    :param is_unlogged: a crash of the server empties it.
+    """
+
+    columns: Mapping[str, Column]
+    unique: frozenset[frozenset[str]] = frozenset()
+    is_unlogged: bool = False
+
+
+def look(
+    connection: Connection, tables: Mapping[Role, str], needs: Mapping[Role, tuple[str, ...]]
+) -> dict[Role, ResourceFacts]:
+    """Return which tables these are, and whether they can be written."""
+    system, in_recovery, read_only = connection.execute(_SYSTEM).fetchone() or ("", False, False)
+    obstacle = "the server is a read-only standby" if in_recovery else ""
+    if read_only and not in_recovery:
+        obstacle = "default_transaction_read_only is on for this login or database"
+    return {
+        role: _facts(connection, name, str(system), needs[role], obstacle) for role, name in tables.items()
+    }
+
+
+def observe(
+    connection: Connection,
+    tables: Mapping[Role, str],
+    needs: Mapping[Role, tuple[str, ...]],
+    sink: str,
+    source: ResourceFacts,
+) -> Observation:
+    """Return everything that the decision is made from."""
+    seen = look(connection, tables, needs)
+    progress = _of_our_shape(connection, seen[Role.PROGRESS])
+    history, reason = _history(connection, progress, Place(tables[Role.PROGRESS], sink))
+    return Observation(
+        source=source,
+        data=seen[Role.DATA],
+        progress=progress,
+        dead_letter=seen.get(Role.DEAD_LETTER),
+        history=history,
+        history_reason=reason,
+    )
+
+
+def layout(connection: Connection, table: str) -> Layout | None:
+    """Return the columns and unique indexes of a table, or ``None`` where there is none."""
+    name = identifier(table).as_string(connection)
+    found = connection.execute(_COLUMNS, [name]).fetchall()
+    if not found:
+        return None
+    unlogged = connection.execute(_PERSISTENCE, [name]).fetchone()
+    unique = connection.execute(_UNIQUE, [name]).fetchall()
+    return Layout(
+        {column[0]: Column(*column) for column in found},
+        frozenset(frozenset(names) for (names,) in unique),
+        bool(unlogged and unlogged[0]),
+    )
+
+
+def _facts(
+    connection: Connection, name: str, system: str, needs: tuple[str, ...], obstacle: str
+) -> ResourceFacts:
+    schema, _, table = name.partition(".")
+    found = connection.execute(_TABLE, {"needs": list(needs), "schema": schema, "table": table}).fetchone()
+    if found is None:
+        existence = Existence.UNKNOWN if obstacle else Existence.MISSING
+        return ResourceFacts(name, existence, system, reason=obstacle)
+    oid, kind, may_enter, denied = found
+    if kind not in _TABLES:
+        obstacle = f"it is {_KINDS.get(kind, 'no table')}, and no table"
+    if not may_enter or denied:
+        right = "USAGE" if not may_enter else denied[0]
+        what = f"schema {schema}" if not may_enter else f"table {name}"
+        reason = obstacle or f"permission denied: {right} on {what}"
+        return ResourceFacts(name, Existence.UNKNOWN, system, oid, reason=reason, denied=right)
+    existence = Existence.UNKNOWN if obstacle else Existence.PRESENT
+    return ResourceFacts(name, existence, system, oid, reason=obstacle)
+
+
+def _of_our_shape(connection: Connection, progress: ResourceFacts) -> ResourceFacts:
+    """Say so where something else has the name of the progress table."""
+    if progress.existence is not Existence.PRESENT:
+        return progress
+    found = layout(connection, progress.name)
+    missing = [name for name in PROGRESS_COLUMNS if found is None or name not in found.columns]
+    reason = f"it is no progress table: it has no column {missing[0]}" if missing else ""
+    if found is not None and not missing and frozenset({"sink", "writer"}) not in found.unique:
+        reason = "it is no progress table: sink and writer are not its key"
+    if found is not None and found.is_unlogged:
+        reason = "it is unlogged: a crash of the server empties it"
+    if not reason:
+        return progress
+    return ResourceFacts(progress.name, Existence.UNKNOWN, progress.system, progress.id, reason=reason)
+
+
+def _history(connection: Connection, progress: ResourceFacts, place: Place) -> tuple[History | None, str]:
+    """Read the progress; not being able to is an answer too, and never an empty history."""
+    if progress.existence is Existence.MISSING:
+        return NO_HISTORY, ""
+    if progress.existence is Existence.UNKNOWN:
+        return None, progress.reason
+    try:
+        return progress_table.read(connection, place), ""
+    except psycopg.errors.UndefinedTable as error:
+        return None, str(error).strip()

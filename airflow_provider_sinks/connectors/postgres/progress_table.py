@@ -1,0 +1,220 @@
+"""The progress table: one row per sink and writer, which says what is committed and who may write next.
+
+Why it is exactly once. A writer's transaction ends with :func:`advance`: it changes the writer's own row if,
+and only if, ``run`` and ``holder`` are still those that this very object put there, and ``generation`` and
+``epoch`` are those it read. Rows and record are one transaction, so no row is visible without that change.
+
+* A newer start takes **all** rows of the sink (:func:`take_run`) under the lock of the driver's row. An older
+  writer either had committed before, and then the start reads its record, or finds no row to change.
+* Another object of the same writer takes the row with :func:`take_writer`. The older one finds no row to
+  change, whatever epoch it is in: each commit, also each step of a long epoch, leaves another ``holder``.
+* A row that is being changed is locked until its transaction ends; whoever takes it waits, and reads what was
+  committed. So a commit whose answer was lost is known for sure behind either.
+* A writer without a row can not commit: rows are made by the driver alone (:func:`announce`), before any
+  task runs. So a start finds every writer that may still commit.
+
+Ending older connections (:func:`end_sessions`) makes none of this true; it only shortens the wait.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from psycopg import sql
+
+from airflow_provider_sinks.connectors.postgres.creation import identifier
+from airflow_provider_sinks.connectors.postgres.session import Connection, SessionName
+from airflow_provider_sinks.core.errors import FencedError
+from airflow_provider_sinks.core.progress.history import History, fold
+from airflow_provider_sinks.core.progress.record import DRIVER, ProgressKey, ProgressRecord, WriterId
+
+_TERMINATE_PATIENCE_MS = 5000
+
+
+@dataclass(frozen=True)
+class Place:
+    """The rows of one sink.
+
+    :param table: with its schema.
+    """
+
+    table: str
+    sink: str
+
+    def statement(self, text: str, **values: str | int | None) -> sql.Composed:
+        """Return a statement about these rows; ``{table}``, ``{sink}`` and the given values stand in it."""
+        literals = {name: sql.Literal(value) for name, value in values.items()}
+        return sql.SQL(text).format(table=identifier(self.table), sink=sql.Literal(self.sink), **literals)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Who may write a writer's row next, and what stands in it now: what a compare-and-set compares."""
+
+    run: str
+    holder: str
+    generation: int = 0
+    epoch: int = 0
+
+
+def read(connection: Connection, place: Place) -> History:
+    """Return the progress of a sink. The driver's record of a generation stands before the writers'."""
+    query = place.statement(
+        "SELECT writer, record::text FROM {table} WHERE sink = {sink} AND record IS NOT NULL"
+        " ORDER BY generation, writer <> {driver}, writer",
+        driver=DRIVER,
+    )
+    found = connection.execute(query).fetchall()
+    messages = (
+        (number, ProgressKey(place.sink, writer).encode(), record.encode())
+        for number, (writer, record) in enumerate(found)
+    )
+    return fold(messages, place.sink)
+
+
+def take_run(connection: Connection, place: Place, run: str) -> None:
+    """Give every row of the sink to a run: no writer of another run can commit from here on."""
+    with connection.transaction():
+        _make_driver(connection, place, run)
+        connection.execute(
+            place.statement(
+                "SELECT FROM {table} WHERE sink = {sink} AND writer = {driver} FOR UPDATE", driver=DRIVER
+            )
+        )
+        connection.execute(
+            place.statement("UPDATE {table} SET run = {run}, holder = '' WHERE sink = {sink}", run=run)
+        )
+
+
+def run_in_force(connection: Connection, place: Place) -> str | None:
+    """Return the run that holds the sink; ``None`` where nobody ever did."""
+    query = place.statement(
+        "SELECT run FROM {table} WHERE sink = {sink} AND writer = {driver}", driver=DRIVER
+    )
+    found = connection.execute(query).fetchone()
+    return str(found[0]) if found else None
+
+
+def announce(connection: Connection, place: Place, run: str, record: ProgressRecord) -> None:
+    """Write the driver's record, and make the rows of every writer that it names.
+
+    :raises FencedError: another run holds the sink.
+    """
+    with connection.transaction():
+        _make_driver(connection, place, run)
+        done = connection.execute(
+            place.statement(
+                "UPDATE {table} SET generation = {generation}, epoch = {epoch}, record = {record}::json,"
+                " changed_at = now() WHERE sink = {sink} AND writer = {driver} AND run = {run}",
+                driver=DRIVER,
+                run=run,
+                **_values(record),
+            )
+        )
+        if done.rowcount != 1:
+            raise overtaken(place.sink, run_in_force(connection, place), run)
+        _make_writers(connection, place, run, record.writers)
+
+
+def take_writer(place: Place, run: str, writer: WriterId, holder: str) -> str:
+    """Return the statement that gives a writer's row to a new holder of the same run, and reads it."""
+    return place.statement(
+        "UPDATE {table} SET holder = {holder} WHERE sink = {sink} AND writer = {writer} AND run = {run}"
+        " RETURNING generation, epoch, record::text",
+        run=run,
+        writer=writer,
+        holder=holder,
+    ).as_string(None)
+
+
+def advance(place: Place, writer: WriterId, turn: Turn, record: ProgressRecord, holder: str) -> str:
+    """Return the compare-and-set that ends a writer's transaction: it changes one row, or is fenced.
+
+    :param turn: what the row must say.
+    :param holder: who holds the row from then on.
+    """
+    return place.statement(
+        "UPDATE {table} SET holder = {next}, generation = {generation}, epoch = {epoch},"
+        " record = {record}::json, changed_at = now()"
+        " WHERE sink = {sink} AND writer = {writer} AND run = {run} AND holder = {holder}"
+        " AND generation = {old_generation} AND epoch = {old_epoch}",
+        writer=writer,
+        run=turn.run,
+        holder=turn.holder,
+        old_generation=turn.generation,
+        old_epoch=turn.epoch,
+        next=holder,
+        **_values(record),
+    ).as_string(None)
+
+
+def end_sessions(connection: Connection, name: SessionName) -> None:
+    """End the connections of older runs of the sink. Those of another login end by their own time-outs."""
+    query = """
+        SELECT pg_terminate_backend(pid, %s) FROM pg_stat_activity
+        WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
+          AND starts_with(application_name, %s) AND NOT starts_with(application_name, %s)"""
+    connection.execute(query, [_TERMINATE_PATIENCE_MS, name.of_sink, name.of_run])
+
+
+def end_open(name: SessionName) -> str:
+    """Return the statement that ends transactions which other objects of the same writer left open."""
+    query = """
+        SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
+          AND xact_start IS NOT NULL AND starts_with(application_name, {})"""
+    return sql.SQL(query).format(sql.Literal(name.of_writer)).as_string(None)
+
+
+def end_now(connection: Connection, name: SessionName) -> None:
+    """End what a writer left open."""
+    connection.execute(end_open(name).encode())
+
+
+def new_holder() -> str:
+    """Return an id that nobody else has."""
+    return uuid.uuid4().hex
+
+
+def overtaken(sink: str, found: str | None, run: str) -> FencedError:
+    """Return the error of a run, or a writer, that has lost its row."""
+    if found == run:
+        return FencedError(
+            f'another writer of sink "{sink}" took over',
+            f"Run {run} is in force, and another of its tasks holds the same writer.",
+            "Nothing to do: the other one goes on.",
+        )
+    return FencedError(
+        f'a newer start of sink "{sink}" took over',
+        f"Run {found or 'none'} is in force; this is run {run}.",
+        "Nothing to do if the newer start is yours; else find out who runs the same sink.",
+    )
+
+
+def _make_driver(connection: Connection, place: Place, run: str) -> None:
+    connection.execute(
+        place.statement(
+            "INSERT INTO {table} (sink, writer, run) VALUES ({sink}, {driver}, {run}) ON CONFLICT DO NOTHING",
+            driver=DRIVER,
+            run=run,
+        )
+    )
+
+
+def _make_writers(connection: Connection, place: Place, run: str, writers: Iterable[WriterId]) -> None:
+    for writer in sorted({*writers} - {DRIVER}):
+        connection.execute(
+            place.statement(
+                "INSERT INTO {table} AS known (sink, writer, run) VALUES ({sink}, {writer}, {run})"
+                " ON CONFLICT (sink, writer) DO UPDATE SET run = {run}, holder = '' WHERE known.run <> {run}",
+                writer=writer,
+                run=run,
+            )
+        )
+
+
+def _values(record: ProgressRecord) -> Mapping[str, str | int]:
+    text = record.encode().decode()
+    return {"generation": record.generation, "epoch": record.epoch, "record": text}

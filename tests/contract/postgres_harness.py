@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import pyarrow as pa
+from psycopg import sql
+
+from airflow_provider_sinks.connectors import rows
+from airflow_provider_sinks.connectors.base import EpochWriter, SinkConnector
+from airflow_provider_sinks.connectors.postgres.connector import PostgresConnector, PostgresSink
+from airflow_provider_sinks.connectors.postgres.copying import CopyConnection
+from airflow_provider_sinks.connectors.postgres.creation import (
+    CreateTable,
+    data_table,
+    dead_letter_table,
+    progress_table,
+)
+from airflow_provider_sinks.connectors.postgres.spec import PostgresTarget
+from airflow_provider_sinks.connectors.postgres.writer import PostgresEpochWriter
+from airflow_provider_sinks.core.connection.postgres_options import PostgresOptions
+from airflow_provider_sinks.local.postgres import Postgres
+from airflow_provider_sinks.testing.played_start import SINK, Coordinates, Harness
+from tests.contract.postgres_proxy import Cuts, Proxy
+
+SCHEMA = pa.schema(
+    {
+        rows.PARTITION: pa.int32(),
+        rows.OFFSET: pa.int64(),
+        rows.ERROR: pa.string(),
+        "part": pa.int32(),
+        "at": pa.int64(),
+        "what": pa.string(),
+        rows.RAW_KEY: pa.binary(),
+        rows.RAW_VALUE: pa.binary(),
+    }
+)
+COLUMNS = {"part": "integer", "at": "bigint", "what": "text"}
+
+
+def options_of(server: Postgres, port: int | None = None) -> PostgresOptions:
+    return PostgresOptions.from_connection(
+        "warehouse",
+        host=server.host,
+        port=port or server.port,
+        login=server.user,
+        password=server.password,
+        schema=server.dbname,
+        extra={},
+    )
+
+
+class PostgresHarness(Harness):
+    """:param target: options of the target beside its connection and table."""
+
+    def __init__(self, server: Postgres, **target: Any) -> None:
+        super().__init__()
+        self.schema = f"s{uuid.uuid4().hex[:12]}"
+        self.direct = server.connect()
+        self.proxy = Proxy(server.host, server.port)
+        self._options = options_of(server, self.proxy.port)
+        self._target = target
+        self.direct.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(self.schema)))
+
+    def sink(self, name: str = SINK) -> PostgresSink:
+        table = {"connection": "warehouse", "table": f"{self.schema}.{name}", **self._target}
+        return PostgresSink(name, PostgresTarget.model_validate(table), f"{self.schema}.{name}_dead")
+
+    def connector(self, sink: str = SINK) -> SinkConnector:
+        return PostgresConnector(self.sink(sink), self._options)
+
+    def creations(self, sink: str = SINK) -> Sequence[CreateTable]:
+        target = self.sink(sink).target
+        return [
+            progress_table(target.progress_table),
+            data_table(target.table, target.key).with_columns(COLUMNS),
+            dead_letter_table(f"{self.schema}.{sink}_dead"),
+        ]
+
+    def batch(self, partition: int, offsets: range, bad: Sequence[int] = ()) -> pa.RecordBatch:
+        found = [
+            {
+                rows.PARTITION: partition,
+                rows.OFFSET: at,
+                rows.ERROR: "no JSON" if at in bad else None,
+                "part": partition,
+                "at": at,
+                "what": f"row {at}",
+                rows.RAW_VALUE: b"as it came",
+            }
+            for at in offsets
+        ]
+        return pa.RecordBatch.from_pylist(found, SCHEMA)
+
+    def visible(self, sink: str = SINK) -> list[Coordinates]:
+        return self._coordinates(sink, "part, at")
+
+    def set_aside(self, sink: str = SINK) -> list[Coordinates]:
+        return self._coordinates(f"{sink}_dead", "source_partition, source_offset")
+
+    def losing_answers(self) -> AbstractContextManager[None]:
+        return self.proxy.cutting(Cuts.BEHIND_COMMIT)
+
+    def losing_commits(self) -> AbstractContextManager[None]:
+        return self.proxy.cutting(Cuts.BEFORE_COMMIT)
+
+    def kill(self, writer: EpochWriter) -> None:
+        assert isinstance(writer, PostgresEpochWriter)
+        writer._connecting.join()
+        assert isinstance(writer._made, CopyConnection)
+        query = "SELECT client_port FROM pg_stat_activity WHERE pid = %s"
+        for (port,) in self.direct.execute(query, [writer._made.backend_pid]).fetchall():
+            self.proxy.cut(port)
+
+    def close(self) -> None:
+        self.proxy.close()
+        self.direct.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(self.schema)))
+        self.direct.close()
+
+    def _coordinates(self, table: str, columns: str) -> list[Coordinates]:
+        name = sql.Identifier(self.schema, table)
+        there = self.direct.execute("SELECT to_regclass(%s)", [name.as_string(self.direct)]).fetchone()
+        if there == (None,):
+            return []
+        query = sql.SQL("SELECT {} FROM {} ORDER BY 1, 2").format(sql.SQL(columns), name)
+        return [(part, at) for part, at in self.direct.execute(query).fetchall()]

@@ -1,0 +1,247 @@
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from airflow_provider_sinks.connectors import rows
+from airflow_provider_sinks.connectors.base import RejectedRowError, WriteResult
+from airflow_provider_sinks.connectors.postgres.connector import PostgresSink
+from airflow_provider_sinks.core.progress.record import ProgressRecord
+from airflow_provider_sinks.local.postgres import Postgres
+from airflow_provider_sinks.testing.played_start import SINK, PlayedStart
+from tests.contract.postgres_harness import PostgresHarness
+
+UPSERT = {"mode": "upsert", "key": ("id",)}
+KEYED = "id bigint PRIMARY KEY, what text"
+
+
+class Table(PostgresHarness):
+    """A table that is there, and one start that writes it."""
+
+    def __init__(self, server: Postgres, definition: str, **target: Any) -> None:
+        self._has_dead_letters = target.pop("dead_letters", True)
+        super().__init__(server, **target)
+        self.execute("CREATE TABLE {table} ({definition})", definition=definition)
+        self.start = PlayedStart(self).start()
+
+    def sink(self, name: str = SINK) -> PostgresSink:
+        sink = super().sink(name)
+        return sink if self._has_dead_letters else PostgresSink(name, sink.target)
+
+    def execute(self, statement: str, **names: str) -> list[tuple[Any, ...]]:
+        """Run SQL in which ``{table}``, ``{schema}`` and ``{dead}`` stand for this test's own."""
+        own = {"table": f"{self.schema}.{SINK}", "dead": f"{self.schema}.{SINK}_dead", "schema": self.schema}
+        for name, value in {**own, **names}.items():
+            statement = statement.replace(f"{{{name}}}", value)
+        done = self.direct.execute(statement.encode())
+        return done.fetchall() if done.description else []
+
+    def epoch(self, number: int, *batches: Mapping[str, Any]) -> tuple[WriteResult, ProgressRecord]:
+        """Write one epoch of writer p0, and return what it took and what the record says of it."""
+        start, taken, offset = self.start, WriteResult(0, 0, 0), number * 1000
+        writer = start.factory.prepare("p0")
+        self.made.append(writer)
+        writer.open()
+        before = writer.last
+        writer.begin_epoch()
+        for batch in batches:
+            arrow = with_coordinates(batch, offset)
+            taken += writer.write_batch(arrow)
+            offset += arrow.num_rows
+        writer.flush()
+        record = start.record(
+            number,
+            {0: number * 1000, 1: 0},
+            {0: offset, 1: 0},
+            rows=taken.rows,
+            rows_total=(before.rows_total if before else 0) + taken.rows,
+            dead_total=(before.dead_total if before else 0) + taken.dead,
+        )
+        writer.pre_commit(record)
+        writer.commit_epoch()
+        assert writer.last is not None
+        assert start.connector.progress().records["p0"] == writer.last
+        return taken, writer.last
+
+    def rows(self, columns: str = "*") -> list[tuple[Any, ...]]:
+        return self.execute("SELECT {columns} FROM {table} ORDER BY 1", columns=columns)
+
+    def dead(self) -> list[tuple[Any, ...]]:
+        return self.execute("SELECT source_offset, error, value FROM {dead} ORDER BY source_offset")
+
+    def close(self) -> None:
+        for left in self.made:
+            left.close()
+        super().close()
+
+
+def with_coordinates(columns: Mapping[str, Any], first: int) -> pa.RecordBatch:
+    """Return a batch as ``project`` gives it. Columns are Arrow arrays, or texts."""
+    given = {
+        name: values if isinstance(values, pa.Array) else pa.array(values, pa.string())
+        for name, values in columns.items()
+    }
+    count = len(next(iter(given.values())))
+    own = {
+        rows.PARTITION: pa.array([0] * count, pa.int32()),
+        rows.OFFSET: pa.array(range(first, first + count), pa.int64()),
+        rows.ERROR: pa.nulls(count, pa.string()),
+    }
+    raw = {
+        rows.RAW_KEY: pa.nulls(count, pa.binary()),
+        rows.RAW_VALUE: pa.array([b"raw"] * count, pa.binary()),
+    }
+    return pa.RecordBatch.from_pydict({**own, **given, **raw})
+
+
+def longs(*values: int | None) -> pa.Array:
+    return pa.array(values, pa.int64())
+
+
+@pytest.fixture
+def tables(postgres: Postgres) -> Iterator[Any]:
+    made: list[Table] = []
+
+    def make(definition: str, **target: Any) -> Table:
+        made.append(Table(postgres, definition, **target))
+        return made[-1]
+
+    yield make
+    for table in made:
+        table.close()
+
+
+def test_the_newest_row_of_a_key_wins_within_an_epoch_and_over_epochs(tables: Any) -> None:
+    table = tables(KEYED, **UPSERT)
+    table.epoch(1, {"id": longs(2, 1, 2), "what": ["a", "b", "c"]}, {"id": longs(1), "what": ["d"]})
+    assert table.rows() == [(1, "d"), (2, "c")]
+    table.epoch(2, {"id": longs(3, 2), "what": ["e", "f"]})
+    assert table.rows() == [(1, "d"), (2, "f"), (3, "e")]
+
+
+def test_columns_that_are_not_written_keep_their_values(tables: Any) -> None:
+    table = tables(f"{KEYED}, note text DEFAULT 'by hand'", columns=("id", "what"), **UPSERT)
+    table.execute("INSERT INTO {table} VALUES (1, 'old', 'kept')")
+    table.epoch(1, {"id": longs(1, 2), "what": ["new", "added"]})
+    assert table.rows() == [(1, "new", "kept"), (2, "added", "by hand")]
+
+
+@pytest.mark.parametrize(("tombstones", "left"), [("delete", [2, 3]), ("ignore", [1, 2, 3])])
+def test_a_row_of_nulls_deletes_its_key_where_that_is_wanted(
+    tables: Any, tombstones: str, left: list[int]
+) -> None:
+    table = tables(KEYED, tombstones=tombstones, **UPSERT)
+    table.epoch(1, {"id": longs(1, 2), "what": ["a", "b"]})
+    table.epoch(2, {"id": longs(1, 3, 3, 2, 2), "what": [None, None, "back", "x", "y"]})
+    assert [row[0] for row in table.rows()] == left
+    assert table.rows()[-1] == (3, "back")
+
+
+def test_a_table_that_is_all_key_takes_each_key_once(tables: Any) -> None:
+    table = tables("id bigint PRIMARY KEY", **UPSERT)
+    table.epoch(1, {"id": longs(1, 1, 2)})
+    table.epoch(2, {"id": longs(2, 3)})
+    assert table.rows() == [(1,), (2,), (3,)]
+
+
+def test_texts_become_json_uuid_and_whatever_postgres_casts(tables: Any) -> None:
+    given = str(uuid.uuid4())
+    table = tables("id bigint, doc jsonb, ref uuid, addr inet, tags text[], span interval")
+    table.epoch(
+        1,
+        {
+            "id": longs(1),
+            "doc": ['{"a": [1, null]}'],
+            "ref": [given],
+            "addr": ["10.0.0.1"],
+            "tags": ['{x,"y z"}'],
+            "span": ["3 days"],
+        },
+    )
+    found = table.rows("id, doc, ref::text, host(addr), tags, span::text")
+    assert found == [(1, {"a": [1, None]}, given, "10.0.0.1", ["x", "y z"], "3 days")]
+
+
+@pytest.mark.parametrize(
+    ("columns", "good", "bad", "why"),
+    [
+        ("v text", ["a", "b"], "n\0l", 'invalid byte sequence for encoding "UTF8": 0x00'),
+        ("v varchar(3)", ["abc", "d"], "long", "value too long for type character varying(3)"),
+        ("v text CHECK (v <> 'no')", ["a", "b"], "no", 'violates check constraint "orders_v_check"'),
+        ("v text NOT NULL", ["a", "b"], None, "violates not-null constraint"),
+        ("v text UNIQUE", ["a", "b"], "a", 'duplicate key value violates unique constraint "orders_v_key"'),
+        ("v text UNIQUE DEFERRABLE INITIALLY DEFERRED", ["a", "b"], "a", "duplicate key value"),
+        ("v jsonb", ["1", "[]"], "{", "invalid input syntax for type json"),
+        ("v uuid", [str(uuid.UUID(int=1)), None], "x", "invalid input syntax for type uuid"),
+        ("v text PRIMARY KEY", ["a", "b"], "\N{SNOWMAN}".join(map(str, range(4000))), "index row"),
+    ],
+)
+def test_a_bad_row_is_set_aside_and_all_others_are_written(
+    tables: Any, columns: str, good: Sequence[str | None], bad: str | None, why: str
+) -> None:
+    table = tables(f"id bigint, {columns}")
+    batches = [
+        {"id": longs(1), "v": good[:1]},
+        {"id": longs(2, 3, 4), "v": [bad, good[1], bad]},
+    ]
+    taken, record = table.epoch(1, *batches)
+    assert [row[0] for row in table.rows("id")] == [1, 3]
+    assert [(offset, value) for offset, _, value in table.dead()] == [(1001, b"raw"), (1003, b"raw")]
+    assert all(why in error for _, error, _ in table.dead())
+    assert (record.rows, record.rows_total, record.dead_total) == (2, 2, 2)
+    assert taken.rows + taken.dead == 4
+
+
+def test_of_a_key_the_newest_good_row_wins(tables: Any) -> None:
+    table = tables("id bigint PRIMARY KEY, what text CHECK (what <> 'no')", **UPSERT)
+    _, record = table.epoch(1, {"id": longs(1, 2, 1, 1), "what": ["a", "b", "c", "no"]})
+    assert table.rows() == [(1, "c"), (2, "b")]
+    assert [offset for offset, _, _ in table.dead()] == [1003]
+    assert (record.rows, record.dead_total) == (3, 1)
+
+
+@pytest.mark.parametrize("target", [{}, UPSERT], ids=["append", "upsert"])
+def test_without_dead_letters_a_bad_row_names_its_offset(tables: Any, target: dict[str, Any]) -> None:
+    table = tables("id bigint PRIMARY KEY, what text CHECK (what <> 'no')", dead_letters=False, **target)
+    with pytest.raises(RejectedRowError) as caught:
+        table.epoch(1, {"id": longs(*range(9)), "what": [*"abcdefgh", "no"]})
+    at_once = not target
+    assert caught.value.row == (8 if at_once else None)
+    assert ("Record source/0 at offset 1008: " in caught.value.detail) is not at_once
+    assert 'violates check constraint "orders_what_check"' in caught.value.detail
+    assert table.rows() == []
+
+
+def test_an_epoch_of_bad_rows_only_is_known_to_be_done(tables: Any) -> None:
+    table = tables("id bigint CHECK (id < 0)")
+    _, record = table.epoch(1, {"id": longs(*range(100))})
+    assert (len(table.rows()), len(table.dead())) == (0, 100)
+    assert (record.rows, record.dead_total) == (0, 100)
+
+
+def test_what_a_trigger_refuses_is_set_aside(tables: Any) -> None:
+    table = tables("id bigint")
+    table.execute(
+        "CREATE FUNCTION {schema}.no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        " IF NEW.id = 3 THEN RAISE EXCEPTION 'not three'; END IF; RETURN NEW; END $$"
+    )
+    table.execute("CREATE TRIGGER t BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION {schema}.no()")
+    table.epoch(1, {"id": longs(1, 2, 3, 4)})
+    assert (table.rows(), table.dead()) == ([(1,), (2,), (4,)], [(1002, "not three", b"raw")])
+
+
+def test_names_that_want_quotes_are_taken(tables: Any) -> None:
+    table = tables('"Se""lect" bigint PRIMARY KEY, "a b" text', mode="upsert", key=('Se"lect',))
+    table.epoch(1, {'Se"lect': longs(1, 1), "a b": ["x", "$sinks$"]})
+    assert table.rows() == [(1, "$sinks$")]
+
+
+def test_three_bad_rows_of_many_are_found_quickly(tables: Any) -> None:
+    table = tables("id bigint CHECK (id NOT IN (17, 60000, 99999))")
+    taken, _ = table.epoch(1, {"id": longs(*range(100_000))})
+    assert (taken.rows, taken.dead) == (99_997, 3)
+    assert [offset - 1000 for offset, _, _ in table.dead()] == [17, 60000, 99999]
