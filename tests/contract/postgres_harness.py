@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -52,17 +52,17 @@ def options_of(server: Postgres, port: int | None = None) -> PostgresOptions:
     )
 
 
-class PostgresHarness(Harness):
-    """:param target: options of the target beside its connection and table."""
+class PostgresTables(Harness):
+    """The sinks of one schema. It breaks nothing by itself.
 
-    def __init__(self, server: Postgres, **target: Any) -> None:
+    :param target: options of the targets beside connection and table.
+    """
+
+    def __init__(self, schema: str, options: PostgresOptions, target: Mapping[str, Any]) -> None:
         super().__init__()
-        self.schema = f"s{uuid.uuid4().hex[:12]}"
-        self.direct = server.connect()
-        self.proxy = Proxy(server.host, server.port)
-        self._options = options_of(server, self.proxy.port)
+        self.schema = schema
+        self._options = options
         self._target = target
-        self.direct.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(self.schema)))
 
     def sink(self, name: str = SINK) -> PostgresSink:
         table = {"connection": "warehouse", "table": f"{self.schema}.{name}", **self._target}
@@ -93,6 +93,31 @@ class PostgresHarness(Harness):
             for at in offsets
         ]
         return pa.RecordBatch.from_pylist(found, SCHEMA)
+
+    def visible(self, sink: str = SINK) -> list[Coordinates]:
+        raise NotImplementedError
+
+    def set_aside(self, sink: str = SINK) -> list[Coordinates]:
+        raise NotImplementedError
+
+    def losing_answers(self) -> AbstractContextManager[None]:
+        raise NotImplementedError
+
+    def losing_commits(self) -> AbstractContextManager[None]:
+        raise NotImplementedError
+
+    def kill(self, writer: EpochWriter) -> None:
+        raise NotImplementedError
+
+
+class PostgresHarness(PostgresTables):
+    """A schema of its own, reached over a wire that can be cut."""
+
+    def __init__(self, server: Postgres, **target: Any) -> None:
+        self.direct = server.connect()
+        self.proxy = Proxy(server.host, server.port)
+        super().__init__(f"s{uuid.uuid4().hex[:12]}", options_of(server, self.proxy.port), target)
+        self.direct.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(self.schema)))
 
     def visible(self, sink: str = SINK) -> list[Coordinates]:
         return self._coordinates(sink, "part, at")
