@@ -14,22 +14,17 @@ Airflow keeps that store or not.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import TaskDeferralTimeout
 
-from airflow_provider_sinks.arguments import accept_code, as_list, parse, plain
+from airflow_provider_sinks.arguments import as_list, parse, plain
 from airflow_provider_sinks.assets import connection_assets, outlets_of_one, sink_asset
-from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
-from airflow_provider_sinks.core.errors import ConfigurationError, SinkError
 from airflow_provider_sinks.core.launch.status import SinkStatus
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.drivers.on_yarn import yarn_client
-from airflow_provider_sinks.hooks.connections import options_of, resolve
 from airflow_provider_sinks.hooks.spark import (
     LOG4J2_FILE,
     SparkTarget,
@@ -50,22 +45,17 @@ from airflow_provider_sinks.operators.submit.arguments import (
     OWNED,
     demand_place_to_wait,
     demand_valid,
-    is_deferrable,
 )
-from airflow_provider_sinks.operators.submit.client_launch import ClientLaunch, Submission, Submit
-from airflow_provider_sinks.operators.submit.cluster_launch import ClusterLaunch
+from airflow_provider_sinks.operators.submit.client_launch import Submission, Submit
 from airflow_provider_sinks.operators.submit.cluster_site import site_of
 from airflow_provider_sinks.operators.submit.cluster_task import ClusterTask
-from airflow_provider_sinks.operators.submit.connection_watch import ConnectionWatch, changed_meanwhile
 from airflow_provider_sinks.operators.submit.dag_watch import DagWatch
 from airflow_provider_sinks.operators.submit.launch import (
-    LaunchEnd,
-    LaunchOrder,
     Listeners,
-    SinkLaunch,
 )
 from airflow_provider_sinks.operators.submit.map_index import NamedInstances
 from airflow_provider_sinks.operators.submit.retry_after_change import RetryAfterChange
+from airflow_provider_sinks.operators.submit.sink_run import SinkRun
 from airflow_provider_sinks.retry_policy import airflow_errors
 
 if TYPE_CHECKING:
@@ -149,7 +139,7 @@ class SubmitSinkJobOperator(NamedInstances, SparkSubmitOperator):
         self.poll_interval = poll_interval
         self.link_urls: dict[str, str] = {}
         self._asset = asset
-        self._launch: SinkLaunch | None = None
+        self._sink_run: SinkRun | None = None
         self._told_to_stop = False
         self._take_hook: Callable[[SparkSubmitHook], None] | None = None
 
@@ -179,23 +169,24 @@ class SubmitSinkJobOperator(NamedInstances, SparkSubmitOperator):
         """
         spec, target, listeners = self._circumstances(context)
         demand_place_to_wait(self.deferrable, target, self._yarn_rm_auth)
-        submit = self._submitter(context, target)
-        cluster = self._on_cluster(context, spec, listeners) if target.drives_on_cluster else None
-        retry = _retry_after_change(context)
-        with self._minding_dag(context):
-            while True:
-                retry.begin(changed)
-                end = self._launch_once(spec, submit, listeners, retry, cluster)
-                if not (changed := end.changed):
-                    return self._report(context, end.status)
+        self._sink_run = SinkRun(
+            spec,
+            listeners,
+            self._submitter(context, target),
+            retry=_retry_after_change(context),
+            cluster=self._on_cluster(context, spec, listeners) if target.drives_on_cluster else None,
+            asked=self,
+            stopping=lambda: self._told_to_stop,
+        )
+        with self._minding_dag(context, self._sink_run):
+            return self._report(context, self._sink_run.run(changed))
 
-    def _minding_dag(self, context: Context) -> DagWatch:
+    def _minding_dag(self, context: Context, run: SinkRun) -> DagWatch:
         """Return what ends the sink when its DAG is gone for good."""
 
         def end() -> None:
             self._told_to_stop = True  # a launch that is about to follow ends, too
-            if self._launch is not None:
-                self._launch.restart(())
+            run.end_politely()
 
         return DagWatch(context["ti"].dag_id, lambda: dag_is_gone(context), end, self.log)
 
@@ -217,67 +208,8 @@ class SubmitSinkJobOperator(NamedInstances, SparkSubmitOperator):
         Runs in a signal handler, in the middle of anything: it asks Airflow for nothing.
         """
         self._told_to_stop = True
-        if self._launch is not None:
-            self._launch.end()
-
-    def _launch_once(
-        self,
-        spec: SinkSpec,
-        submit: Submit,
-        listeners: Listeners,
-        retry: RetryAfterChange,
-        cluster: ClusterTask | None,
-    ) -> LaunchEnd:
-        """Launch the sink, and raise what its end means unless it ended well.
-
-        Connections are read once more when the launch is counted: a launch that is counted after a change
-        gets what changed, which is how others know that a sink has followed.
-
-        :param retry: knows the connections for whose sake it is launched again.
-        """
-        try:
-            connections = resolve(spec)
-        except ConfigurationError as found:
-            ended = retry.end(found, None)
-            _show_unlaunched(listeners.memory, spec.name, ended)
-            raise ended from None
-
-        def order() -> LaunchOrder:
-            memory = listeners.memory.begin_launch()
-            for conn_id in retry.changed:
-                self.log.info("launch %d: connection %s changed", memory.launch, conn_id)
-            return LaunchOrder(spec, resolve(spec), memory, accept_code(self.accept))
-
-        launch: SinkLaunch
-        if cluster:
-            followed = connections.visible_digests() if self.follow_connections else None
-            launch = cluster.launch(order, submit, followed)
-        else:
-            launch = ClientLaunch(order(), submit, listeners)
-        self._launch = launch
-        if self._told_to_stop:  # before there was anything to stop
-            launch.end()
-        if cluster and isinstance(launch, ClusterLaunch) and is_deferrable(self.deferrable):
-            deferral = cluster.wait_in_triggerer(launch, self)
-            read = partial(options_of, spec)
-            if self.follow_connections and (changed := changed_meanwhile(connections, read)):
-                launch.restart(changed)
-                return LaunchEnd(0, changed=changed)
-            raise deferral
-        with self._following(spec, connections, launch):
-            end = launch.run()
-        if error := end.error(spec.name):
-            raise retry.end(error, end.status)
-        return end
-
-    def _following(
-        self, spec: SinkSpec, connections: ResolvedConnections, launch: SinkLaunch
-    ) -> AbstractContextManager[object]:
-        """Return what follows the connections of a launch while it runs."""
-        read = partial(options_of, spec)
-        if not self.follow_connections:
-            return nullcontext()
-        return ConnectionWatch(connections, read, self.poll_interval, launch.restart, self.log)
+        if self._sink_run is not None:
+            self._sink_run.end()
 
     def _circumstances(self, context: Context) -> tuple[SinkSpec, SparkTarget, Listeners]:
         """Return the sink, where Spark runs it, and who hears of it."""
@@ -340,11 +272,6 @@ class SubmitSinkJobOperator(NamedInstances, SparkSubmitOperator):
         if self._asset is not None:
             context["outlet_events"][self._asset].extra = dict(report)
         return report
-
-
-def _show_unlaunched(memory: SinkMemory, sink: str, error: SinkError) -> None:
-    """Show what ended a try before it had a driver that could tell."""
-    memory.show(SinkStatus(sink, memory.newest_launch()).ended(error))
 
 
 def _retry_after_change(context: Context) -> RetryAfterChange:
