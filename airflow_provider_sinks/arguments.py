@@ -7,7 +7,7 @@ its problems at once, when the task runs.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
@@ -48,25 +48,6 @@ def is_template(value: Any) -> bool:
     if isinstance(value, (list, tuple, set)):
         return any(is_template(part) for part in value)
     return hasattr(value, "resolve") and hasattr(value, "iter_references")  # the output of another task
-
-
-def sink_problems(name: str, value: Any) -> Iterator[Problem]:
-    """Judge the argument that holds a sink, rendered or literal.
-
-    :param name: of the argument; each problem is named after it.
-    """
-    try:
-        parse(value)
-    except ConfigurationError as error:
-        for problem in error.problems:
-            where = problem.where if problem.where == name else f"{name}: {problem.where}"
-            yield Problem(where, problem.what, problem.hint)
-
-
-def accept_problems(name: str, value: Any) -> Iterator[Problem]:
-    """Judge the argument that holds an accept code, rendered or literal."""
-    if not isinstance(value, str | None):
-        yield Problem(name, f"is a {type(value).__name__}", "the code that a refusal printed, or None")
 
 
 def accept_code(accept: str | None) -> str | None:

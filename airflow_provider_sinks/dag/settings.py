@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from airflow_provider_sinks.core.errors import ConfigurationError, Problem, near
 from airflow_provider_sinks.core.spec.schedules import preset_hint
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.dag.docs import dag_page
-from airflow_provider_sinks.operators.submit.arguments import retry_problems
+from airflow_provider_sinks.operators.submit.arguments import TaskDefaults
 from airflow_provider_sinks.operators.submit_sink_job import OWNED, SubmitSinkJobOperator
 from airflow_provider_sinks.retry_policy import SINK_RETRY_POLICY
 
@@ -76,7 +77,9 @@ def check_dag_arguments(
     ]
     defaults = given.get("default_args")
     if isinstance(defaults, Mapping):
-        problems += retry_problems("default_args.retries", defaults.get("retries"))
+        problems += [
+            replace(one, where=f"default_args.{one.where}") for one in TaskDefaults.problems(defaults)
+        ]
     if (hint := preset_hint(given.get("schedule"))) is not None:
         problems.append(Problem("schedule", f"{given['schedule']!r} is no preset of Airflow", hint))
     if owner_link is not None and owner is None and "owner" not in (given.get("default_args") or {}):

@@ -20,10 +20,10 @@ from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.operators.alter.arguments import (
     AlterOrder,
     demand_valid,
-    ordered,
     read_order,
 )
 from airflow_provider_sinks.operators.alter.end import error_of, to_data
+from airflow_provider_sinks.operators.arguments import ordered
 from airflow_provider_sinks.retry_policy import airflow_errors
 
 if TYPE_CHECKING:

@@ -12,17 +12,25 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk import BaseOperator
 
 from airflow_provider_sinks.arguments import is_template, plain
 from airflow_provider_sinks.core.connection.airflow_account import CONN_ID
-from airflow_provider_sinks.core.errors import ConfigurationError, Problem, nearest
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.lifecycle.new_generation import Output, Reset
 from airflow_provider_sinks.core.lifecycle.rewind_request import RewindRequest
 from airflow_provider_sinks.core.lifecycle.steps import Plan
 from airflow_provider_sinks.core.spec.sink import SinkSpec
+from airflow_provider_sinks.operators.arguments import flag_of_form
+from airflow_provider_sinks.operators.verbs.arguments import (
+    DropArguments,
+    ResetArguments,
+    RewindArguments,
+    VerbArguments,
+    name_of,
+)
 from airflow_provider_sinks.retry_policy import airflow_errors
 
 if TYPE_CHECKING:
@@ -39,9 +47,6 @@ __all__ = [
     "RewindSinkOperator",
 ]
 
-_FLAGS = {"true": True, "false": False, "": False}
-_OUTPUTS = [output.value for output in Output]
-
 
 class _SinkVerbOperator(BaseOperator):
     """What the verbs have in common.
@@ -53,6 +58,7 @@ class _SinkVerbOperator(BaseOperator):
 
     template_fields: Sequence[str] = ("sink", "airflow_api_conn_id", "dry_run")
     ui_color = "#f3e2c8"
+    _judged: ClassVar[type[VerbArguments]] = VerbArguments
 
     def __init__(
         self,
@@ -77,10 +83,10 @@ class _SinkVerbOperator(BaseOperator):
 
         with airflow_errors():
             self._demand_valid()
-            dry_run = _flag(self.dry_run)
+            dry_run = flag_of_form(self.dry_run)
             with airflow_api(self.airflow_api_conn_id) as api:
                 verbs = SinkVerbs(SinkHomes(api), dry_run=dry_run, confirm=self._say_plan, say=self._say_done)
-                plan = self._act(verbs, _name(self.sink))
+                plan = self._act(verbs, name_of(self.sink))
             self.log.info("dry run: %s" if dry_run else "%s", plan if dry_run else plan.what)
         return {**plan.to_mapping(), "dry_run": dry_run}
 
@@ -89,17 +95,13 @@ class _SinkVerbOperator(BaseOperator):
         """Do what this operator is for."""
 
     def _problems(self) -> Iterator[Problem]:
-        """Judge the arguments, rendered or literal; a template is judged once it is rendered."""
-        if not is_template(self.sink) and not _name(self.sink):
-            yield Problem("sink", f"is {self.sink!r}", "the name of a sink, or the sink")
-        if not is_template(self.airflow_api_conn_id) and not self.airflow_api_conn_id:
-            yield Problem("airflow_api_conn_id", "is empty", "the id of an Airflow connection")
-        yield from _flag_problems("dry_run", self.dry_run)
+        """Judge what hangs on several arguments."""
+        yield from ()
 
     def _demand_valid(self) -> None:
-        problems = list(self._problems())
-        if problems:
-            raise ConfigurationError(f"{type(self).__name__} cannot be used like this", problems)
+        """Judge the arguments, rendered or literal; a template is judged once it is rendered."""
+        given = {name: getattr(self, name) for name in self._judged.model_fields}
+        self._judged.read(f"{type(self).__name__} cannot be used like this", given, self._problems())
 
     def _say_plan(self, plan: Plan) -> None:
         self.log.info("%s", plan)
@@ -169,6 +171,7 @@ class RewindSinkOperator(_SinkVerbOperator):
         "generation",
         "skip",
     )
+    _judged = RewindArguments
 
     def __init__(
         self,
@@ -196,15 +199,12 @@ class RewindSinkOperator(_SinkVerbOperator):
             time=self.time,
             epoch=self.epoch,
             generation=self.generation,
-            skip=_flag(self.skip),
+            skip=flag_of_form(self.skip),
         )
 
     def _problems(self) -> Iterator[Problem]:
-        yield from super()._problems()
-        wrong = list(_flag_problems("skip", self.skip))
-        yield from wrong
         given = (self.offsets, self.time, self.epoch, self.generation, self.skip)
-        if not wrong and not any(map(is_template, given)):
+        if not any(map(is_template, given)) and not RewindArguments.problems({"skip": self.skip}):
             try:
                 self._ask()
             except ConfigurationError as error:
@@ -222,6 +222,7 @@ class ResetSinkOperator(_SinkVerbOperator):
     """
 
     template_fields: Sequence[str] = (*_SinkVerbOperator.template_fields, "data", "dead_letter")
+    _judged = ResetArguments
 
     def __init__(self, *, data: str = "keep", dead_letter: str = "keep", **kwargs: Any) -> None:
         self.data = data
@@ -230,14 +231,6 @@ class ResetSinkOperator(_SinkVerbOperator):
 
     def _act(self, verbs: SinkVerbs, sink: str) -> Plan:
         return verbs.reset(sink, Reset(Output(self.data), Output(self.dead_letter)))
-
-    def _problems(self) -> Iterator[Problem]:
-        yield from super()._problems()
-        for name in ("data", "dead_letter"):
-            value = getattr(self, name)
-            if not is_template(value) and value not in _OUTPUTS:
-                hint = nearest(str(value), _OUTPUTS) or f"one of {', '.join(_OUTPUTS)}"
-                yield Problem(name, f"is {value!r}", hint)
 
 
 class DropSinkOperator(_SinkVerbOperator):
@@ -250,6 +243,7 @@ class DropSinkOperator(_SinkVerbOperator):
     """
 
     template_fields: Sequence[str] = (*_SinkVerbOperator.template_fields, "delete_topics")
+    _judged = DropArguments
 
     def __init__(self, *, delete_topics: Sequence[str] = (), **kwargs: Any) -> None:
         self.delete_topics = delete_topics
@@ -257,25 +251,3 @@ class DropSinkOperator(_SinkVerbOperator):
 
     def _act(self, verbs: SinkVerbs, sink: str) -> Plan:
         return verbs.drop(sink, self.delete_topics)
-
-    def _problems(self) -> Iterator[Problem]:
-        yield from super()._problems()
-        if isinstance(self.delete_topics, str) and not is_template(self.delete_topics):
-            yield Problem("delete_topics", f"is the text {self.delete_topics!r}", "a list of names")
-
-
-def _name(sink: object) -> str:
-    """Return the name of a sink that was given by name, or as a sink."""
-    name = sink.get("name") if isinstance(sink, Mapping) else sink
-    return name.strip() if isinstance(name, str) else ""
-
-
-def _flag(value: object) -> bool:
-    """Return a flag as a form or a template gives it."""
-    return value if isinstance(value, bool) else _FLAGS[str(value).strip().lower()]
-
-
-def _flag_problems(name: str, value: object) -> Iterator[Problem]:
-    known = isinstance(value, bool) or is_template(value) or str(value).strip().lower() in _FLAGS
-    if not known:
-        yield Problem(name, f"is {value!r}", "True or False")

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from airflow.sdk import BaseOperator
+from pydantic import PlainValidator
 
-from airflow_provider_sinks.arguments import is_template, parse, plain, sink_problems
+from airflow_provider_sinks.arguments import plain
 from airflow_provider_sinks.connectors.preflight import validate
 from airflow_provider_sinks.core.checks.check import Report
 from airflow_provider_sinks.core.checks.fields import ConnectionFields
-from airflow_provider_sinks.core.errors import ConfigurationError, Problem, nearest
+from airflow_provider_sinks.core.errors import Problem
 from airflow_provider_sinks.core.query.questions import AskSpark
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.hooks import connections
+from airflow_provider_sinks.operators.arguments import (
+    Arguments,
+    ConnId,
+    ConnIdOrNone,
+    Seconds,
+    SinkArgumentOrNone,
+    choice,
+)
 from airflow_provider_sinks.operators.submit.map_index import NamedInstances
 from airflow_provider_sinks.operators.validate.sink_report import read, sink_report
 from airflow_provider_sinks.operators.validate.spark_checks import spark_checks
@@ -63,13 +72,13 @@ class ValidateConnectionOperator(NamedInstances, BaseOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        _demand_valid(sink, conn_id, spark_conn_id, timeout_seconds, ask_spark)
         self.sink = plain(sink)
         self.declared = sink
         self.conn_id = conn_id
         self.spark_conn_id = spark_conn_id
         self.timeout_seconds = timeout_seconds
         self.ask_spark = ask_spark
+        self._read(sink)
 
     def execute(self, context: Context) -> list[dict[str, Any]]:
         """Make all checks, say what they found, and fail if one of them failed."""
@@ -84,11 +93,31 @@ class ValidateConnectionOperator(NamedInstances, BaseOperator):
         return report.to_data()
 
     def _check(self) -> Report:
-        _demand_valid(self.sink, self.conn_id, self.spark_conn_id, self.timeout_seconds, self.ask_spark)
-        if self.conn_id is not None:
-            return _one(self.conn_id, self.timeout_seconds)
-        ask = AskSpark(self.ask_spark)
-        return sink_report(parse(self.sink), self.spark_conn_id, self.timeout_seconds, ask)
+        given = self._read(self.sink)
+        if given.sink is None:
+            return _one(str(given.conn_id), given.timeout_seconds)
+        return sink_report(given.sink, given.spark_conn_id, given.timeout_seconds, given.ask_spark)
+
+    def _read(self, sink: object) -> ValidateArguments:
+        """Judge what is certain: all of it when the task runs, what is no template when the DAG is read."""
+        given = {name: getattr(self, name) for name in ValidateArguments.model_fields}
+        primary = "ValidateConnectionOperator does not know what to check"
+        others = _subject_problems(sink, self.conn_id)
+        return ValidateArguments.read(primary, {**given, "sink": sink}, others)
+
+
+def _ask(value: object) -> AskSpark:
+    return AskSpark(choice(value, tuple(AskSpark)))
+
+
+class ValidateArguments(Arguments):
+    """What is judged of the arguments."""
+
+    sink: SinkArgumentOrNone = None
+    conn_id: ConnIdOrNone = None
+    spark_conn_id: ConnId
+    timeout_seconds: Seconds
+    ask_spark: Annotated[AskSpark, PlainValidator(_ask)]
 
 
 def _one(conn_id: str, seconds: float) -> Report:
@@ -98,36 +127,7 @@ def _one(conn_id: str, seconds: float) -> Report:
     return validate({conn_id: found}, seconds=seconds)
 
 
-def _demand_valid(
-    sink: object, conn_id: object, spark_conn_id: object, timeout_seconds: object, ask_spark: object
-) -> None:
-    """Judge what is certain: all of it when the task runs, and what is no template when the DAG is read."""
-    problems = [*_subject_problems(sink, conn_id)]
-    if sink is not None and not is_template(sink):
-        problems += sink_problems("sink", sink)
-    if conn_id is not None and not is_template(conn_id):
-        problems += _id_problems("conn_id", conn_id)
-    if not is_template(spark_conn_id):
-        problems += _id_problems("spark_conn_id", spark_conn_id)
-    if (
-        isinstance(timeout_seconds, bool)
-        or not isinstance(timeout_seconds, int | float)
-        or timeout_seconds <= 0
-    ):
-        problems.append(Problem("timeout_seconds", f"is {timeout_seconds!r}", "a number of seconds above 0"))
-    if ask_spark not in tuple(AskSpark):
-        hint = nearest(str(ask_spark), AskSpark) or "one of " + ", ".join(AskSpark)
-        problems.append(Problem("ask_spark", f"is {ask_spark!r}", hint))
-    if problems:
-        raise ConfigurationError("ValidateConnectionOperator does not know what to check", problems)
-
-
 def _subject_problems(sink: object, conn_id: object) -> Iterator[Problem]:
     if (sink is None) == (conn_id is None):
         given = "neither is" if sink is None else "both are"
         yield Problem("sink, conn_id", f"{given} given", "give one of them")
-
-
-def _id_problems(name: str, value: object) -> Iterator[Problem]:
-    if not isinstance(value, str) or not value.strip():
-        yield Problem(name, f"is {value!r}", "the id of an Airflow connection")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NoReturn
 
 from airflow.providers.common.compat.sdk import conf
 from airflow.sdk import BaseOperator, BaseSensorOperator, PokeReturnValue
@@ -20,21 +20,15 @@ from airflow.sdk.exceptions import (
     TaskDeferralError,
     TaskDeferralTimeout,
 )
+from pydantic import PlainValidator
 
-from airflow_provider_sinks.arguments import (
-    accept_code,
-    accept_problems,
-    as_list,
-    is_template,
-    parse,
-    plain,
-    sink_problems,
-)
+from airflow_provider_sinks.arguments import accept_code, as_list, plain
 from airflow_provider_sinks.assets import connection_assets, sink_asset
-from airflow_provider_sinks.core.errors import ConfigurationError, Problem, SinkError, nearest
+from airflow_provider_sinks.core.errors import SinkError
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.lifecycle.dry_run import DryRun, dry_run
 from airflow_provider_sinks.metadata.memory import SinkMemory, store_of
+from airflow_provider_sinks.operators.arguments import AcceptCode, Arguments, Flag, SinkArgument, choice
 from airflow_provider_sinks.operators.submit.map_index import NamedInstances
 from airflow_provider_sinks.retry_policy import airflow_errors
 from airflow_provider_sinks.triggers.check_topics import LAST_LOOK_SECONDS, CheckTopicsTrigger
@@ -92,7 +86,7 @@ class CheckTopicsSensor(NamedInstances, BaseSensorOperator):
         timeout: timedelta | float = 600,
         **kwargs: Any,
     ) -> None:
-        _demand_valid(sink, accept, on_unknown, deferrable)
+        _read(sink, accept, on_unknown, deferrable)
         data = plain(sink)
         asset = sink_asset(data)
         own = [*([asset] if asset else []), *connection_assets(data)]
@@ -149,8 +143,7 @@ class CheckTopicsSensor(NamedInstances, BaseSensorOperator):
     def poke(self, context: Context) -> PokeReturnValue:
         """Look once."""
         with airflow_errors():
-            _demand_valid(self.sink, self.accept, self.on_unknown, self.deferrable)
-            spec = parse(self.sink)
+            spec = _read(self.sink, self.accept, self.on_unknown, self.deferrable).sink
             memory = SinkMemory(spec.name, store_of(context, self._asset), self.log)
             self._seen = seen = dry_run(spec, memory, accept_code(self.accept))
             self.log.info("%s", seen)
@@ -201,17 +194,20 @@ class CheckTopicsSensor(NamedInstances, BaseSensorOperator):
         return f"waited {self.timeout:g} s for what could not be seen\n{unseen}"
 
 
-def _demand_valid(sink: object, accept: object, on_unknown: object, deferrable: object) -> None:
+def _on_unknown(value: object) -> str:
+    return str(choice(value, _CHOICES))
+
+
+class _Arguments(Arguments):
+    """What is judged of the arguments."""
+
+    sink: SinkArgument
+    accept: AcceptCode
+    on_unknown: Annotated[str, PlainValidator(_on_unknown)]
+    deferrable: Flag
+
+
+def _read(sink: object, accept: object, on_unknown: object, deferrable: object) -> _Arguments:
     """Judge what is certain: all of it when the task runs, and what is no template when the DAG is read."""
-    problems: list[Problem] = []
-    if not is_template(sink):
-        problems += sink_problems("sink", sink)
-    if not is_template(accept):
-        problems += accept_problems("accept", accept)
-    if on_unknown not in _CHOICES:
-        hint = nearest(str(on_unknown), _CHOICES) or f"one of {', '.join(_CHOICES)}"
-        problems.append(Problem("on_unknown", f"is {on_unknown!r}", hint))
-    if not isinstance(deferrable, bool):
-        problems.append(Problem("deferrable", f"is {deferrable!r}", "True or False"))
-    if problems:
-        raise ConfigurationError("CheckTopicsSensor cannot work with its arguments", problems)
+    given = {"sink": sink, "accept": accept, "on_unknown": on_unknown, "deferrable": deferrable}
+    return _Arguments.read("CheckTopicsSensor cannot work with its arguments", given)

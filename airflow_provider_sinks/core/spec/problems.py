@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -21,6 +22,17 @@ class UnfitError(ValueError):
         self.hint = hint
 
 
+class UnfitPartsError(ValueError):
+    """What our validators raise of a value with parts: everything that is wrong inside it.
+
+    :param problems: each is named after the value once it is told.
+    """
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(map(str, self.problems)))
+
+
 def problems_of(error: ValidationError, model: type[BaseModel]) -> tuple[Problem, ...]:
     """Translate all errors, in the order of the input."""
     found = error.errors(include_url=False)
@@ -31,9 +43,10 @@ def problems_of(error: ValidationError, model: type[BaseModel]) -> tuple[Problem
         for near in _near_names(details["loc"], model)
     }
     return tuple(
-        _problem(details, model)
+        problem
         for details in found
         if details["type"] != "missing" or details["loc"] not in misspelt
+        for problem in _problems(details, model)
     )
 
 
@@ -43,6 +56,17 @@ def place(path: tuple[int | str, ...]) -> str:
     for step in path:
         text += f"[{step}]" if isinstance(step, int) else f".{step}" if step != "[key]" else ""
     return text.lstrip(".")
+
+
+def _problems(details: Any, model: type[BaseModel]) -> Iterator[Problem]:
+    cause = details.get("ctx", {}).get("error")
+    if not isinstance(cause, UnfitPartsError):
+        yield _problem(details, model)
+        return
+    value = place(details["loc"])
+    for problem in cause.problems:
+        where = value if problem.where in ("", value) else f"{value}: {problem.where}"
+        yield replace(problem, where=where)
 
 
 def _problem(details: Any, model: type[BaseModel]) -> Problem:

@@ -5,11 +5,11 @@ A form of Airflow's UI gives texts, so a text stands for what it says: ``"true"`
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field, PlainValidator
 
 from airflow_provider_sinks.arguments import is_template
 from airflow_provider_sinks.core.alter.backup import before_id
@@ -18,11 +18,55 @@ from airflow_provider_sinks.core.alter.leave import Leave, leave_problems
 from airflow_provider_sinks.core.alter.statement import Statement, parse_statement
 from airflow_provider_sinks.core.alter.steps import Wishes
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
-from airflow_provider_sinks.core.spec.problems import UnfitError
+from airflow_provider_sinks.core.spec.problems import UnfitError, UnfitPartsError
+from airflow_provider_sinks.operators.arguments import (
+    Arguments,
+    Duration,
+    FormFlagOrNone,
+    FormMapping,
+    FormNames,
+)
 
 FLAGS = ("validate", "dry_run", "restart", "rollback")
 _CHANGES = ("set", "drop", "reset")
-_WRITTEN = {"true": True, "false": False}
+
+
+def _alterable(value: Any) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise UnfitError(f"is {value!r}", "the id of an Airflow connection")
+    try:
+        before_id(value)
+    except ConfigurationError as error:
+        raise UnfitPartsError(error.problems) from None
+    return value
+
+
+class AlterArguments(Arguments):
+    """What is judged of the arguments one by one."""
+
+    set: FormMapping
+    drop: FormNames
+    reset: FormNames
+    checked: FormFlagOrNone = Field(alias="validate")
+    dry_run: FormFlagOrNone
+    restart: FormFlagOrNone
+    rollback: FormFlagOrNone
+    watch_timeout: Duration
+    conn_id: Annotated[str | None, PlainValidator(_alterable)]
+
+    @property
+    def flags(self) -> dict[str, bool]:
+        """The flags, by the names of the statement."""
+        values = (self.checked, self.dry_run, self.restart, self.rollback)
+        return dict(zip(FLAGS, values, strict=True))
+
+
+def _read(arguments: Mapping[str, Any]) -> AlterArguments:
+    primary = "AlterConnectionRestartOperator cannot take its arguments"
+    others = [*_subject_problems(arguments), *leave_problems(arguments)]
+    return AlterArguments.read(primary, arguments, others)
 
 
 @dataclass(frozen=True)
@@ -46,15 +90,10 @@ def demand_valid(arguments: Mapping[str, Any]) -> None:
 
     :raises ConfigurationError: with all problems at once.
     """
-    literal = {name: None if is_template(value) else value for name, value in arguments.items()}
-    problems = [*_subject_problems(arguments), *leave_problems(arguments)]
-    for name, read in _READERS.items():
-        problems += _problems_of(name, read, literal[name])
-    if literal["conn_id"] is not None:
-        problems += _problems_of("conn_id", before_id, literal["conn_id"])
-    if literal["statement"] is not None and not problems:
-        _statement(literal["statement"])
-    _demand(problems)
+    _read(arguments)
+    statement = arguments["statement"]
+    if statement is not None and not is_template(statement):
+        _statement(statement)
 
 
 def read_order(arguments: Mapping[str, Any]) -> AlterOrder:
@@ -63,31 +102,25 @@ def read_order(arguments: Mapping[str, Any]) -> AlterOrder:
     :param arguments: all arguments of the operator, by name.
     :raises ConfigurationError: with all problems at once.
     """
-    demand_valid(arguments)
-    given = {name: read(arguments[name]) for name, read in _READERS.items()}
+    given = _read(arguments)
     text = arguments["statement"]
-    statement = _statement(text) if text else Statement(arguments["conn_id"], _changes(given))
-    flags = {name: statement.flags.get(name, given[name]) for name in FLAGS}
+    statement = _statement(text) if text else Statement(str(given.conn_id), _changes(given))
+    flags = {**given.flags, **statement.flags}
     before_id(statement.conn_id)
     return AlterOrder(
         conn_id=statement.conn_id,
         changes=statement.changes,
         wishes=Wishes(flags["validate"], flags["restart"], flags["rollback"]),
         is_dry_run=flags["dry_run"],
-        watch_seconds=given["watch_timeout"],
+        watch_seconds=given.watch_timeout,
         leave=Leave(arguments["keep_secrets"], arguments["secret_prefix"], tuple(arguments["allowed_files"])),
     )
 
 
-def ordered(names: Any) -> Any:
-    """Return a set as a sorted list, so that a DAG is the same every time; anything else as it is."""
-    return sorted(names) if isinstance(names, set | frozenset) else names
-
-
-def _changes(given: Mapping[str, Any]) -> tuple[Change, ...]:
-    sets = [SetOption(name, _value(value)) for name, value in given["set"].items()]
-    drops = [DropOption(name) for name in given["drop"]]
-    return (*sets, *drops, *(ResetOption(name) for name in given["reset"]))
+def _changes(given: AlterArguments) -> tuple[Change, ...]:
+    sets = [SetOption(name, _value(value)) for name, value in given.set.items()]
+    drops = [DropOption(name) for name in given.drop]
+    return (*sets, *drops, *(ResetOption(name) for name in given.reset))
 
 
 def _value(value: Any) -> Any:
@@ -113,63 +146,3 @@ def _statement(text: Any) -> Statement:
     if not isinstance(text, str):
         raise ConfigurationError("the statement is not a text", [Problem("statement", "must be a text")])
     return parse_statement(text)
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    if isinstance(value, str) and value.strip():
-        try:
-            value = json.loads(value)
-        except ValueError:  # from None: the text may hold a secret
-            raise UnfitError("is not JSON", '{"client.id": "sinks"}') from None
-    if value and not isinstance(value, Mapping):
-        raise UnfitError("must be a mapping of options to values")
-    return {str(name): given for name, given in (value or {}).items()}
-
-
-def _names(value: Any) -> list[str]:
-    if isinstance(value, str):
-        value = [name.strip() for name in value.split(",") if name.strip()]
-    if value and not isinstance(value, list | tuple | set | frozenset):
-        raise UnfitError("must be a list of options")
-    if wrong := [name for name in value or () if not isinstance(name, str)]:
-        raise UnfitError(f"holds {wrong[0]!r}, which is no name")
-    return list(ordered(value) or ())
-
-
-def _flag(value: Any) -> bool:
-    known = _WRITTEN.get(value.strip().lower()) if isinstance(value, str) else value
-    if value is None or isinstance(known, bool):
-        return bool(known)
-    raise UnfitError(f"is {value!r}", "True or False")
-
-
-def _seconds(value: Any) -> float:
-    seconds = value.total_seconds() if isinstance(value, timedelta) else value
-    if value is None:
-        return 0.0
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
-        raise UnfitError(f"is {value!r}", "a timedelta, or seconds, above 0")
-    return float(seconds)
-
-
-_READERS: Mapping[str, Callable[[Any], Any]] = {
-    "set": _mapping,
-    "drop": _names,
-    "reset": _names,
-    **dict.fromkeys(FLAGS, _flag),
-    "watch_timeout": _seconds,
-}
-
-
-def _problems_of(name: str, read: Callable[[Any], object], value: Any) -> Iterator[Problem]:
-    try:
-        read(value)
-    except UnfitError as error:
-        yield Problem(name, str(error), error.hint)
-    except ConfigurationError as error:
-        yield from error.problems
-
-
-def _demand(problems: list[Problem]) -> None:
-    if problems:
-        raise ConfigurationError("AlterConnectionRestartOperator cannot take its arguments", problems)

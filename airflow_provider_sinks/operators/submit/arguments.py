@@ -6,17 +6,19 @@ templates rendered and outputs of other tasks in place.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from airflow.providers.common.compat.sdk import conf
+from pydantic import PlainValidator, ValidationInfo
 
-from airflow_provider_sinks.arguments import accept_problems, is_template, sink_problems
+from airflow_provider_sinks.arguments import is_template
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.spec.fields import check_folder
-from airflow_provider_sinks.core.spec.problems import UnfitError
+from airflow_provider_sinks.core.spec.problems import UnfitError, UnfitPartsError
 from airflow_provider_sinks.core.spec.spark_conf import setting_problems
 from airflow_provider_sinks.hooks.spark import SparkTarget, is_airflows_own
+from airflow_provider_sinks.operators.arguments import AcceptCode, Arguments, Flag, SinkArgument
 
 OWNED = {
     "application": "it runs the sink's own application",
@@ -32,15 +34,6 @@ _OWNED_CONF = {
     "spark.submit.deployMode": "it is the argument deploy_mode, or the extra deploy-mode of the connection",
     "spark.submit.pyFiles": "it would take the place of the sink's own code; use py_files",
 }
-_TEXTS = (
-    "jars",
-    "packages",
-    "exclude_packages",
-    "repositories",
-    "py_files",
-    "files",
-    "archives",
-)
 _DEPLOY_MODES = (None, "client", "cluster")
 _POLL_SECONDS_MIN = 1
 _POLL_SECONDS_MAX = 3600
@@ -60,9 +53,8 @@ def demand_valid(arguments: Mapping[str, Any]) -> None:
 
     :param arguments: by name.
     """
-    problems = list(_problems(arguments))
-    if problems:
-        raise ConfigurationError("SubmitSinkJobOperator cannot work with its arguments", problems)
+    owned = (Problem(name, reason) for name, reason in OWNED.items() if name in arguments)
+    SubmitArguments.read("SubmitSinkJobOperator cannot work with its arguments", arguments, owned)
 
 
 def is_deferrable(deferrable: bool | None) -> bool:
@@ -92,95 +84,107 @@ def demand_place_to_wait(deferrable: bool | None, target: SparkTarget, yarn_rm_a
         raise ConfigurationError("SubmitSinkJobOperator cannot wait in the triggerer here", problems)
 
 
-def _problems(arguments: Mapping[str, Any]) -> Iterator[Problem]:
-    yield from (Problem(name, reason) for name, reason in OWNED.items() if name in arguments)
-    for name, value in arguments.items():
-        if name in _JUDGES and not is_template(value):
-            yield from _JUDGES[name](name, value)
-        elif name in _TEXTS and not is_template(value) and not isinstance(value, str | None):
-            yield Problem(name, f"is a {type(value).__name__}", "one text")
-    if arguments.get("deferrable") is True and arguments.get("deploy_mode") == "client":
-        yield Problem("deferrable", CLIENT_CANNOT_DEFER, "leave it out, or run the driver in cluster mode")
-
-
-def _text(name: str, value: Any) -> Iterator[Problem]:
+def _spark_conn_id(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
-        yield Problem(name, f"is {value!r}", "the id of an Airflow connection of type spark")
+        raise UnfitError(f"is {value!r}", "the id of an Airflow connection of type spark")
+    return value
 
 
-def _flag(name: str, value: Any) -> Iterator[Problem]:
-    if not isinstance(value, bool) and not (name == "deferrable" and value is None):
-        yield Problem(name, f"is {value!r}", "True or False")
-
-
-def _poll_interval(name: str, value: Any) -> Iterator[Problem]:
+def _poll_interval(value: object) -> float:
     if (
         isinstance(value, bool)
         or not isinstance(value, (int, float))
         or not _POLL_SECONDS_MIN <= value <= _POLL_SECONDS_MAX
     ):
         hint = f"a number of seconds, from {_POLL_SECONDS_MIN} to {_POLL_SECONDS_MAX}"
-        yield Problem(name, f"is {value!r}", hint)
+        raise UnfitError(f"is {value!r}", hint)
+    return value
 
 
-def retry_problems(name: str, value: Any) -> Iterator[Problem]:
-    """Judge how often a task is tried again; None means as usual."""
+def _retries(value: object) -> int | None:
     if value is not None and (
         isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _RETRIES_MAX
     ):
-        yield Problem(name, f"is {value!r}", f"a whole number from 0 to {_RETRIES_MAX:,}")
+        raise UnfitError(f"is {value!r}", f"a whole number from 0 to {_RETRIES_MAX:,}")
+    return value
 
 
-def _folder(name: str, value: Any) -> Iterator[Problem]:
+def _text(value: object) -> str | None:
     if not isinstance(value, str | None):
-        yield Problem(name, f"is a {type(value).__name__}", "one text")
-        return
-    try:
-        check_folder(value)
-    except UnfitError as unfit:
-        yield Problem(name, str(unfit), unfit.hint)
+        raise UnfitError(f"is a {type(value).__name__}", "one text")
+    return value
 
 
-def _deploy_mode(name: str, value: Any) -> Iterator[Problem]:
+def _folder(value: object) -> str | None:
+    text = _text(value)
+    check_folder(text)
+    return text
+
+
+def _deploy_mode(value: Any) -> Any:
     if value not in _DEPLOY_MODES:
-        yield Problem(name, f"is {value!r}", '"client" or "cluster"')
+        raise UnfitError(f"is {value!r}", '"client" or "cluster"')
+    return value
 
 
-def _conf(name: str, value: Any) -> Iterator[Problem]:
+def _deferrable(value: Any, info: ValidationInfo) -> Any:
+    if value is not None and not isinstance(value, bool):
+        raise UnfitError(f"is {value!r}", "True or False")
+    if value and info.data.get("deploy_mode") == "client":
+        raise UnfitError(CLIENT_CANNOT_DEFER, "leave it out, or run the driver in cluster mode")
+    return value
+
+
+def _conf(value: object) -> Any:
     if not isinstance(value, Mapping | None):
-        yield Problem(name, f"is a {type(value).__name__}", "a mapping of Spark settings")
-        return
-    owned = [setting for setting in _OWNED_CONF if setting in (value or {})]
-    yield from (
-        Problem(f"{name}: {setting}", f"is not for conf: {_OWNED_CONF[setting]}") for setting in owned
-    )
-    for problem in setting_problems(
-        {key: part for key, part in (value or {}).items() if not is_template(part)}
-    ):
-        yield Problem(f"{name}: {problem.where}", problem.what, problem.hint)
+        raise UnfitError(f"is a {type(value).__name__}", "a mapping of Spark settings")
+    literal = {name: setting for name, setting in (value or {}).items() if not is_template(setting)}
+    owned = (name for name in _OWNED_CONF if name in (value or {}))
+    problems = [Problem(name, f"is not for conf: {_OWNED_CONF[name]}") for name in owned]
+    if problems := [*problems, *setting_problems(literal)]:
+        raise UnfitPartsError(problems)
+    return value
 
 
-def _env_vars(name: str, value: Any) -> Iterator[Problem]:
+def _env_vars(value: object) -> Any:
     if not isinstance(value, Mapping | None):
-        yield Problem(name, f"is a {type(value).__name__}", "a mapping of environment variables")
-        return
-    for variable in value or {}:
-        if is_airflows_own(str(variable)):
-            what = "is Airflow's own, and a driver gets nothing of Airflow's"
-            yield Problem(f"{name}: {variable}", what, "choose another name")
+        raise UnfitError(f"is a {type(value).__name__}", "a mapping of environment variables")
+    what = "is Airflow's own, and a driver gets nothing of Airflow's"
+    wrong = [name for name in map(str, value or ()) if is_airflows_own(name)]
+    if wrong:
+        raise UnfitPartsError(Problem(name, what, "choose another name") for name in wrong)
+    return value
 
 
-_JUDGES = {
-    "sink": sink_problems,
-    "spark_conn_id": _text,
-    "accept": accept_problems,
-    "deferrable": _flag,
-    "cancel_on_kill": _flag,
-    "follow_connections": _flag,
-    "poll_interval": _poll_interval,
-    "retries": retry_problems,
-    "status_uri": _folder,
-    "deploy_mode": _deploy_mode,
-    "conf": _conf,
-    "env_vars": _env_vars,
-}
+Text = Annotated[str | None, PlainValidator(_text)]
+Retries = Annotated[int | None, PlainValidator(_retries)]
+
+
+class SubmitArguments(Arguments):
+    """What is judged of the arguments, in the order in which it is told."""
+
+    sink: SinkArgument
+    spark_conn_id: Annotated[str, PlainValidator(_spark_conn_id)] = "spark_default"
+    accept: AcceptCode = None
+    deploy_mode: Annotated[str | None, PlainValidator(_deploy_mode)] = None
+    deferrable: Annotated[bool | None, PlainValidator(_deferrable)] = None
+    cancel_on_kill: Flag = True
+    follow_connections: Flag = True
+    poll_interval: Annotated[float, PlainValidator(_poll_interval)] = 10
+    retries: Retries = None
+    status_uri: Annotated[str | None, PlainValidator(_folder)] = None
+    conf: Annotated[Any, PlainValidator(_conf)] = None
+    env_vars: Annotated[Any, PlainValidator(_env_vars)] = None
+    jars: Text = None
+    packages: Text = None
+    exclude_packages: Text = None
+    repositories: Text = None
+    py_files: Text = None
+    files: Text = None
+    archives: Text = None
+
+
+class TaskDefaults(Arguments):
+    """What is judged of the default arguments of a DAG."""
+
+    retries: Retries = None
