@@ -6,10 +6,17 @@ By default sink "orders" has written 500 rows in 7 epochs, and every topic is as
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from airflow_provider_sinks.connectors.kafka.creation import CreateTopic, progress_topic
-from airflow_provider_sinks.core.decision.facts import Existence, Observation, ResourceFacts, Role
+from airflow_provider_sinks.connectors.kafka.topic_facts import TopicFacts, as_progress_topic, grant
+from airflow_provider_sinks.core.decision.facts import (
+    Existence,
+    Observation,
+    ResourceFacts,
+    Role,
+)
 from airflow_provider_sinks.core.decision.reasons.reason import Reason
 from airflow_provider_sinks.core.decision.start_request import StartRequest
 from airflow_provider_sinks.core.progress.history import NO_HISTORY, History
@@ -22,6 +29,7 @@ DATA = Identity("cluster-a", "orders-out", "id-data", 2)
 PROGRESS = Identity("cluster-a", "_sinks-progress-orders", "id-progress", 1)
 DEAD_LETTER = Identity("cluster-a", "orders-dlq", "id-dead", 1)
 IDENTITIES = Identities(SOURCE, DATA, PROGRESS, DEAD_LETTER)
+BOOTSTRAP = "broker:9092"
 AT = "2026-11-20T22:14:00Z"
 
 
@@ -60,8 +68,6 @@ def present(identity: Identity, **changes: Any) -> ResourceFacts:
         "low": dict.fromkeys(range(identity.partitions), 0),
         "high": dict.fromkeys(range(identity.partitions), 100),
     }
-    if identity.name == PROGRESS.name:
-        fields["cleanup_policy"] = "compact"
     return ResourceFacts(**{**fields, **changes})
 
 
@@ -73,7 +79,14 @@ def missing(identity: Identity) -> ResourceFacts:
 def hidden(identity: Identity) -> ResourceFacts:
     """Return the facts of a topic that an ACL hides."""
     reason = "TOPIC_AUTHORIZATION_FAILED"
-    return ResourceFacts(identity.name, Existence.UNKNOWN, "cluster-a", reason=reason, denied="Describe")
+    how = grant(identity.name, "Describe", BOOTSTRAP)
+    return ResourceFacts(identity.name, Existence.UNKNOWN, "cluster-a", reason=reason, grant=how)
+
+
+def progress_as(**changes: Any) -> ResourceFacts:
+    """Return the facts of a progress topic that is made in another way."""
+    topic = TopicFacts(**{**vars(present(PROGRESS)), "cleanup_policy": "compact"})
+    return as_progress_topic(replace(topic, **changes), "orders", BOOTSTRAP)
 
 
 def observation(**changes: Any) -> Observation:
@@ -84,10 +97,10 @@ def observation(**changes: Any) -> Observation:
         "progress": present(PROGRESS),
         "dead_letter": None,
         "history": history(),
-        "bootstrap": "broker:9092",
         "at": "2026-11-20T23:00:00Z",
+        **changes,
     }
-    return Observation(**{**fields, **changes})
+    return Observation(**fields)
 
 
 def unseen(**changes: Any) -> Observation:
@@ -102,10 +115,15 @@ def request(**changes: Any) -> StartRequest:
         "sink": "orders",
         "owner": "us",
         "source": SOURCE.name,
-        "data": CreateTopic(Role.DATA, DATA.name),
+        "data": data_topic(),
         "progress": progress_topic(PROGRESS.name),
     }
     return StartRequest(**{**fields, **changes})
+
+
+def data_topic(**changes: Any) -> CreateTopic:
+    """Return the data topic that a spec asks for."""
+    return CreateTopic(**{"role": Role.DATA, "name": DATA.name, **changes})
 
 
 def dead_letter_topic() -> CreateTopic:

@@ -137,7 +137,7 @@ def _described(spec: SinkSpec) -> dict[str, Any]:
         **_ends(spec),
         "query": spec.sql,
         "writers": spec.writer_mode.value,
-        "keeps_state": spec.plan.stateful,
+        "keeps_state": spec.shape.stateful,
         "trigger": f"every {every.total_seconds():g} s" if every else "available now",
         **spec.shown(),
         "digest": spec.digest,

@@ -14,7 +14,7 @@ from typing import Any
 
 from airflow_provider_sinks.clients.airflow_api import AirflowApi, quoted
 from airflow_provider_sinks.core.alter.backup import Holder
-from airflow_provider_sinks.core.alter.dependents import Dependent, LaunchSeen, newest_states
+from airflow_provider_sinks.core.alter.dependents import Dependent, NewestLaunch, newest_states
 from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 
@@ -100,7 +100,7 @@ def observe(api: AirflowApi, asset: SinkAsset) -> tuple[Dependent, Mapping[str, 
         follows=(status or {}).get("follow_connections", True) is not False,
         states=tuple(state for task in asset.tasks for state in _states(api, *task)),
         paused=bool(dags) and all(dag.get("is_paused", False) for dag in dags),
-        seen=LaunchSeen.of(status, memory),
+        newest=NewestLaunch.of(status, memory),
     )
     return dependent, memory
 

@@ -16,7 +16,7 @@ from airflow_provider_sinks.clients.postgres import NO_FILE, PostgresClient, con
 from airflow_provider_sinks.clients.reach import StoppedError, Trail, connect, follow, shake_hands
 from airflow_provider_sinks.clients.time_limit import Deadline, within
 from airflow_provider_sinks.core.checks.database import DatabaseFacts, TableFacts
-from airflow_provider_sinks.core.checks.network import ServerFacts, Step, Stop
+from airflow_provider_sinks.core.checks.network import Layer, ServerFacts, Stop
 from airflow_provider_sinks.core.connection.resolved import PostgresOptions
 from airflow_provider_sinks.core.spec.parts import PostgresLookup
 
@@ -132,7 +132,7 @@ def _go(options: PostgresOptions, trail: Trail) -> None:
     given = options.conninfo
     connected = connect(given["host"], int(given["port"]), trail)
     try:
-        with trail.step(Step.PROTOCOL):
+        with trail.step(Layer.PROTOCOL):
             offers_tls = _ask_for_tls(connected, trail)
         if not uses_tls(options):
             return

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from airflow_provider_sinks.clients.time_limit import Deadline, within
 from airflow_provider_sinks.core.checks.addresses import forbidden
-from airflow_provider_sinks.core.checks.network import CertificateFacts, ServerFacts, Step, Stop
+from airflow_provider_sinks.core.checks.network import CertificateFacts, Layer, ServerFacts, Stop
 from airflow_provider_sinks.core.errors import UnavailableError
 
 T = TypeVar("T")
@@ -62,14 +62,14 @@ class Trail:
     encrypted: bool = False
     certificate: CertificateFacts | None = None
     version: str = ""
-    seconds: dict[Step, float] = field(default_factory=dict)
+    seconds: dict[Layer, float] = field(default_factory=dict)
 
     def patience(self) -> float:
         """Return how long the next answer may take, in seconds."""
         return self.deadline.left(STEP_SECONDS)
 
     @contextlib.contextmanager
-    def step(self, step: Step) -> Iterator[None]:
+    def step(self, step: Layer) -> Iterator[None]:
         """Take the time of a step."""
         begun = time.monotonic()
         try:
@@ -109,13 +109,13 @@ def connect(host: str, port: int, trail: Trail, family: int = socket.AF_UNSPEC) 
 
     :raises StoppedError: the name stands for nothing, or for what nothing may be sent to; or nobody answers.
     """
-    with trail.step(Step.NAME):
+    with trail.step(Layer.NAME):
         places = _resolve(host, port, trail, family)
         for address in trail.addresses:
             reason = forbidden(address)
             if reason:
                 raise StoppedError(Stop.FORBIDDEN, f"{address} is refused: {reason}")
-    with trail.step(Step.TCP):
+    with trail.step(Layer.TCP):
         return _first(places, trail)
 
 
@@ -124,7 +124,7 @@ def shake_hands(plain: socket.socket, context: ssl.SSLContext, host: str, trail:
 
     :raises StoppedError: the certificate does not pass, or the other side does not speak TLS.
     """
-    with trail.step(Step.TLS):
+    with trail.step(Layer.TLS):
         plain.settimeout(trail.patience())
         try:
             secured = context.wrap_socket(plain, server_hostname=host)
@@ -217,7 +217,7 @@ def _certificate(secured: ssl.SSLSocket) -> CertificateFacts | None:
 
 def _unfinished(trail: Trail) -> Stop:
     """Return the stop that stands for a way that ran out of time."""
-    done = max(trail.seconds, default=Step.NAME)
-    return {Step.NAME: Stop.NO_ADDRESS, Step.TCP: Stop.SILENT, Step.TLS: Stop.TLS_FAILED}.get(
+    done = max(trail.seconds, default=Layer.NAME)
+    return {Layer.NAME: Stop.NO_ADDRESS, Layer.TCP: Stop.SILENT, Layer.TLS: Stop.TLS_FAILED}.get(
         done, Stop.NO_ANSWER
     )

@@ -19,7 +19,7 @@ from airflow_provider_sinks.connectors.kafka.preflight.run import Run, kafka_che
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family, Outcome, Report
 from airflow_provider_sinks.core.checks.database import DatabaseFacts, database_checks
 from airflow_provider_sinks.core.checks.fields import ConnectionFields, Given, options_check
-from airflow_provider_sinks.core.checks.network import POSTGRES_WAY, Step, network_checks
+from airflow_provider_sinks.core.checks.network import POSTGRES_WAY, Layer, network_checks
 from airflow_provider_sinks.core.connection.resolved import ConnectionOptions, KafkaOptions, PostgresOptions
 from airflow_provider_sinks.core.errors import SinkError
 from airflow_provider_sinks.core.progress.witness import Witness
@@ -103,7 +103,7 @@ def _postgres(run: Run, options: PostgresOptions) -> Iterator[Check]:
     address, lookups = "", _lookups(run.sink, options.conn_id)
     if not postgres_survey.is_local(options):
         facts = postgres_survey.reach(options, run.deadline)
-        tls = facts.encrypted or facts.stopped_at(Step.TLS)  # sslmode=prefer goes on without it
+        tls = facts.encrypted or facts.stopped_at(Layer.TLS)  # sslmode=prefer goes on without it
         yield from network_checks(options.conn_id, [facts], POSTGRES_WAY[:-1], tls=tls)
         if facts.stopped is not None:
             yield Checks(options.conn_id, Family.DATABASE).skips("database", "the server was not reached")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from airflow_provider_sinks.core.progress.history import EARLIEST, History
-from airflow_provider_sinks.core.progress.identity import Identity
+from airflow_provider_sinks.core.progress.identity import Identity, ResourceKind
 from airflow_provider_sinks.core.progress.witness import Witness
 
 _SHOWN_PARTITIONS_MAX = 8
@@ -45,10 +45,10 @@ def count(number: int, what: str) -> str:
     return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
-def identity(topic: Identity) -> str:
-    """Return which topic it is, in one phrase."""
-    size = f"{count(topic.partitions, 'partition')} in cluster {topic.system}"
-    return f'"{topic.name}" with id {topic.id} and {size}'
+def identity(resource: Identity, kind: ResourceKind = ResourceKind.TOPIC) -> str:
+    """Return which resource it is, in one phrase."""
+    size = f" and {count(resource.partitions, 'partition')}" if resource.partitions else ""
+    return f'"{resource.name}" with id {resource.id}{size} in {kind.system} {resource.system}'
 
 
 def _by_partition(texts: Mapping[int, str]) -> str:

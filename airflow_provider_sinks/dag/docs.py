@@ -39,7 +39,7 @@ class Row:
     def verdict(self) -> str:
         """What a start does in this case."""
         cell = DECISIONS[self.cells[0]]
-        return f"**refuses**: {cell.entry.brief}" if isinstance(cell, Reason) else _VERDICTS[cell]
+        return f"**refuses**: {cell.brief()}" if isinstance(cell, Reason) else _VERDICTS[cell]
 
 
 _EVERY = tuple(R)
@@ -117,7 +117,7 @@ def _guarantee(spec: SinkSpec) -> Iterator[str]:
         yield "also after a crash, with changed lookups, or with a lost checkpoint. Each source partition"
         yield "becomes visible by itself (`writers: per_partition`)."
     else:
-        state = "" if spec.plan.stateful else ", or with a lost checkpoint"
+        state = "" if spec.shape.stateful else ", or with a lost checkpoint"
         yield f"also after a crash{state}. Each epoch becomes visible as a whole (`writers: single`)."
 
 

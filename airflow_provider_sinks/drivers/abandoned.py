@@ -94,7 +94,7 @@ def end_abandoned(launches: Path, log: Logger, hurry: Callable[[], bool]) -> Non
     :param hurry: says that there is no time left for waiting.
     """
     for files, mark in _living(launches):
-        if is_abandoned(files.hold):
+        if is_abandoned(files.liveness_lock):
             log.warning("the task of %s is gone, and its driver (pid %d) runs", files.directory, mark.pid)
             _end(files, mark, hurry)
             log.info("driver %d has ended", mark.pid)

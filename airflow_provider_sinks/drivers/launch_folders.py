@@ -72,7 +72,7 @@ def _forget_old(launches: Path, newest: Path) -> None:
     A launch that somebody holds is not over: it keeps what it has.
     """
     old = sorted((folder for folder in launches.iterdir() if folder != newest), reverse=True)
-    over = [folder for folder in old if not is_held(LaunchFiles(folder).hold)]
+    over = [folder for folder in old if not is_held(LaunchFiles(folder).liveness_lock)]
     for folder in over:
         LaunchFiles(folder).forget_connections()
     for folder in set(over) & set(old[_KEPT - 1 :]):

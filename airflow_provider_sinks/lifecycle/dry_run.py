@@ -92,7 +92,7 @@ def _facts(observation: Observation | None) -> dict[str, Any] | None:
             "partitions": facts.partitions,
             "records": facts.records,
         }
-        for role, facts in observation.topics().items()
+        for role, facts in observation.resources().items()
     }
     return {"at": observation.at, "topics": topics}
 

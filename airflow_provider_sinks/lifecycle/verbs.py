@@ -29,8 +29,8 @@ from airflow_provider_sinks.core.lifecycle.state_history import HistoryState
 from airflow_provider_sinks.core.lifecycle.steps import (
     Announce,
     Create,
-    DeleteTopic,
-    EmptyTopic,
+    DeleteOutput,
+    EmptyOutput,
     Fence,
     Plan,
     Step,
@@ -126,7 +126,7 @@ class SinkVerbs:
                     raise
                 self.say(f"{error.primary}: what its driver left open there ends by itself")
                 return self._drop(plan_drop(home, (), {}), None)
-            seen = {role: situation.observation.topics()[role] for role in asked}
+            seen = {role: situation.observation.resources()[role] for role in asked}
             return self._drop(plan_drop(home, situation.writers, seen), generations)
 
     def _in_airflow(self, plan: Plan, noted: HistoryState | None = None) -> Plan:
@@ -166,9 +166,9 @@ class SinkVerbs:
         :param generations: the sink's, where the plan has steps that concern them.
         """
         match step:
-            case Fence() | DeleteTopic() if generations is not None:
+            case Fence() | DeleteOutput() if generations is not None:
                 generations.act(step)
-            case Fence() | DeleteTopic() | Announce() | EmptyTopic() | Create():
+            case Fence() | DeleteOutput() | Announce() | EmptyOutput() | Create():
                 raise AssertionError(f"nobody here can do this: {step}")
             case _:
                 self.homes.do(step)

@@ -59,7 +59,7 @@ def demand_analysable(spark: SparkSession, spec: SinkSpec, lookups: Mapping[str,
 def _demand_analysable(spark: SparkSession, spec: SinkSpec, lookups: Mapping[str, pa.Table]) -> None:
     for name, rows in lookups.items():
         view(spark, name, rows)
-    stream = not spec.plan.row_wise
+    stream = not spec.shape.row_wise
     records = _records(spark, stream=stream)
     parsed = transform.parse(records, spec.source.kafka)
     _source(spec, transform.parsed_only(parsed), stream=stream).createOrReplaceTempView(transform.SOURCE_VIEW)

@@ -184,7 +184,7 @@ class _Job:
         target = start.connector
 
         def to_rows(batch: DataFrame, begin: Offsets, end: Offsets) -> DataFrame:
-            if spec.plan.row_wise:
+            if spec.shape.row_wise:
                 session = batch.sparkSession
                 lookups.refresh(session)
                 transform.parse(batch, spec.source.kafka).createOrReplaceTempView(transform.SOURCE_VIEW)
@@ -211,7 +211,7 @@ class _Job:
             log=CheckpointLog(spark, started.checkpoint, spec.source.kafka.topic),
             account=started.account,
             single=spec.writer_mode is Writers.SINGLE,
-            stateful=not spec.plan.row_wise,
+            stateful=not spec.shape.row_wise,
             driver_rows_max=self._driver_rows_max(spark),
             has_dead_letters=spec.dead_letter is not None,
             target=target,
@@ -229,14 +229,14 @@ class _Job:
 
         That does not hold where windows close: an epoch without a record may give all that was ever counted.
         """
-        if not self._spec.plan.row_wise and self._spec.stream_mode is OutputMode.APPEND:
+        if not self._spec.shape.row_wise and self._spec.stream_mode is OutputMode.APPEND:
             return 0
         return int(spark.conf.get(SETTING, str(ROWS_MAX)) or 0)
 
     def _start_query(self, spark: SparkSession, started: Started, epochs: Epochs) -> StreamingQuery:
         spec = self._spec
         records = stream_source(spark, spec.source.kafka, self._source_options, started.account.positions)
-        frame = records if spec.plan.row_wise else self._stateful(spark, records)
+        frame = records if spec.shape.row_wise else self._stateful(spark, records)
         writer = frame.writeStream.foreachBatch(epochs).outputMode(spec.stream_mode.value)
         writer = writer.option("checkpointLocation", started.checkpoint).queryName(spec.name)
         if spec.trigger.every is None:

@@ -106,7 +106,7 @@ class Lookups:
         first = self._types.setdefault(name, now)
         _demand_same_types(table.table, first, now)
         self._lost[name] = tuple(column for column in first if column not in now)
-        if self._spec.plan.columns is None:  # Spark would take a star, and rows would change their form
+        if self._spec.shape.columns is None:  # Spark would take a star, and rows would change their form
             self.demand_columns()
         rows = rows.select([column for column in first if column in now])
         self._tell_duplicates(name, table.table, rows)

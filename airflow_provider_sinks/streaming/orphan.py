@@ -27,9 +27,9 @@ _LOOK_SECONDS = 1.0
 
 
 class OrphanWatch(threading.Thread):
-    """Looks after the launch's hold for as long as the process lives.
+    """Looks after the launch's lock for as long as the process lives.
 
-    A launch on a cluster has no hold: there Airflow finds the driver again, or YARN ends it.
+    A launch on a cluster has no lock: there Airflow finds the driver again, or YARN ends it.
 
     :param files: of the launch, on this machine.
     :param patience_seconds: how long the driver may go on without its task.
@@ -66,11 +66,11 @@ class OrphanWatch(threading.Thread):
 
     def _is_orphan(self) -> bool:
         """Whether the launch was held once and is not any more; its directory may be gone with the task."""
-        hold = self._files.hold
-        self._was_held = self._was_held or is_held(hold)
-        if self._was_held and not hold.exists():
+        lock = self._files.liveness_lock
+        self._was_held = self._was_held or is_held(lock)
+        if self._was_held and not lock.exists():
             return True
-        return is_abandoned(hold)
+        return is_abandoned(lock)
 
     def _leave(self, error: JobFailedError) -> None:
         """Replace the status by its end, if there is one that can be read."""

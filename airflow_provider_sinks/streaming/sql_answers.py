@@ -57,6 +57,6 @@ def _without_rows(schema: bytes) -> pa.Table:
 
 
 def _end_when_alone(files: QuestionFiles) -> None:
-    while is_held(files.hold):
+    while is_held(files.liveness_lock):
         time.sleep(_LOOK_SECONDS)
     os._exit(ExitCode.FAILED)

@@ -16,7 +16,7 @@ from airflow_provider_sinks.clients.airflow_api import AirflowApi
 from airflow_provider_sinks.clients.airflow_connections import ConnectionStore
 from airflow_provider_sinks.core.alter.backup import Holder
 from airflow_provider_sinks.core.alter.changes import Change, SetOption
-from airflow_provider_sinks.core.alter.dependents import Dependent, LaunchSeen
+from airflow_provider_sinks.core.alter.dependents import Dependent, NewestLaunch
 from airflow_provider_sinks.core.alter.leave import Leave
 from airflow_provider_sinks.core.alter.steps import Wishes
 from airflow_provider_sinks.core.checks.fields import ConnectionFields
@@ -69,9 +69,9 @@ class PlayedSink:
             self.servers, self.launch = servers, self.launch + 1
         state = SinkState.RUNNING if self.runs else SinkState.FAILED
         error = None if self.runs else {"kind": "ConfigurationError", "primary": "id is denied"}
-        seen = LaunchSeen(self.launch, self.launch, state, epoch_done=True, error=error)
+        seen = NewestLaunch(self.launch, self.launch, state, epoch_done=True, error=error)
         states = ("running",) if self.runs else ("up_for_retry",)
-        return Dependent(self.name, SinkSpec.parse(SINK), self.follows, states, paused=False, seen=seen)
+        return Dependent(self.name, SinkSpec.parse(SINK), self.follows, states, paused=False, newest=seen)
 
 
 class Notes(dict[str, Any]):

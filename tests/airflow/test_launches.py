@@ -35,7 +35,7 @@ def test_a_directory_is_for_its_owner_alone() -> None:
 def test_a_launch_that_runs_keeps_what_it_has() -> None:
     old = LaunchFiles(new_directory("orders", 1))
 
-    with held(old.hold):
+    with held(old.liveness_lock):
         old.connections.write_text("not read yet")
         for launch in range(2, 9):
             new_directory("orders", launch)

@@ -59,7 +59,7 @@ def _sweep(files: LaunchFiles, *, hurry: bool = False) -> None:
 
 def test_an_abandoned_driver_is_asked_and_ends(files: LaunchFiles) -> None:
     with _driver(files) as process:
-        with held(files.hold):
+        with held(files.liveness_lock):
             pass
         _sweep(files)
 
@@ -70,7 +70,7 @@ def test_one_that_does_not_listen_is_killed(files: LaunchFiles, monkeypatch: pyt
     monkeypatch.setattr(old_drivers, "_POLITE_SECONDS", 0.2)
     monkeypatch.setattr(old_drivers, "_SIGTERM_SECONDS", 0.2)
     with _driver(files, "stubborn") as process:
-        with held(files.hold):
+        with held(files.liveness_lock):
             pass
         _sweep(files)
 
@@ -80,7 +80,7 @@ def test_one_that_does_not_listen_is_killed(files: LaunchFiles, monkeypatch: pyt
 def test_a_driver_whose_task_lives_is_left_alone(
     files: LaunchFiles, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with _driver(files) as process, held(files.hold):
+    with _driver(files) as process, held(files.liveness_lock):
         _sweep(files)
 
         assert process.poll() is None
@@ -90,7 +90,7 @@ def test_a_driver_whose_task_lives_is_left_alone(
 
 def test_a_start_that_is_called_off_does_not_wait(files: LaunchFiles) -> None:
     with _driver(files, "waits for a signal") as process:
-        with held(files.hold):
+        with held(files.liveness_lock):
             pass
         started = time.monotonic()
         _sweep(files, hurry=True)
@@ -109,7 +109,7 @@ def test_a_start_that_is_called_off_does_not_wait(files: LaunchFiles) -> None:
 )
 def test_a_strangers_process_is_never_touched(files: LaunchFiles, change: dict[str, Any]) -> None:
     with _driver(files) as process:
-        with held(files.hold):
+        with held(files.liveness_lock):
             pass
         replace(DriverMark.of(process.pid), **change).write(files)
         _sweep(files)
@@ -121,7 +121,7 @@ def test_a_strangers_process_is_never_touched(files: LaunchFiles, change: dict[s
 def test_a_process_of_another_launch_is_never_touched(files: LaunchFiles) -> None:
     with _driver(LaunchFiles(files.directory.with_name("other"))) as process:
         files.directory.mkdir()
-        with held(files.hold):
+        with held(files.liveness_lock):
             pass
         DriverMark.of(process.pid).write(files)
         _sweep(files)

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from airflow_provider_sinks.core.decision.facts import Role
-from airflow_provider_sinks.core.lifecycle.steps import Announce, EmptyTopic, Fence, Plan
+from airflow_provider_sinks.core.lifecycle.steps import Announce, EmptyOutput, Fence, Plan
+from tests.facts import DATA, present
 
 
 def _alteration() -> Callable[[Any], None]:
@@ -32,7 +32,7 @@ def test_a_step_that_nobody_knows_is_an_error(executor: Callable[[], Callable[[A
 
 
 @pytest.mark.parametrize(
-    "step", [Fence(("p0",)), Announce(2, {}), EmptyTopic(Role.DATA, "out", "id", {})], ids=str
+    "step", [Fence(("p0",)), Announce(2, {}), EmptyOutput("data topic", present(DATA))], ids=str
 )
 def test_a_verb_does_not_say_that_it_did_what_only_the_targets_clients_can(step: Any) -> None:
     from airflow_provider_sinks.lifecycle.verbs import SinkVerbs

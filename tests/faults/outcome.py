@@ -79,7 +79,7 @@ def examine(spec: SinkSpec, client: Mapping[str, str], feed: Feed, seen: set[Rec
     output = topics.read(client, kafka_sink(spec).target.kafka.topic)
     everything = topics.read(client, kafka_sink(spec).target.kafka.topic, topics.UNCOMMITTED)
     history = topics.read_progress(client, kafka_sink(spec).progress_topic)
-    stateful, whole = spec.plan.stateful, kafka_sink(spec).target.kafka.partitions == 1
+    stateful, whole = spec.shape.stateful, kafka_sink(spec).target.kafka.partitions == 1
     located = feed.located()
     expected = window_changes(located) if stateful else rows_of_epochs(located)
     return Outcome(

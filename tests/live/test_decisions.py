@@ -96,7 +96,7 @@ def test_a_new_sink_gets_both_topics_and_starts(world: WorldFactory) -> None:
     assert (verdict.kind, verdict.generation) == (VerdictKind.START, 1)
     assert sink.created(verdict) == {Role.PROGRESS, Role.DATA}
     seen = sink.observe()
-    assert (seen.progress.partitions, seen.progress.cleanup_policy) == (1, "compact")
+    assert (seen.progress.partitions, seen.progress.unfit, seen.progress.hidden) == (1, None, "")
     assert seen.data.partitions == SOURCE_PARTITIONS
     assert [json.loads(key or b"") for key, _ in sink.read(sink.progress)] == [[sink.name, DRIVER]]
 
@@ -818,7 +818,7 @@ def test_a_progress_topic_that_is_not_compacted_is_refused(written: SinkWorld, b
     verdict = written.start()
 
     primary = f'progress topic "{written.progress}" is not exactly compacted'
-    assert_refused(verdict, PlaceReason.NOT_COMPACTED, primary)
+    assert_refused(verdict, PlaceReason.PROGRESS_UNFIT, primary)
     assert "Found cleanup.policy=compact,delete, must be compact" in verdict.detail
     assert verdict.hint == (
         f"kafka-configs.sh --bootstrap-server {broker.bootstrap} --alter --entity-type topics --entity-name "
@@ -834,9 +834,7 @@ def test_a_progress_topic_with_two_partitions_is_refused(world: WorldFactory, br
 
     verdict = sink.start()
 
-    assert_refused(
-        verdict, PlaceReason.TOO_MANY_PARTITIONS, f'progress topic "{sink.progress}" has 2 partitions'
-    )
+    assert_refused(verdict, PlaceReason.PROGRESS_UNFIT, f'progress topic "{sink.progress}" has 2 partitions')
     assert (
         f"kafka-topics.sh --bootstrap-server {broker.bootstrap} --delete --topic {sink.progress};"
         in verdict.hint

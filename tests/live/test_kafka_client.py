@@ -160,7 +160,7 @@ def test_looking_creates_no_topic_even_where_a_broker_makes_what_is_asked_for(gu
         observer.identify()
     time.sleep(1)  # a broker makes such a topic in the background
 
-    assert {facts.existence for facts in seen.topics().values()} == {Existence.MISSING}
+    assert {facts.existence for facts in seen.resources().values()} == {Existence.MISSING}
     assert listed(guarded) == before
 
 

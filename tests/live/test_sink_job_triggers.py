@@ -91,7 +91,7 @@ def test_when_its_task_is_gone_it_ends_between_two_epochs(stage: Stage) -> None:
     sink = stage.sink("orphan", source, trigger={"every": "100ms"}, **_TEXT)
     files = sink.prepare()
 
-    with held(files.hold):
+    with held(files.liveness_lock):
         launch = stage.host.run(files)
         launch.wait_until(lambda: launch.has_passed({0: 20}))
     code = launch.wait()

@@ -15,7 +15,7 @@ from airflow_provider_sinks.core.alter.changes import (
 from airflow_provider_sinks.core.alter.fold import alter, changed_columns, changed_names, same
 from airflow_provider_sinks.core.alter.leave import Leave
 from airflow_provider_sinks.core.checks.fields import ConnectionFields
-from airflow_provider_sinks.core.connection.overridden import shadowed
+from airflow_provider_sinks.core.connection.overridden import overridden
 from airflow_provider_sinks.core.errors import ConfigurationError
 
 KAFKA = ConnectionFields(
@@ -202,7 +202,9 @@ def shown(**changes: str | None) -> ConnectionFields:
             "AIRFLOW_CONN_KAFKA_PROD", shown(), "environment variable AIRFLOW_CONN_KAFKA_PROD", id="env"
         ),
         pytest.param("", None, "comes from a secrets backend", id="not-in-the-database"),
-        pytest.param("", shown(**{"client.id": "other"}), "client.id: is not for the worker", id="shadowed"),
+        pytest.param(
+            "", shown(**{"client.id": "other"}), "client.id: is not for the worker", id="overridden"
+        ),
         pytest.param("", shown(**{"socket.timeout.ms": "1"}), "socket.timeout.ms: is not", id="more-in-it"),
     ],
 )
@@ -210,11 +212,11 @@ def test_what_the_api_cannot_change_for_the_workers_is_said(
     variable: str, row: ConnectionFields | None, said: str
 ) -> None:
     if not said:
-        shadowed("kafka_prod", variable, row, KAFKA)
+        overridden("kafka_prod", variable, row, KAFKA)
         return
 
     with pytest.raises(ConfigurationError) as refused:
-        shadowed("kafka_prod", variable, row, KAFKA)
+        overridden("kafka_prod", variable, row, KAFKA)
 
     assert said in str(refused.value)
     assert "secret" not in str(refused.value).replace("secrets backend", "")

@@ -66,7 +66,7 @@ def test_select_and_where() -> None:
     )
 
     assert isinstance(sink, SinkSpec)
-    assert sink.plan.columns == ("userid", "pageid", "viewtime")
+    assert sink.shape.columns == ("userid", "pageid", "viewtime")
     assert sink.trigger.available_now
 
 

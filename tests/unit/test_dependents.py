@@ -12,7 +12,7 @@ from airflow_provider_sinks.core.alter.dependents import (
     Baseline,
     Came,
     Dependent,
-    LaunchSeen,
+    NewestLaunch,
     judge,
     newest_states,
 )
@@ -36,7 +36,7 @@ def sink(
     **given: Any,
 ) -> Dependent:
     """Return a sink, by default one that runs."""
-    seen = LaunchSeen(counted or launch, launch, state, given.pop("done", True), given.pop("error", None))
+    seen = NewestLaunch(counted or launch, launch, state, given.pop("done", True), given.pop("error", None))
     follows, paused = given.pop("follows", True), given.pop("paused", False)
     return Dependent("a", None, follows, states, paused, seen)
 
@@ -158,10 +158,10 @@ def test_a_sink_that_never_left_the_old_options_is_back_on_them(now: Dependent, 
 def test_a_launch_is_read_from_what_the_asset_holds() -> None:
     status = {"launch": 4, "state": "running", "lag": None, "rows": 0, "error": None}
 
-    assert LaunchSeen.of(None, None) == LaunchSeen()
-    assert LaunchSeen.of(None, {"launch": 2}) == LaunchSeen(counted=2)
-    assert LaunchSeen.of(status, {"launch": 5}) == LaunchSeen(5, 4, RUNNING)
-    assert LaunchSeen.of({**status, "lag": 0}, None) == LaunchSeen(4, 4, RUNNING, epoch_done=True)
+    assert NewestLaunch.of(None, None) == NewestLaunch()
+    assert NewestLaunch.of(None, {"launch": 2}) == NewestLaunch(counted=2)
+    assert NewestLaunch.of(status, {"launch": 5}) == NewestLaunch(5, 4, RUNNING)
+    assert NewestLaunch.of({**status, "lag": 0}, None) == NewestLaunch(4, 4, RUNNING, epoch_done=True)
 
 
 def test_the_instances_that_live_count_else_the_newest() -> None:
@@ -178,5 +178,5 @@ def test_the_error_of_a_launch_before_is_not_held_against_the_one_that_starts() 
     error = {"launch": 3, "kind": "RefusedError", "primary": "lost"}
     status = {"launch": 4, "state": "starting", "error": error}
 
-    assert LaunchSeen.of(status, None).error is None
-    assert LaunchSeen.of({**status, "launch": 3, "state": "refused"}, None).error == error
+    assert NewestLaunch.of(status, None).error is None
+    assert NewestLaunch.of({**status, "launch": 3, "state": "refused"}, None).error == error

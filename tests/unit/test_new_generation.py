@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_sinks.core.decision.decide import decide
-from airflow_provider_sinks.core.decision.facts import Observation, Role
+from airflow_provider_sinks.core.decision.facts import Observation, Role, Unfit
 from airflow_provider_sinks.core.decision.verdict import VerdictKind
 from airflow_provider_sinks.core.errors import ConfigurationError, RefusedError, SinkError, UnavailableError
 from airflow_provider_sinks.core.lifecycle.new_generation import (
@@ -34,13 +34,13 @@ from airflow_provider_sinks.core.spec.sink import SinkSpec
 from tests.facts import (
     DATA,
     DEAD_LETTER,
-    PROGRESS,
     SOURCE,
     hidden,
     history,
     missing,
     observation,
     present,
+    progress_as,
     record,
     unseen,
     witness,
@@ -48,13 +48,14 @@ from tests.facts import (
 
 MANY = Flaw(Finding.GARBAGE, "all", 3, "not JSON")
 EMPTY, RECREATE = Reset(data=Output.EMPTY), Reset(data=Output.RECREATE)
-DELETABLE = present(DATA, cleanup_policy="delete")
+COMPACTED = Unfit("has cleanup.policy=compact", "records cannot be deleted", "recreate it, or keep it")
+DELETABLE = present(DATA)
 
 
 def situation(seen: Observation | None = None, **options: Any) -> Situation:
     """Return sink "orders", at offset 50 of both source partitions."""
     fields = {"name": "orders", "source": "src/orders-in", "target": "dst/orders-out"}
-    known = {name: options.pop(name) for name in ("owner", "witness", "configs") if name in options}
+    known = {name: options.pop(name) for name in ("owner", "witness", "settings") if name in options}
     return Situation(SinkSpec.parse({**fields, **options}), seen or observation(), **{"owner": "us", **known})
 
 
@@ -101,9 +102,9 @@ def test_an_output_is_touched_only_between_two_announcements(ask: Reset, words: 
 
 def test_a_topic_made_anew_keeps_what_an_administrator_set_and_the_spec_wins() -> None:
     target = {"connection": "dst", "topic": "orders-out", "config": {"retention.ms": "5"}}
-    configs = {Role.DATA: {"retention.ms": "9", "min.insync.replicas": "2"}}
+    settings = {Role.DATA: {"retention.ms": "9", "min.insync.replicas": "2"}}
 
-    plan = plan_reset(situation(target={"kafka": target}, configs=configs), RECREATE)
+    plan = plan_reset(situation(target={"kafka": target}, settings=settings), RECREATE)
 
     assert str(plan.steps[3]) == (
         'create data topic "orders-out": 2 partitions, min.insync.replicas=2, retention.ms=5'
@@ -111,7 +112,7 @@ def test_a_topic_made_anew_keeps_what_an_administrator_set_and_the_spec_wins() -
 
 
 def test_dead_letters_are_dealt_with_on_their_own() -> None:
-    dead = present(DEAD_LETTER, cleanup_policy="delete")
+    dead = present(DEAD_LETTER)
     seen = observation(dead_letter=dead, history=history(dead_total=3))
 
     plan = plan_reset(situation(seen, dead_letter={"topic": "orders-dlq"}), Reset(dead_letter=Output.EMPTY))
@@ -164,7 +165,7 @@ def test_a_reset_settles_what_starting_over_settles(seen: dict[str, Any]) -> Non
         pytest.param({"history": history(owner="them")}, RefusedError, "another Airflow", id="foreign"),
         pytest.param({"source": missing(SOURCE)}, RefusedError, "source topic", id="source-lost"),
         pytest.param(
-            {"progress": present(replace(PROGRESS, partitions=3)), "history": None},
+            {"progress": progress_as(partitions=3), "history": None},
             RefusedError,
             "partitions",
             id="progress-shape",
@@ -178,9 +179,8 @@ def test_a_reset_settles_what_starting_over_settles(seen: dict[str, Any]) -> Non
         ),
         pytest.param({"history": None}, UnavailableError, "could not be read", id="progress-hidden"),
         pytest.param(
-            {"data": present(DATA, cleanup_policy="compact")}, ConfigurationError, "recreate", id="compacted"
+            {"data": present(DATA, keeps=COMPACTED)}, ConfigurationError, "recreate", id="compacted"
         ),
-        pytest.param({"data": present(DATA)}, UnavailableError, "DescribeConfigs", id="policy-hidden"),
     ],
 )
 def test_what_a_reset_does_not_settle_stops_it(

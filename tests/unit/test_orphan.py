@@ -44,7 +44,7 @@ def test_while_its_task_lives_it_goes_on_and_after_that_for_as_long_as_patience_
 ) -> None:
     end = Ends()
     watch = OrphanWatch(files, patience_seconds=_FEW_LOOKS_SECONDS, end=end)
-    with held(files.hold):
+    with held(files.liveness_lock):
         watch.start()
         assert not end.ended.wait(2 * _FEW_LOOKS_SECONDS)
 
@@ -54,7 +54,7 @@ def test_while_its_task_lives_it_goes_on_and_after_that_for_as_long_as_patience_
 
 
 def test_its_last_status_says_why(files: LaunchFiles) -> None:
-    with held(files.hold):
+    with held(files.liveness_lock):
         pass
 
     OrphanWatch(files, patience_seconds=0.0, end=Ends()).run()
@@ -67,7 +67,7 @@ def test_its_last_status_says_why(files: LaunchFiles) -> None:
 
 def test_it_is_ended_also_where_no_status_can_be_read(files: LaunchFiles) -> None:
     files.status.write_text("no JSON")
-    with held(files.hold):
+    with held(files.liveness_lock):
         pass
     end = Ends()
 
@@ -78,7 +78,7 @@ def test_it_is_ended_also_where_no_status_can_be_read(files: LaunchFiles) -> Non
 
 def test_a_driver_whose_directory_was_removed_with_its_task_is_ended(files: LaunchFiles) -> None:
     end = Ends()
-    with held(files.hold):
+    with held(files.liveness_lock):
         OrphanWatch(files, patience_seconds=0.0, end=end).start()
         assert not end.ended.wait(_FEW_LOOKS_SECONDS)
         shutil.rmtree(files.directory)

@@ -123,7 +123,7 @@ def test_every_example_dag_is_quoted() -> None:
 
 def test_every_reason_is_documented_with_its_ways_on() -> None:
     table = (ROOT / "docs" / "decision-table.md").read_text().partition("| refused because |")[2]
-    briefs = {reason.entry.brief: reason.entry.ways for reason in every_reason()}
+    briefs = {reason.brief(): reason.entry.ways for reason in every_reason()}
     shown = {cells[0]: tuple(re.findall(r"`(\w+)`", cells[1])) for cells in rows(table, 3)}
 
     assert shown == briefs

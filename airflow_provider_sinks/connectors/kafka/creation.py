@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from airflow_provider_sinks.connectors.kafka.topic_facts import TopicFacts
 from airflow_provider_sinks.core.decision.facts import ResourceFacts, Role
 from airflow_provider_sinks.core.wording import count
 
@@ -29,10 +30,11 @@ class CreateTopic:
 
     def anew(self, before: ResourceFacts, settings: Mapping[str, str]) -> CreateTopic:
         """Return it with the partitions, copies and settings of the topic that was there."""
+        copies = before.replication_factor if isinstance(before, TopicFacts) else None
         return replace(
             self,
             partitions=self.partitions or before.partitions,
-            replication_factor=self.replication_factor or before.replication_factor,
+            replication_factor=self.replication_factor or copies,
             config={**settings, **self.config},
         )
 

@@ -23,6 +23,7 @@ from airflow_provider_sinks.connectors.kafka.connection import KafkaConnection
 from airflow_provider_sinks.connectors.kafka.outputs import Outputs, offsets_at
 from airflow_provider_sinks.connectors.kafka.progress_log import ProgressReader
 from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
+from airflow_provider_sinks.connectors.kafka.topic_facts import as_emptiable
 from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
 from airflow_provider_sinks.connectors.kafka.transactional_ids import IdsToFence, ids_to_fence
 from airflow_provider_sinks.connectors.kafka.transactions import fence, fence_dead, transactional_id
@@ -34,8 +35,8 @@ from airflow_provider_sinks.core.lifecycle.new_generation import Output, Reset, 
 from airflow_provider_sinks.core.lifecycle.steps import (
     Announce,
     Create,
-    DeleteTopic,
-    EmptyTopic,
+    DeleteOutput,
+    EmptyOutput,
     Fence,
     Plan,
     Step,
@@ -95,20 +96,21 @@ class Generations:
         :raises UnavailableError: a cluster did not answer.
         """
         observation = self._observer.observe()
-        configs: dict[Role, dict[str, str]] = {}
+        settings: dict[Role, dict[str, str]] = {}
         for role in (Role.DATA, Role.DEAD_LETTER):
-            facts = observation.topics().get(role)
+            facts = observation.resources().get(role)
             if facts is None or facts.existence is not Existence.PRESENT:
                 continue
             if ask.of(role) is Output.EMPTY:
                 seen = self._topics.observe_topics([facts.name], policy_of=[facts.name])[facts.name]
+                seen = as_emptiable(role, seen)
                 if role is Role.DATA:
                     observation = replace(observation, data=seen)
                 else:
                     observation = replace(observation, dead_letter=seen)
             elif ask.of(role) is Output.RECREATE:
-                configs[role] = self._outputs.settings(facts.name)
-        return Situation(self._spec, observation, self._owner, self._witness, configs)
+                settings[role] = self._outputs.settings(facts.name)
+        return Situation(self._spec, observation, self._owner, self._witness, settings)
 
     def offsets_at(self, time_ms: int) -> dict[int, int]:
         """Return the offset of the first record of each source partition that is not older than a time.
@@ -156,7 +158,7 @@ class Generations:
                 say(str(step))
         return plan
 
-    def act(self, step: Fence | DeleteTopic) -> None:
+    def act(self, step: Fence | DeleteOutput) -> None:
         """Carry out one step of a drop."""
         if isinstance(step, Fence):
             self._fence(self._ids(self.look()))
@@ -223,9 +225,9 @@ class Generations:
                 pass  # it stands already: what is planned behind it is planned from what was read behind it
             case Create():
                 self._observer.connector.ensure(step.creation)
-            case EmptyTopic():
+            case EmptyOutput():
                 self._outputs.empty(step)
-            case DeleteTopic():
+            case DeleteOutput():
                 self._outputs.delete(step)
             case Announce():
                 announcer.commit(announcement(self.look(), step, str(uuid.uuid4()), fenced.all))

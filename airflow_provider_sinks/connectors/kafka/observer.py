@@ -6,6 +6,7 @@ from airflow_provider_sinks.connectors.base import HeldUp
 from airflow_provider_sinks.connectors.kafka.coordinators import broker_memory
 from airflow_provider_sinks.connectors.kafka.progress_log import read_timeout_seconds
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink
+from airflow_provider_sinks.connectors.kafka.topic_facts import as_progress_topic
 from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
 from airflow_provider_sinks.connectors.kafka.transactional_ids import transactional_id
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions
@@ -48,17 +49,17 @@ class KafkaObserver:
         """
         seen = self.client.observe_topics(self._topics.values(), policy_of=[self._topics[Role.PROGRESS]])
         facts = {role: seen[name] for role, name in self._topics.items()}
-        history, reason, hint = self._history(facts[Role.PROGRESS])
+        progress = as_progress_topic(facts[Role.PROGRESS], self._sink, self.client.bootstrap)
+        history, reason, hint = self._history(progress)
         return Observation(
             source=source,
             broker=self._ask_broker(source) if history is not None and not history else None,
             data=facts[Role.DATA],
-            progress=facts[Role.PROGRESS],
+            progress=progress,
             dead_letter=facts.get(Role.DEAD_LETTER),
             history=history,
             history_reason=reason,
             history_hint=hint,
-            bootstrap=self.client.bootstrap,
         )
 
     def identify(self) -> dict[Role, ResourceFacts]:

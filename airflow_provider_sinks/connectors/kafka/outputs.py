@@ -16,7 +16,7 @@ from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.decision.facts import Existence
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, RefusedError, UnavailableError
-from airflow_provider_sinks.core.lifecycle.steps import DeleteTopic, EmptyTopic
+from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutput
 
 _GONE_SECONDS = 30.0
 _LOOK_AGAIN_SECONDS = 0.1
@@ -52,34 +52,38 @@ class Outputs:
         own = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
         return {name: str(e.value) for name, e in sorted(entries.items()) if e.source == own}
 
-    def empty(self, step: EmptyTopic) -> None:
+    def empty(self, step: EmptyOutput) -> None:
         """Delete the records of a topic.
 
         :raises RefusedError: it is another topic by now.
         """
-        self._demand_same(step.name, step.topic_id)
-        ends = [TopicPartition(step.name, partition, at) for partition, at in step.high.items()]
+        self._demand_same(step.facts.name, step.facts.id)
+        ends = [TopicPartition(step.facts.name, partition, at) for partition, at in step.facts.high.items()]
         try:
             for future in self._connection.admin.delete_records(ends).values():
-                self._connection.wait(future, f'delete records of "{step.name}"')
+                self._connection.wait(future, f'delete records of "{step.facts.name}"')
         except KafkaException as error:
-            raise self._not_done(f'topic "{step.name}" was not emptied', step.name, error) from error
+            raise self._not_done(
+                f'topic "{step.facts.name}" was not emptied', step.facts.name, error
+            ) from error
 
-    def delete(self, step: DeleteTopic) -> None:
+    def delete(self, step: DeleteOutput) -> None:
         """Delete a topic and return when nobody sees it any more; one that is gone is fine.
 
         :raises RefusedError: it is another topic by now.
         :raises UnavailableError: it did not go away.
         """
-        if self._client.observe_topics([step.name])[step.name].existence is Existence.MISSING:
+        if self._client.observe_topics([step.facts.name])[step.facts.name].existence is Existence.MISSING:
             return
-        self._demand_same(step.name, step.topic_id)
-        future = self._connection.admin.delete_topics([step.name])[step.name]
+        self._demand_same(step.facts.name, step.facts.id)
+        future = self._connection.admin.delete_topics([step.facts.name])[step.facts.name]
         try:
-            self._connection.wait(future, f'delete topic "{step.name}"')
+            self._connection.wait(future, f'delete topic "{step.facts.name}"')
         except KafkaException as error:
-            raise self._not_done(f'topic "{step.name}" was not deleted', step.name, error) from error
-        self._wait_gone(step.name)
+            raise self._not_done(
+                f'topic "{step.facts.name}" was not deleted', step.facts.name, error
+            ) from error
+        self._wait_gone(step.facts.name)
 
     def close(self) -> None:
         """Drop the client."""

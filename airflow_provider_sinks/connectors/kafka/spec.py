@@ -190,7 +190,7 @@ def _kafka_options(part: Any, short: Format | None) -> dict[str, Any] | None:
 
 
 def _key(spec: KafkaSink) -> Iterator[Problem]:
-    plan = spec.readable_plan
+    plan = spec.readable_shape
     if plan is None or plan.problems or plan.row_wise or spec.target.kafka.key:
         return
     what = "a stateful query needs one" if plan.stateful else "a query that is not row-wise needs one"
@@ -215,7 +215,7 @@ def _value(spec: KafkaSink) -> Iterator[Problem]:
 
 
 def _output_columns(spec: KafkaSink) -> Iterator[Problem]:
-    plan, kafka = spec.readable_plan, spec.target.kafka
+    plan, kafka = spec.readable_shape, spec.target.kafka
     if plan is None or plan.problems or plan.unknown_columns or plan.columns is None:
         return
     for index, name in enumerate(kafka.key):

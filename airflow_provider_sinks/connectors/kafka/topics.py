@@ -24,9 +24,9 @@ from airflow_provider_sinks.connectors.base import HeldUp
 from airflow_provider_sinks.connectors.kafka.connection import END, FIRST, KafkaConnection, code_of, text_of
 from airflow_provider_sinks.connectors.kafka.creation import CreateTopic
 from airflow_provider_sinks.connectors.kafka.progress_log import ProgressLog
+from airflow_provider_sinks.connectors.kafka.topic_facts import TopicFacts, as_progress_topic, grant
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions
-from airflow_provider_sinks.core.decision.facts import Existence, ResourceFacts, Role
-from airflow_provider_sinks.core.decision.reasons.progress_place import Shape, classify_shape
+from airflow_provider_sinks.core.decision.facts import Existence, Role
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, UnavailableError
 from airflow_provider_sinks.core.progress.history import History
 
@@ -73,7 +73,7 @@ class KafkaClient:
         """
         return self._connection.cluster_id()
 
-    def describe_topics(self, names: Iterable[str]) -> dict[str, ResourceFacts]:
+    def describe_topics(self, names: Iterable[str]) -> dict[str, TopicFacts]:
         """Return which topics these are: existence, ids and partitions. Cheap enough for every epoch."""
         wanted = list(dict.fromkeys(names))
         timeout = self._connection.timeout_seconds
@@ -83,7 +83,7 @@ class KafkaClient:
 
     def observe_topics(
         self, names: Collection[str], policy_of: Collection[str] = ()
-    ) -> dict[str, ResourceFacts]:
+    ) -> dict[str, TopicFacts]:
         """Return everything that can be seen of some topics: also offsets, and the cleanup policy.
 
         Looks again for a few seconds at what is just being made, deleted or elected.
@@ -122,7 +122,7 @@ class KafkaClient:
             self._logs[topic] = ProgressLog(self._connection.options, topic, self._connection.timeout_seconds)
         return self._logs[topic].read(sink, timeout_seconds, held_up)
 
-    def ensure_topic(self, topic: CreateTopic) -> ResourceFacts:
+    def ensure_topic(self, topic: CreateTopic) -> TopicFacts:
         """Make a topic if it is not there, wait until it is visible, and return what is there then.
 
         "Already exists" is looked at again, not taken for success.
@@ -141,7 +141,8 @@ class KafkaClient:
             if code_of(error) != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise self._not_created(topic, error) from error
         facts = self._wait_until_visible(topic)
-        if topic.role is Role.PROGRESS and classify_shape(facts) is not Shape.FITS:
+        judged = as_progress_topic(facts, "", self.bootstrap) if topic.role is Role.PROGRESS else facts
+        if judged.unfit or judged.hidden:
             raise UnavailableError(
                 f'{topic.role} "{topic.name}" was made by somebody else meanwhile, and differently',
                 f"It is there as {facts}, cleanup.policy={facts.cleanup_policy}.",
@@ -161,7 +162,7 @@ class KafkaClient:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _look(self, names: Collection[str], policy_of: Collection[str]) -> dict[str, ResourceFacts]:
+    def _look(self, names: Collection[str], policy_of: Collection[str]) -> dict[str, TopicFacts]:
         described = self.describe_topics(names)  # first, because it notices refused credentials at once
         listed = self._connection.listing().topics
         facts = {name: _confirmed(topic, name in listed) for name, topic in described.items()}
@@ -170,23 +171,25 @@ class KafkaClient:
             facts[topic.name] = self._with_policy(topic) if topic.name in policy_of else topic
         return facts
 
-    def _described(self, name: str, cluster_id: str, future: Future[TopicDescription]) -> ResourceFacts:
+    def _described(self, name: str, cluster_id: str, future: Future[TopicDescription]) -> TopicFacts:
         try:
             found = self._connection.wait(future, f'describe topic "{name}"')
         except KafkaException as error:
             if code_of(error) in _NOT_THERE:
-                return ResourceFacts(name, Existence.MISSING, cluster_id)
-            denied = "Describe" if code_of(error) == KafkaError.TOPIC_AUTHORIZATION_FAILED else ""
-            return ResourceFacts(name, Existence.UNKNOWN, cluster_id, reason=text_of(error), denied=denied)
+                return TopicFacts(name, Existence.MISSING, cluster_id)
+            unknown = TopicFacts(name, Existence.UNKNOWN, cluster_id)
+            return self._not_seen(unknown, error, "Describe")
         topic_id = spelled(str(found.topic_id))
         if topic_id == _NO_ID:
             why = "the broker gives topics no id; Kafka 2.8 or newer is needed"
-            return ResourceFacts(name, Existence.UNKNOWN, cluster_id, reason=why)
+            return TopicFacts(name, Existence.UNKNOWN, cluster_id, reason=why)
         copies = len(found.partitions[0].replicas) if found.partitions else 0
         partitions = len(found.partitions)
-        return ResourceFacts(name, Existence.PRESENT, cluster_id, topic_id, partitions, copies)
+        return TopicFacts(
+            name, Existence.PRESENT, cluster_id, topic_id, partitions, replication_factor=copies
+        )
 
-    def _with_offsets(self, topics: Collection[ResourceFacts]) -> Iterator[ResourceFacts]:
+    def _with_offsets(self, topics: Collection[TopicFacts]) -> Iterator[TopicFacts]:
         places = [(topic.name, partition) for topic in topics for partition in range(topic.partitions)]
         first, end = (self._connection.offsets(places, spec) for spec in (FIRST, END))
         for topic in topics:
@@ -199,17 +202,22 @@ class KafkaClient:
             else:
                 yield replace(topic, low=low, high=high)
 
-    def _with_policy(self, topic: ResourceFacts) -> ResourceFacts:
+    def _with_policy(self, topic: TopicFacts) -> TopicFacts:
         resource = ConfigResource(ResourceType.TOPIC, topic.name)
         timeout = self._connection.timeout_seconds
         future = self._connection.admin.describe_configs([resource], request_timeout=timeout)[resource]
         try:
             config: Mapping[str, Any] = self._connection.wait(future, "describe the configuration")
         except KafkaException as error:
-            denied = "DescribeConfigs" if code_of(error) == KafkaError.TOPIC_AUTHORIZATION_FAILED else ""
-            return replace(topic, reason=text_of(error), denied=denied)
+            return self._not_seen(topic, error, "DescribeConfigs")
         policies = str(config["cleanup.policy"].value).split(",")
         return replace(topic, cleanup_policy=",".join(sorted(policy.strip() for policy in policies)))
+
+    def _not_seen(self, topic: TopicFacts, error: KafkaException, operation: str) -> TopicFacts:
+        if code_of(error) != KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            return replace(topic, reason=text_of(error))
+        how = grant(topic.name, operation, self.bootstrap)
+        return replace(topic, reason=text_of(error), denied=operation, grant=how)
 
     def _setting(self, future: Future[Any], setting: str) -> str:
         try:
@@ -218,7 +226,7 @@ class KafkaClient:
             return ""
         return str(config[setting].value) if setting in config else ""
 
-    def _wait_until_visible(self, topic: CreateTopic) -> ResourceFacts:
+    def _wait_until_visible(self, topic: CreateTopic) -> TopicFacts:
         deadline = time.monotonic() + _VISIBLE_SECONDS
         policy_of = [topic.name] if topic.role is Role.PROGRESS else []
         while True:
@@ -249,10 +257,10 @@ def spelled(topic_id: str) -> str:
     return topic_id.replace("+", "-").replace("/", "_")
 
 
-def _confirmed(facts: ResourceFacts, is_listed: bool) -> ResourceFacts:
+def _confirmed(facts: TopicFacts, is_listed: bool) -> TopicFacts:
     """Two questions, asked one after the other, must have the same answer."""
     answered = facts.existence is not Existence.UNKNOWN
     if answered and is_listed != (facts.existence is Existence.PRESENT):
         why = "it is being created or deleted: the listing and the description differ"
-        return ResourceFacts(facts.name, Existence.UNKNOWN, facts.system, reason=why)
+        return TopicFacts(facts.name, Existence.UNKNOWN, facts.system, reason=why)
     return facts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
@@ -126,7 +126,7 @@ class PostgresConnector:
             self._version = str(connection.info.server_version)
             return look.observe(connection, sink.tables, sink.needs, sink.name, source)
 
-        return replace(self._ask(ask), bootstrap=self.service)
+        return self._ask(ask)
 
     def identify(self) -> Mapping[Role, ResourceFacts]:
         """Look at the tables."""

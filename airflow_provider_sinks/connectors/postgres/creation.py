@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from psycopg import sql
 
 from airflow_provider_sinks.core.decision.facts import ResourceFacts, Role
+from airflow_provider_sinks.core.progress.identity import ResourceKind
 
 PROGRESS_COLUMNS: Mapping[str, str] = {
     "sink": "text NOT NULL",
@@ -82,7 +83,8 @@ class CreateTable:
     def __str__(self) -> str:
         columns = ", ".join(f"{name} {kind}" for name, kind in self.columns.items())
         key = f", key {', '.join(self.key)}" if self.key else ""
-        return f'create {self.role} "{self.name}": {columns or "the columns of the query"}{key}'
+        title = f'{self.role.called(ResourceKind.TABLE)} "{self.name}"'
+        return f"create {title}: {columns or 'the columns of the query'}{key}"
 
 
 def identifier(table: str) -> sql.Identifier:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import psycopg
 
@@ -12,8 +12,9 @@ from airflow_provider_sinks.connectors.postgres.creation import PROGRESS_COLUMNS
 from airflow_provider_sinks.connectors.postgres.progress_table import Place
 from airflow_provider_sinks.connectors.postgres.session import Connection
 from airflow_provider_sinks.connectors.postgres.types import Column
-from airflow_provider_sinks.core.decision.facts import Existence, Observation, ResourceFacts, Role
+from airflow_provider_sinks.core.decision.facts import Existence, Observation, ResourceFacts, Role, Unfit
 from airflow_provider_sinks.core.progress.history import NO_HISTORY, History
+from airflow_provider_sinks.core.progress.identity import ResourceKind
 
 _SYSTEM = """
     SELECT (SELECT system_identifier FROM pg_control_system())::text || '/' || current_database(),
@@ -126,41 +127,69 @@ def _facts(
     found = connection.execute(_TABLE, {"needs": list(needs), "schema": schema, "table": table}).fetchone()
     if found is None:
         existence = Existence.UNKNOWN if obstacle else Existence.MISSING
-        return ResourceFacts(name, existence, system, reason=obstacle)
+        return ResourceFacts(name, existence, system, reason=obstacle, kind=ResourceKind.TABLE)
     oid, kind, may_enter, denied = found
-    if kind not in _TABLES:
-        obstacle = f"it is {_KINDS.get(kind, 'no table')}, and no table"
-    if not may_enter or denied:
-        right = "USAGE" if not may_enter else denied[0]
-        what = f"schema {schema}" if not may_enter else f"table {name}"
-        reason = obstacle or f"permission denied: {right} on {what}"
-        return ResourceFacts(name, Existence.UNKNOWN, system, oid, reason=reason, denied=right)
     existence = Existence.UNKNOWN if obstacle else Existence.PRESENT
-    return ResourceFacts(name, existence, system, oid, reason=obstacle)
+    facts = ResourceFacts(name, existence, system, oid, reason=obstacle, kind=ResourceKind.TABLE)
+    if kind not in _TABLES:
+        return replace(facts, unfit=_no_table(_KINDS.get(kind, "something else")))
+    if not may_enter:
+        return _denied(facts, "USAGE", f"schema {schema}")
+    return _denied(facts, denied[0], f"table {name}") if denied else facts
+
+
+def _denied(facts: ResourceFacts, right: str, what: str) -> ResourceFacts:
+    """Say which right is missing. It is waited for, as a topic's: it may be granted at any time."""
+    reason = facts.reason or f"permission denied: {right} on {what}"
+    grant = f"GRANT {right} ON {what} TO <user of the connection>;"
+    return replace(facts, existence=Existence.UNKNOWN, reason=reason, grant=grant)
+
+
+def _no_table(what: str) -> Unfit:
+    return Unfit(
+        f"is {what}, and no table",
+        "A sink writes into tables: rows and progress become visible in one transaction of theirs.",
+        "Name a table, or another name that is free.",
+    )
 
 
 def _of_our_shape(connection: Connection, progress: ResourceFacts) -> ResourceFacts:
-    """Say so where something else has the name of the progress table."""
-    if progress.existence is not Existence.PRESENT:
+    """Say so where something else has the name of the progress table, or it may be emptied."""
+    if progress.existence is not Existence.PRESENT or progress.unfit:
         return progress
     found = layout(connection, progress.name)
     missing = [name for name in PROGRESS_COLUMNS if found is None or name not in found.columns]
-    reason = f"it is no progress table: it has no column {missing[0]}" if missing else ""
-    if found is not None and not missing and frozenset({"sink", "writer"}) not in found.unique:
-        reason = "it is no progress table: sink and writer are not its key"
+    if missing:
+        return replace(progress, unfit=_no_progress_table(f"has no column {missing[0]}"))
+    if found is not None and frozenset({"sink", "writer"}) not in found.unique:
+        return replace(progress, unfit=_no_progress_table("has another key than sink and writer"))
     if found is not None and found.is_unlogged:
-        reason = "it is unlogged: a crash of the server empties it"
-    if not reason:
-        return progress
-    return ResourceFacts(progress.name, Existence.UNKNOWN, progress.system, progress.id, reason=reason)
+        return replace(progress, unfit=_unlogged(progress.name))
+    return progress
+
+
+def _no_progress_table(what: str) -> Unfit:
+    return Unfit(
+        what,
+        "So it is no progress table: something else has its name.",
+        "Name another table as progress: the sink makes it.",
+    )
+
+
+def _unlogged(name: str) -> Unfit:
+    return Unfit(
+        "is unlogged",
+        "A crash of the server empties it, and the rows would be written again.",
+        f"ALTER TABLE {name} SET LOGGED;",
+    )
 
 
 def _history(connection: Connection, progress: ResourceFacts, place: Place) -> tuple[History | None, str]:
     """Read the progress; not being able to is an answer too, and never an empty history."""
     if progress.existence is Existence.MISSING:
         return NO_HISTORY, ""
-    if progress.existence is Existence.UNKNOWN:
-        return None, progress.reason
+    if progress.existence is Existence.UNKNOWN or progress.unfit:
+        return None, progress.reason or f"it {progress.unfit.what if progress.unfit else ''}"
     try:
         return progress_table.read(connection, place), ""
     except psycopg.errors.UndefinedTable as error:

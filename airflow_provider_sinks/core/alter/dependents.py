@@ -37,7 +37,7 @@ class Activity(enum.StrEnum):
 
 
 @dataclass(frozen=True)
-class LaunchSeen:
+class NewestLaunch:
     """What a sink says of its newest launch.
 
     :param counted: how many launches the sink has begun.
@@ -53,7 +53,7 @@ class LaunchSeen:
     error: Mapping[str, Any] | None = None
 
     @classmethod
-    def of(cls, status: Mapping[str, Any] | None, memory: Mapping[str, Any] | None) -> LaunchSeen:
+    def of(cls, status: Mapping[str, Any] | None, memory: Mapping[str, Any] | None) -> NewestLaunch:
         """Read what stands in the state store of a sink's asset.
 
         :param status: under ``status``; the sink's published status.
@@ -88,7 +88,7 @@ class Dependent:
     follows: bool
     states: tuple[str, ...]
     paused: bool
-    seen: LaunchSeen
+    newest: NewestLaunch
 
     @property
     def activity(self) -> Activity:
@@ -97,7 +97,7 @@ class Dependent:
         if at_work == {"deferred"} and self.paused:
             return Activity.PAUSED  # Airflow does not take up a deferred task of a paused DAG
         if at_work:
-            return Activity.RUNNING if self.seen.state is SinkState.RUNNING else Activity.STARTING
+            return Activity.RUNNING if self.newest.state is SinkState.RUNNING else Activity.STARTING
         if "up_for_retry" in self.states:
             return Activity.RETRYING
         if _ABOUT_TO & set(self.states):
@@ -162,15 +162,15 @@ def judge(baseline: Baseline, now: Dependent, elapsed_seconds: float, *, rows_wa
     :param rows_waiting: whether its source has rows for it; ``None`` where nobody can tell. A sink that has
         none commits nothing, and is back when it runs.
     """
-    seen = now.seen
-    launch = f"launch {seen.launch}"
-    stays = seen.launch == baseline.stays == seen.counted
-    if seen.launch <= baseline.before and not stays:
+    newest = now.newest
+    launch = f"launch {newest.launch}"
+    stays = newest.launch == baseline.stays == newest.counted
+    if newest.launch <= baseline.before and not stays:
         return _ended(now) or Return(Came.NOT_YET, f"{launch} has not been replaced yet")
-    if seen.state is SinkState.RUNNING:
-        if not stays and seen.launch <= baseline.after and elapsed_seconds < SETTLED_SECONDS:
+    if newest.state is SinkState.RUNNING:
+        if not stays and newest.launch <= baseline.after and elapsed_seconds < SETTLED_SECONDS:
             return Return(Came.SETTLING, f"{launch} began while the connection changed")
-        if rows_waiting and not seen.epoch_done:
+        if rows_waiting and not newest.epoch_done:
             return _ended(now) or Return(Came.NOT_YET, f"{launch} is running, and has not committed yet")
         return _ended(now) or Return(Came.BACK, f"{launch} is running")
     return _failed(now, launch) or _ended(now) or _later(now, launch)
@@ -194,15 +194,15 @@ def newest_states(instances: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
 
 def _failed(now: Dependent, launch: str) -> Return | None:
     """Return the failure of a launch that the same options would bring again."""
-    kind = kind_of((now.seen.error or {}).get("kind", ""))
+    kind = kind_of((now.newest.error or {}).get("kind", ""))
     if kind.retryable or kind is FencedError:  # fenced: by a launch that has words of its own
         return None
-    return Return(Came.FAILED, f"{launch} {now.seen.state}", *_words(now.seen.error))
+    return Return(Came.FAILED, f"{launch} {now.newest.state}", *_words(now.newest.error))
 
 
 def _later(now: Dependent, launch: str) -> Return:
     """Return what a launch that is not running yet, or that a retry may mend, says of itself."""
-    return Return(Came.NOT_YET, f"{launch} is {now.seen.state}", *_words(now.seen.error))
+    return Return(Came.NOT_YET, f"{launch} is {now.newest.state}", *_words(now.newest.error))
 
 
 def _words(error: Mapping[str, Any] | None) -> tuple[str, str]:
@@ -217,7 +217,7 @@ def _ended(now: Dependent) -> Return | None:
     if set(now.states) & (_AT_WORK | _ABOUT_TO | {"up_for_retry"}):
         return None
     if "failed" in now.states or "upstream_failed" in now.states:
-        error = now.seen.error or {}
+        error = now.newest.error or {}
         return Return(
             Came.FAILED, "its task failed", error.get("primary", "see its log"), error.get("hint", "")
         )

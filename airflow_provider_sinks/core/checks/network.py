@@ -17,7 +17,7 @@ SOON = timedelta(days=14)
 """A certificate that ends earlier is worth a word."""
 
 
-class Step(enum.StrEnum):
+class Layer(enum.StrEnum):
     """A step on the way."""
 
     NAME = "name resolution"
@@ -27,53 +27,53 @@ class Step(enum.StrEnum):
     USER = "authentication"
 
 
-KAFKA_WAY = (Step.NAME, Step.TCP, Step.TLS, Step.PROTOCOL, Step.USER)
+KAFKA_WAY = (Layer.NAME, Layer.TCP, Layer.TLS, Layer.PROTOCOL, Layer.USER)
 """Kafka speaks inside TLS only."""
 
-POSTGRES_WAY = (Step.NAME, Step.TCP, Step.PROTOCOL, Step.TLS, Step.USER)
+POSTGRES_WAY = (Layer.NAME, Layer.TCP, Layer.PROTOCOL, Layer.TLS, Layer.USER)
 """Postgres is asked for TLS in its own protocol."""
 
 
 class Stop(enum.Enum):
     """What stopped the way to a server. The value: the step, whether it may pass later, and what helps."""
 
-    NO_ADDRESS = Step.NAME, True, "Correct the name, or the name service of this worker."
-    FORBIDDEN = Step.NAME, False, "A connection leads to a broker or a database, never to such an address."
-    REFUSED = Step.TCP, True, "Check the port, and that the server is up."
-    SILENT = Step.TCP, True, "Check the address, and whether a firewall drops packets."
-    UNREACHABLE = Step.TCP, True, "Check the network between this worker and the server."
-    NO_TLS = Step.TLS, False, "This port does not speak TLS: correct the port, or turn TLS off."
-    EXPIRED = Step.TLS, False, "Renew the certificate of the server."
-    NOT_YET_VALID = Step.TLS, False, "Compare the clocks of this worker and of whoever made the certificate."
-    OTHER_HOST = Step.TLS, False, "Use a name that the certificate is made for, or make it for this one."
+    NO_ADDRESS = Layer.NAME, True, "Correct the name, or the name service of this worker."
+    FORBIDDEN = Layer.NAME, False, "A connection leads to a broker or a database, never to such an address."
+    REFUSED = Layer.TCP, True, "Check the port, and that the server is up."
+    SILENT = Layer.TCP, True, "Check the address, and whether a firewall drops packets."
+    UNREACHABLE = Layer.TCP, True, "Check the network between this worker and the server."
+    NO_TLS = Layer.TLS, False, "This port does not speak TLS: correct the port, or turn TLS off."
+    EXPIRED = Layer.TLS, False, "Renew the certificate of the server."
+    NOT_YET_VALID = Layer.TLS, False, "Compare the clocks of this worker and of whoever made the certificate."
+    OTHER_HOST = Layer.TLS, False, "Use a name that the certificate is made for, or make it for this one."
     NOT_TRUSTED = (
-        Step.TLS,
+        Layer.TLS,
         False,
         "Name the CA that signed it: ssl.ca.location (kafka), sslrootcert (postgres).",
     )
-    OUR_CERTIFICATE = Step.TLS, False, "Give a certificate and key that this server accepts."
-    TLS_FAILED = Step.TLS, False, "Compare the TLS versions and ciphers of both sides."
-    WANTS_TLS = Step.PROTOCOL, False, "If this port speaks TLS, turn it on: security.protocol, or sslmode."
-    OTHER_PROTOCOL = Step.PROTOCOL, False, "Check the port: something else answers there."
-    NO_ANSWER = Step.PROTOCOL, True, "Check the port; a server that is starting or overloaded answers later."
-    TOO_OLD = Step.PROTOCOL, False, "Kafka 2.8 or newer is needed: a sink tells topics apart by their ids."
-    MECHANISM = Step.USER, False, "Set sasl.mechanism to one that this listener offers."
-    CREDENTIALS = Step.USER, False, "Correct the user and the password of the connection."
+    OUR_CERTIFICATE = Layer.TLS, False, "Give a certificate and key that this server accepts."
+    TLS_FAILED = Layer.TLS, False, "Compare the TLS versions and ciphers of both sides."
+    WANTS_TLS = Layer.PROTOCOL, False, "If this port speaks TLS, turn it on: security.protocol, or sslmode."
+    OTHER_PROTOCOL = Layer.PROTOCOL, False, "Check the port: something else answers there."
+    NO_ANSWER = Layer.PROTOCOL, True, "Check the port; a server that is starting or overloaded answers later."
+    TOO_OLD = Layer.PROTOCOL, False, "Kafka 2.8 or newer is needed: a sink tells topics apart by their ids."
+    MECHANISM = Layer.USER, False, "Set sasl.mechanism to one that this listener offers."
+    CREDENTIALS = Layer.USER, False, "Correct the user and the password of the connection."
     NOT_THE_SERVER = (
-        Step.USER,
+        Layer.USER,
         False,
         "The server could not prove that it knows the password: see who answers.",
     )
     WANTS_USER = (
-        Step.USER,
+        Layer.USER,
         False,
         "This listener wants a user, or lets nobody in without one: see sasl options.",
     )
 
     @property
-    def step(self) -> Step:
+    def step(self) -> Layer:
         """Where it happens."""
-        return Step(self.value[0])
+        return Layer(self.value[0])
 
     @property
     def retryable(self) -> bool:
@@ -116,9 +116,9 @@ class ServerFacts:
     encrypted: bool = False
     certificate: CertificateFacts | None = None
     version: str = ""
-    seconds: Mapping[Step, float] = field(default_factory=dict)
+    seconds: Mapping[Layer, float] = field(default_factory=dict)
 
-    def stopped_at(self, step: Step) -> bool:
+    def stopped_at(self, step: Layer) -> bool:
         """Whether the way ended there."""
         return self.stopped is not None and self.stopped.step is step
 
@@ -126,7 +126,7 @@ class ServerFacts:
 def network_checks(
     conn_id: str,
     servers: Sequence[ServerFacts],
-    way: Sequence[Step] = KAFKA_WAY,
+    way: Sequence[Layer] = KAFKA_WAY,
     *,
     tls: bool,
     user: str = "",
@@ -143,7 +143,7 @@ def network_checks(
     for place, step in enumerate(way):
         if not reached:
             yield checks.skips(step.value, f"no server passed the check before it: {way[place - 1]}")
-        elif step is Step.TLS and not tls:
+        elif step is Layer.TLS and not tls:
             yield checks.skips(step.value, "not used: everything is sent in clear")
         else:
             yield _judge(checks, step, reached, user)
@@ -151,7 +151,7 @@ def network_checks(
     yield from _certificates(checks, servers, now or datetime.now(UTC))
 
 
-def _judge(checks: Checks, step: Step, reached: Sequence[ServerFacts], user: str) -> Check:
+def _judge(checks: Checks, step: Layer, reached: Sequence[ServerFacts], user: str) -> Check:
     seconds = max(server.seconds.get(step, 0.0) for server in reached)
     well = [server for server in reached if not server.stopped_at(step)]
     stops = [server.stopped for server in reached if server.stopped and server.stopped_at(step)]
@@ -164,15 +164,15 @@ def _judge(checks: Checks, step: Step, reached: Sequence[ServerFacts], user: str
     return checks.passes(step.value, detail, seconds)
 
 
-def _seen(step: Step, well: Sequence[ServerFacts], user: str) -> str:
+def _seen(step: Layer, well: Sequence[ServerFacts], user: str) -> str:
     servers = ", ".join(server.server for server in well)
-    if step is Step.NAME:
+    if step is Layer.NAME:
         return "; ".join(f"{server.server} is {', '.join(server.addresses)}" for server in well)
-    if step is Step.PROTOCOL:
+    if step is Layer.PROTOCOL:
         return well[0].version or f"{servers} speaks it"
-    if step is Step.USER:
+    if step is Layer.USER:
         return f'accepted as "{user}"' if user else "no user is asked for"
-    return f"{servers} {'takes connections' if step is Step.TCP else 'shook hands'}"
+    return f"{servers} {'takes connections' if step is Layer.TCP else 'shook hands'}"
 
 
 def _certificates(checks: Checks, servers: Sequence[ServerFacts], now: datetime) -> Iterator[Check]:

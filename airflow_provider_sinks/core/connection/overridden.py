@@ -17,7 +17,7 @@ from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 _HINT = "Alter it there, or remove it there so that the connection of the database counts."
 
 
-def shadowed(conn_id: str, variable: str, row: ConnectionFields | None, view: ConnectionFields) -> None:
+def overridden(conn_id: str, variable: str, row: ConnectionFields | None, view: ConnectionFields) -> None:
     """Refuse a connection that the API cannot change for the workers.
 
     :param variable: the environment variable of this worker that defines the connection, or empty.

@@ -69,7 +69,7 @@ def code_for(
         request.owner,
         request.start if WayOn.START_OVER in ways else "",
         sorted((refusal.reason.name, refusal.role) for refusal in refusals),
-        [(role, topic.existence, *_which(topic.identity)) for role, topic in observation.topics().items()],
+        [(role, one.existence, *_which(one.identity)) for role, one in observation.resources().items()],
         _digest_of_records(observation, any(reason.runs_elsewhere for reason in reasons)),
         _digest_of_witness(request) if by_witness else None,
         _digest_of_checkpoint(observation) if any(reason.by_checkpoint for reason in reasons) else None,
@@ -81,7 +81,7 @@ def code_for(
 def witness_fits(observation: Observation, request: StartRequest) -> bool:
     """Return whether a new generation may begin at the offsets of the witness.
 
-    It must be ours, the topics must be those it knew, and the plan must not need a state that is gone.
+    It must be ours, the topics must be those it knew, and the query must not need a state that is gone.
     """
     witness = request.witness
     if witness is None or witness.owner != request.owner or not witness.offsets or request.stateful:

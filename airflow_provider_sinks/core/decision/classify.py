@@ -12,7 +12,7 @@ from airflow_provider_sinks.core.progress.witness import Witness
 
 
 class ProgressState(enum.Enum):
-    """What the progress topic says about a sink's output."""
+    """What the progress place says about a sink's output."""
 
     UNKNOWN = "could not be read"
     NONE = "missing, or no record of this sink"
@@ -23,7 +23,7 @@ class ProgressState(enum.Enum):
 
 
 class ResourceState(enum.Enum):
-    """How a topic compares with the recorded one."""
+    """How a resource compares with the recorded one."""
 
     UNKNOWN = "could not be seen"
     MISSING = "missing"
@@ -32,16 +32,24 @@ class ResourceState(enum.Enum):
     REPLACED = "another id, cluster or name, or fewer partitions"
 
 
+class Fitness(enum.Enum):
+    """Whether a resource that is there can be used as it is."""
+
+    FITS = "it can, as far as was looked, or it is not there"
+    UNKNOWN = "what matters of it could not be seen"
+    UNFIT = "it cannot"
+
+
 class WitnessState(enum.Enum):
-    """Whether anybody remembers more than the progress topic."""
+    """Whether anybody remembers more than the progress place."""
 
     SILENT = "no witness of ours, or it agrees: equal, older, or it saw nothing written"
-    AHEAD = "Airflow knows of something that the progress topic does not"
+    AHEAD = "Airflow knows of something that the progress place does not"
     BROKER = "Airflow is silent, but the broker knows commits of a sink that has no record"
 
 
 def classify_progress(observation: Observation, request: StartRequest, written: int) -> ProgressState:
-    """Say what the progress topic says about an output.
+    """Say what the progress place says about an output.
 
     :param written: how many rows, or dead letters, the records say were written.
     """
@@ -58,7 +66,7 @@ def classify_progress(observation: Observation, request: StartRequest, written: 
 
 
 def classify_resource(facts: ResourceFacts, recorded: Identity | None) -> ResourceState:
-    """Compare a topic with the recorded one; without a recorded one a topic can only be there or not."""
+    """Compare a resource with the recorded one; without a recorded one it can only be there or not."""
     if facts.existence is not Existence.PRESENT:
         return ResourceState.MISSING if facts.existence is Existence.MISSING else ResourceState.UNKNOWN
     if recorded is None:
@@ -69,11 +77,20 @@ def classify_resource(facts: ResourceFacts, recorded: Identity | None) -> Resour
     return ResourceState.GREW if found is Sameness.GREW else ResourceState.PRESENT
 
 
+def classify_fitness(facts: ResourceFacts) -> Fitness:
+    """Say whether a resource can be used as it is."""
+    if facts.existence is not Existence.PRESENT:
+        return Fitness.FITS
+    if facts.unfit is not None:
+        return Fitness.UNFIT
+    return Fitness.UNKNOWN if facts.hidden else Fitness.FITS
+
+
 def classify_memory(observation: Observation, request: StartRequest) -> WitnessState:
-    """Say whether Airflow, or else the broker, remembers more than the progress topic.
+    """Say whether Airflow, or else the broker, remembers more than the progress place.
 
     The broker is asked about a sink without a record only. Where its coordinators know of use but not of a
-    commit, because a fence came after it, a data topic that holds something decides: it would be written
+    commit, because a fence came after it, data that is there decides: it would be written
     again, and an empty one cannot be.
     """
     state, broker = classify_witness(observation.history, request), observation.broker

@@ -1,44 +1,24 @@
-"""The decision: from what was seen of a sink's topics to what its start does. The heart, and pure.
+"""The decision: from what was seen of a sink to what its start does. The heart, and pure.
 
 The seed rule holds word for word: *if the progress topic is missing, re-create it and make sure the data
 topic exists, because a new sink and a lost progress topic look the same; if the data topic is missing, fail
 if and only if the progress topic shows that data was produced before; otherwise re-create the data topic.*
 
 What can be known beyond it is added: other witnesses (Airflow, and the broker's transaction coordinators for
-a sink without a record), the ids of topics, who owns the sink. Every judgement is a table over small enums
-(:mod:`.classify` turns facts into them): one for the output (:mod:`.table`), asked for the data topic by its
-rows and for the dead-letter topic by its dead letters, and short ones for everything else, which stand with
-the reasons to refuse that they lead to (:mod:`.reasons`). Not being able
-to see something is a word of its own, and stops a start only where the verdict hangs on it.
+a sink without a record), the ids of resources, who owns the sink. Every judgement is a table over small enums
+(:mod:`.classify` turns facts into them): one for the output (:mod:`.table`), asked for the data by its rows
+and for the dead letters by theirs, and short ones for everything else, which stand with the reasons to refuse
+that they lead to (:mod:`.reasons`). Not being able to see something is a word of its own, and stops a start
+only where the verdict hangs on it.
 
-=========================  ==========================================  ====================================
-refused because            ways on that are offered                    otherwise
-=========================  ==========================================  ====================================
-output lost                continue_without_output, start_over
-output replaced            adopt, start_over
-source replaced            adopt (unless it shrank), start_over
-source lost                                                            make it again, then as source replaced
-records removed            skip_lost, start_over
-progress lost              resume_from_witness, start_over
-progress rolled back       resume_from_witness, start_over
-progress emptied           start_over
-progress emptied in part   resume_from_witness, start_over
-progress replaced          adopt, resume_from_witness, start_over
-garbage, contradiction     resume_from_witness, start_over
-another owner              take_over
-newer format, generation                                               leave it to the newer start
-shape of progress topic                                                the command that repairs it
-checkpoint ahead           resume_from_witness, start_over
-state lost                 start_over
-=========================  ==========================================  ====================================
+Three judgements of ours beside the design's table: what matters of a progress place and may not be read, such
+as whether its topic is compacted, is waited for like anything else that is hidden, because progress would get
+lost; an output that is there and cannot take the rows is refused whatever else is true of it, because every
+way on would lead back to it; and a new sink waits for a source that does not exist, because that is not ours
+to make.
 
-Two judgements of ours beside the design's table: a cleanup policy that may not be read (no
-``DescribeConfigs``) is waited for like anything else that is hidden, because progress in a topic that is
-not compacted gets lost; and a new sink waits for a source topic that does not exist, because that is not
-ours to make.
-
-``skip_lost`` is offered to a plan without state only. ``resume_from_witness`` is offered only where the
-witness is ours, the source and the data topic are those it knew, and the plan keeps no state.
+``skip_lost`` is offered to a query without state only. ``resume_from_witness`` is offered only where the
+witness is ours, the source and the data output are those it knew, and the query keeps no state.
 """
 
 from __future__ import annotations
@@ -49,15 +29,17 @@ from dataclasses import dataclass, replace
 from airflow_provider_sinks.core.decision.classify import (
     ResourceState,
     WitnessState,
+    classify_fitness,
     classify_memory,
     classify_progress,
     classify_resource,
 )
 from airflow_provider_sinks.core.decision.facts import Existence, Observation, Role
+from airflow_provider_sinks.core.decision.reasons import output, progress_place
 from airflow_provider_sinks.core.decision.reasons.checkpoint import CHECKPOINT_USES
 from airflow_provider_sinks.core.decision.reasons.owner import OWNERS, is_foreign
 from airflow_provider_sinks.core.decision.reasons.progress import ProgressReason
-from airflow_provider_sinks.core.decision.reasons.progress_place import PLACES, SHAPES, classify_shape
+from airflow_provider_sinks.core.decision.reasons.progress_place import PLACES
 from airflow_provider_sinks.core.decision.reasons.reason import Reason, Refusal
 from airflow_provider_sinks.core.decision.reasons.records import RECORDS, RecordsReason, classify_records
 from airflow_provider_sinks.core.decision.reasons.source import REACHES, SOURCES, classify_reach
@@ -88,7 +70,7 @@ def decide(observation: Observation, request: StartRequest, accept: str | None =
     waits = [judgement.role for judgement in judgements if judgement.cell is Ruling.WAIT]
     if not refusals and waits:
         return wait(waits, observation, request)
-    hidden = [role for role, facts in observation.topics().items() if facts.existence is Existence.UNKNOWN]
+    hidden = [role for role, facts in observation.resources().items() if facts.existence is Existence.UNKNOWN]
     refused = refuse(refusals, {*waits, *hidden}, observation, request) if refusals else None
     answer = next((o for o in refused.offers if o.code == accept), None) if refused else None
     if refused and not answer:
@@ -107,19 +89,20 @@ def decide(observation: Observation, request: StartRequest, accept: str | None =
 
 def judge(observation: Observation, request: StartRequest) -> Iterator[Judgement]:
     """Ask every table. What no way on settles stands alone: nothing else can be told before it is mended."""
-    shape = SHAPES[classify_shape(observation.progress)]
+    fitness = progress_place.FITNESSES[classify_fitness(observation.progress)]
     records = RECORDS[classify_records(observation.history, request)]
-    if isinstance(shape, Reason):
-        yield Judgement(Role.PROGRESS, shape)
+    if isinstance(fitness, Reason):
+        yield Judgement(Role.PROGRESS, fitness)
     elif records in (RecordsReason.NEWER_FORMAT, RecordsReason.NEWER_GENERATION):
         yield Judgement(Role.PROGRESS, records)
     else:
-        yield Judgement(Role.PROGRESS, shape)
+        yield Judgement(Role.PROGRESS, fitness)
         yield Judgement(Role.PROGRESS, OWNERS[is_foreign(observation.history, request)])
         yield Judgement(Role.PROGRESS, records)
         yield from _judge_progress(observation, request)
         yield from _judge_source(observation, request)
         yield from _judge_outputs(observation, request)
+        yield from _judge_fitness(observation)
 
 
 def _judge_progress(observation: Observation, request: StartRequest) -> Iterator[Judgement]:
@@ -151,19 +134,24 @@ def _judge_outputs(observation: Observation, request: StartRequest) -> Iterator[
         yield Judgement(Role.DEAD_LETTER, DECISIONS[progress, dead, WitnessState.SILENT])
 
 
+def _judge_fitness(observation: Observation) -> Iterator[Judgement]:
+    """Ask whether rows fit, whatever else is wrong: a way on into an output that is unfit would lead back."""
+    for role in (Role.DATA, Role.DEAD_LETTER):
+        if (facts := observation.resources().get(role)) is not None:
+            yield Judgement(role, output.FITNESSES[classify_fitness(facts)])
+
+
 def _note(judgement: Judgement, observation: Observation) -> str:
     """Return what a person should know about a ruling that is followed without asking."""
-    facts = observation.topics()[judgement.role]
-    topic = f'{judgement.role} "{facts.name}"'
+    facts = observation.resources()[judgement.role]
+    title = facts.title(judgement.role)
     if judgement.cell is Ruling.TAKE and facts.records:
-        return (
-            f"{topic} holds up to {facts.records:,} records already; this sink has no record of writing them"
-        )
+        return f"{title} holds {facts.contents} already; this sink has no record of writing them"
     if judgement.cell is Ruling.ADOPT:
-        return f"{topic} is another one than recorded; nothing was written to the old one, so it is taken"
+        return f"{title} is another one than recorded; nothing was written to the old one, so it is taken"
     if judgement.cell is Ruling.GREW:
         before = observation.recorded[judgement.role].partitions
         return (
-            f"{topic} grew from {before} to {facts.partitions} partitions: keys move, their order ends there"
+            f"{title} grew from {before} to {facts.partitions} partitions: keys move, their order ends there"
         )
     return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from airflow_provider_sinks.core.decision.facts import Existence, Observation
+from airflow_provider_sinks.core.decision.facts import Existence, Observation, Role
 from airflow_provider_sinks.core.decision.positions import next_generation
 from airflow_provider_sinks.core.decision.reasons.reason import Refusal
 from airflow_provider_sinks.core.decision.start_request import StartRequest
@@ -63,13 +63,13 @@ class Effects:
     def _what_stays(self) -> str:
         data, witness = self.observation.data, self.request.witness
         if data.existence is not Existence.PRESENT:
-            return f'data topic "{data.name}" is made anew'
+            return f"{data.title(Role.DATA)} is made anew"
         rows = max(self._history.rows_ever, witness.rows if witness else 0)
         wrote = f"this sink wrote {rows:,} rows"
         if not all(refusal.reason.entry.counts for refusal in self.refusals):
             wrote = f"this sink wrote at least {rows:,} rows" if rows else "how many it wrote is unknown"
         return (
-            f'data topic "{data.name}" keeps what it holds (up to {data.records:,} records; {wrote}), and '
+            f"{data.title(Role.DATA)} keeps what it holds ({data.contents}; {wrote}), and "
             "rows that are read again are written again"
         )
 
@@ -85,9 +85,9 @@ class Effects:
 
     def _refused(self, way: WayOn) -> str:
         """Name what is refused and settled by a way."""
-        topics = self.observation.topics()
+        found = self.observation.resources()
         roles = [refusal.role for refusal in self.refusals if way in refusal.reason.entry.ways]
-        return " and ".join(f'{role} "{topics[role].name}"' for role in roles)
+        return " and ".join(found[role].title(role) for role in roles)
 
 
 _EFFECTS: dict[WayOn, Callable[[Effects], str]] = {

@@ -34,7 +34,7 @@ def go_on(observation: Observation, request: StartRequest, answer: Offer | None 
     verdict = (_reset if is_reset else _resume)(observation, request, accepted)
     warnings = (f'accepted "{answer.code}": {answer.explanation}',) if answer else ()
     return replace(
-        verdict, actions=missing_topics(observation, request), warnings=warnings, accepted=accepted
+        verdict, actions=missing_outputs(observation, request), warnings=warnings, accepted=accepted
     )
 
 
@@ -79,7 +79,7 @@ def _reset(observation: Observation, request: StartRequest, accepted: Sequence[W
 
 
 def rows_left(observation: Observation, request: StartRequest) -> int:
-    """Count the rows that earlier generations left in the data topic that is there."""
+    """Count the rows that earlier generations left in the data output that is there."""
     history, witness = observation.known, request.witness
     recorded = history.rows_ever if _is_still(observation.data, observation.recorded.get(Role.DATA)) else 0
     known = witness.rows if witness and _is_still(observation.data, witness.identities.data) else 0
@@ -87,24 +87,24 @@ def rows_left(observation: Observation, request: StartRequest) -> int:
 
 
 def dead_left(observation: Observation) -> int:
-    """Count the dead letters that earlier generations left in the dead-letter topic that is there."""
-    history, topic = observation.known, observation.dead_letter
-    is_still = topic is not None and _is_still(topic, observation.recorded.get(Role.DEAD_LETTER))
+    """Count the dead letters that earlier generations left in the dead-letter output that is there."""
+    history, output = observation.known, observation.dead_letter
+    is_still = output is not None and _is_still(output, observation.recorded.get(Role.DEAD_LETTER))
     return history.dead_ever if is_still else 0
 
 
-def _is_still(topic: ResourceFacts, recorded: Identity | None) -> bool:
-    return recorded is not None and classify_resource(topic, recorded) in (
+def _is_still(output: ResourceFacts, recorded: Identity | None) -> bool:
+    return recorded is not None and classify_resource(output, recorded) in (
         ResourceState.PRESENT,
         ResourceState.GREW,
     )
 
 
-def missing_topics(observation: Observation, request: StartRequest) -> tuple[Creation, ...]:
-    """Return how to make the topics that are not there, the progress topic first."""
-    found = observation.topics()
+def missing_outputs(observation: Observation, request: StartRequest) -> tuple[Creation, ...]:
+    """Return how to make what is not there, the progress place first."""
+    found = observation.resources()
     return tuple(
-        topic.for_source(observation.source)
-        for role, topic in request.topics().items()
+        creation.for_source(observation.source)
+        for role, creation in request.creations().items()
         if found[role].existence is Existence.MISSING
     )

@@ -17,7 +17,7 @@ class StartRequest:
     :param owner: this Airflow; a sink belongs to one.
     :param source: the name of the source topic.
     :param start: where a new sink begins in the source, in the words of the spec.
-    :param stateful: the plan keeps state in Spark's checkpoint.
+    :param stateful: the query keeps state in Spark's checkpoint.
     :param progress_is_shared: other sinks may have records in the progress topic.
     :param witness: what Airflow remembers, or None.
     :param generation: the newest generation that this very start has seen before, such as at its first look.
@@ -35,7 +35,7 @@ class StartRequest:
     witness: Witness | None = None
     generation: int | None = None
 
-    def topics(self) -> dict[Role, Creation]:
+    def creations(self) -> dict[Role, Creation]:
         """Return the topics that the sink may make, the progress topic first."""
         found = {Role.PROGRESS: self.progress, Role.DATA: self.data, Role.DEAD_LETTER: self.dead_letter}
         return {role: topic for role, topic in found.items() if topic}
@@ -59,7 +59,7 @@ def start_request(
         progress=creations[Role.PROGRESS],
         dead_letter=creations.get(Role.DEAD_LETTER),
         start=start if isinstance(start, str) else f"offsets {offsets(start)}",
-        stateful=spec.plan.stateful,
+        stateful=spec.shape.stateful,
         progress_is_shared=spec.progress_is_shared,
         witness=witness,
         generation=generation,

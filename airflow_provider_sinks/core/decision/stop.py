@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from airflow_provider_sinks.core.decision.accept import Offer, offers
-from airflow_provider_sinks.core.decision.facts import Existence, Observation, ResourceFacts, Role
+from airflow_provider_sinks.core.decision.facts import Existence, Observation, Role
 from airflow_provider_sinks.core.decision.reasons.reason import Evidence, Refusal, repair_of, text_of
 from airflow_provider_sinks.core.decision.start_request import StartRequest
 from airflow_provider_sinks.core.decision.verdict import Verdict, VerdictKind
@@ -15,10 +15,10 @@ from airflow_provider_sinks.core.decision.verdict import Verdict, VerdictKind
 def wait(roles: Collection[Role], observation: Observation, request: StartRequest) -> Verdict:
     """Return the verdict that waits for what could not be seen.
 
-    :param roles: the topics that the verdict hangs on.
+    :param roles: what the verdict hangs on.
     """
     first, *others = _unseen(roles, observation)
-    hints = [hint for facts in observation.topics().values() if (hint := _grant(facts, observation))]
+    hints = [facts.grant for facts in observation.resources().values() if facts.grant]
     if observation.history is None and observation.history_hint:
         hints.append(observation.history_hint)
     return Verdict(
@@ -62,25 +62,16 @@ def not_fitting(refused: Verdict, accept: str | None) -> Verdict:
 
 
 def _unseen(roles: Collection[Role], observation: Observation) -> Iterator[str]:
-    for role, facts in observation.topics().items():
-        title = f'{role} "{facts.name}"'
+    for role, facts in observation.resources().items():
+        title = facts.title(role)
         if facts.existence is Existence.UNKNOWN:
             yield f"{title} could not be seen ({facts.reason})"
         elif role is Role.SOURCE and role in roles and facts.existence is Existence.MISSING:
             yield f"{title} does not exist, and it is not this sink's to make"
         elif role is Role.PROGRESS and observation.history is None:
             yield f'progress in "{facts.name}" could not be read ({observation.history_reason})'
-        elif role is Role.PROGRESS and role in roles:
-            yield f"cleanup.policy of {title} could not be seen ({facts.reason})"
-
-
-def _grant(facts: ResourceFacts, observation: Observation) -> str:
-    if not facts.denied:
-        return ""
-    return (
-        f"kafka-acls.sh --bootstrap-server {observation.bootstrap} --add --allow-principal User:<user of the "
-        f"connection> --operation {facts.denied} --topic {facts.name}"
-    )
+        elif facts.hidden and role in roles:
+            yield f"{facts.hidden} of {title} could not be seen ({facts.reason})"
 
 
 def _choices(offered: Sequence[Offer]) -> Iterator[str]:

@@ -30,7 +30,7 @@ DECISIONS: dict[tuple[P, R, W], Ruling | Reason] = {
     (P.UNKNOWN, R.PRESENT, W.BROKER): Ruling.WAIT,
     (P.UNKNOWN, R.GREW, W.BROKER): Ruling.WAIT,
     (P.UNKNOWN, R.REPLACED, W.BROKER): Ruling.WAIT,
-    # missing, or no record of this sink: a new sink and a lost progress topic look the same
+    # missing, or no record of this sink: a new sink and a lost progress place look the same
     (P.NONE, R.UNKNOWN, W.SILENT): Ruling.WAIT,
     (P.NONE, R.MISSING, W.SILENT): Ruling.CREATE,
     (P.NONE, R.PRESENT, W.SILENT): Ruling.TAKE,
@@ -79,7 +79,7 @@ DECISIONS: dict[tuple[P, R, W], Ruling | Reason] = {
     (P.IN_PART, R.PRESENT, W.BROKER): ProgressReason.PROGRESS_EMPTIED_IN_PART,
     (P.IN_PART, R.GREW, W.BROKER): ProgressReason.PROGRESS_EMPTIED_IN_PART,
     (P.IN_PART, R.REPLACED, W.BROKER): ProgressReason.PROGRESS_EMPTIED_IN_PART,
-    # a record, nothing written: the topic may come and go
+    # a record, nothing written: the output may come and go
     (P.UNWRITTEN, R.UNKNOWN, W.SILENT): Ruling.WAIT,
     (P.UNWRITTEN, R.MISSING, W.SILENT): Ruling.CREATE,
     (P.UNWRITTEN, R.PRESENT, W.SILENT): Ruling.GO_ON,
@@ -96,7 +96,7 @@ DECISIONS: dict[tuple[P, R, W], Ruling | Reason] = {
     (P.UNWRITTEN, R.PRESENT, W.BROKER): Ruling.GO_ON,
     (P.UNWRITTEN, R.GREW, W.BROKER): Ruling.GREW,
     (P.UNWRITTEN, R.REPLACED, W.BROKER): Ruling.ADOPT,
-    # a record, something written: the topic must be the one it was written to
+    # a record, something written: the output must be the one it was written to
     (P.WRITTEN, R.UNKNOWN, W.SILENT): Ruling.WAIT,
     (P.WRITTEN, R.MISSING, W.SILENT): OutputReason.OUTPUT_LOST,
     (P.WRITTEN, R.PRESENT, W.SILENT): Ruling.GO_ON,
@@ -113,4 +113,4 @@ DECISIONS: dict[tuple[P, R, W], Ruling | Reason] = {
     (P.WRITTEN, R.GREW, W.BROKER): Ruling.GREW,
     (P.WRITTEN, R.REPLACED, W.BROKER): OutputReason.OUTPUT_REPLACED,
 }
-"""What to do about an output: the data topic, and the dead-letter topic in its own right."""
+"""What to do about an output: data, and dead letters in their own right."""

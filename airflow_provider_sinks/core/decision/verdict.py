@@ -27,7 +27,7 @@ class VerdictKind(enum.StrEnum):
 class Verdict:
     """What a start does, as data: a dry run prints it, a job carries it out.
 
-    :param actions: topics to make, in this order.
+    :param actions: what to make, in this order.
     :param warnings: what a person should know although nothing stops.
     :param offers: with a refusal: the answers that are offered.
     :param accepted: the ways on that were chosen by an accept code.
@@ -35,7 +35,7 @@ class Verdict:
     :param epoch: the newest epoch of that generation so far.
     :param positions: where each source partition goes on; None means where the spec says that a sink starts.
     :param continues_checkpoint: the checkpoint that was looked at is to be used; otherwise a new folder.
-    :param rows_before: rows of earlier generations in the data topic, for the record that announces the run.
+    :param rows_before: rows of earlier generations in the data output, for the record that announces the run.
     :param dead_before: dead letters of earlier generations, likewise.
     """
 
@@ -81,9 +81,9 @@ def render(observation: Observation, verdict: Verdict) -> str:
 
 def _lines(observation: Observation, verdict: Verdict) -> Iterator[str]:
     yield f"seen at {observation.at}:"
-    for role, facts in observation.topics().items():
-        records = f", up to {facts.records:,} records" if facts.high else ""
-        yield f"  {role + ':':<18} {facts}{records}"
+    for role, facts in observation.resources().items():
+        records = f", {facts.contents}" if facts.high else ""
+        yield f"  {role.called(facts.kind) + ':':<18} {facts}{records}"
     yield f"  {'progress:':<18} {_progress(observation)}"
     if observation.checkpoint is not None:
         found = observation.checkpoint

@@ -7,8 +7,8 @@ next one. A standing option would one day answer a question nobody asked.
 way on                     what it does
 =========================  =================================================================================
 take_over                  make this Airflow the owner, resume from the records
-adopt                      take the topic that is there for the recorded one, resume from the records
-continue_without_output    make the missing topic anew, resume from the records; old rows are not repeated
+adopt                      take the output that is there for the recorded one, resume from the records
+continue_without_output    make the missing output anew, resume from the records; old rows are not repeated
 skip_lost                  resume where the source topic begins now; what was removed before is left out
 resume_from_witness        a new generation that starts at the offsets Airflow remembers
 start_over                 a new generation that starts where the spec says; rows in the target stay

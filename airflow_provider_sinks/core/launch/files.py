@@ -83,7 +83,7 @@ class LaunchFiles:
         return self.directory / STOP_NAME
 
     @property
-    def hold(self) -> Path:
+    def liveness_lock(self) -> Path:
         """Held by the task that watches this launch, as long as it lives (``liveness_lock.py``)."""
         return self.directory / "hold"
 
@@ -146,7 +146,7 @@ class LaunchFiles:
         """Return why the driver shall end between two epochs, or ``None`` while it shall go on."""
         if self.stop.exists():
             return "asked to stop"
-        return "the task that started this launch is gone" if is_abandoned(self.hold) else None
+        return "the task that started this launch is gone" if is_abandoned(self.liveness_lock) else None
 
 
 def _write_private(path: Path, text: str) -> None:

@@ -1,4 +1,4 @@
-"""The hold: a lock on a file by which a driver knows that the task that started it still lives.
+"""The liveness lock: a lock on a file by which a driver knows that the task that started it still lives.
 
 The task holds it for as long as it runs, and the kernel lets go of it when the process dies, however it dies.
 No pid is compared and nobody has to say goodbye. Children do not inherit it.

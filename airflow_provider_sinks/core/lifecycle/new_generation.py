@@ -25,7 +25,7 @@ from airflow_provider_sinks.core.decision.facts import (
 )
 from airflow_provider_sinks.core.decision.positions import next_generation
 from airflow_provider_sinks.core.decision.reasons.reason import Reason
-from airflow_provider_sinks.core.decision.start import dead_left, missing_topics, rows_left
+from airflow_provider_sinks.core.decision.start import dead_left, missing_outputs, rows_left
 from airflow_provider_sinks.core.decision.start_request import StartRequest, start_request
 from airflow_provider_sinks.core.decision.stop import wait
 from airflow_provider_sinks.core.decision.verdict import Verdict, VerdictKind
@@ -34,8 +34,8 @@ from airflow_provider_sinks.core.errors import ConfigurationError, Problem, Refu
 from airflow_provider_sinks.core.lifecycle.steps import (
     Announce,
     Create,
-    DeleteTopic,
-    EmptyTopic,
+    DeleteOutput,
+    EmptyOutput,
     Fence,
     Plan,
     Step,
@@ -54,11 +54,11 @@ from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
 from airflow_provider_sinks.core.wording import count
 
 UNFINISHED = "unfinished-reset"
-"""Stands for the id of a topic that is being emptied or made anew; no topic of Kafka has it."""
+"""Stands for the id of an output that is being emptied or made anew; none has it."""
 
 
 class Output(enum.StrEnum):
-    """What becomes of a topic that the sink wrote to."""
+    """What becomes of an output."""
 
     KEEP = "keep"
     EMPTY = "empty"
@@ -81,18 +81,17 @@ class Reset:
 class Situation:
     """What a new generation is decided from.
 
-    :param observation: what was seen. The cleanup policy of an output must have been looked at where it is
-        to be emptied.
+    :param observation: what was seen; also why an output keeps its records, where it is to be emptied.
     :param owner: this Airflow.
     :param witness: what it remembers.
-    :param configs: what an administrator has set for an output, to be kept where it is made anew.
+    :param settings: what an administrator has set for an output, to be kept where it is made anew.
     """
 
     spec: SinkSpec
     observation: Observation
     owner: str
     witness: Witness | None = None
-    configs: Mapping[Role, Mapping[str, str]] = field(default_factory=dict)
+    settings: Mapping[Role, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def request(self) -> StartRequest:
@@ -146,12 +145,12 @@ def generation_steps(
     observation, request = situation.observation, situation.request
     changed = {
         role: facts
-        for role, facts in observation.topics().items()
+        for role, facts in observation.resources().items()
         if ask.of(role) is not Output.KEEP and facts.existence is Existence.PRESENT
     }
     rows = 0 if Role.DATA in changed else rows_left(observation, request)
     dead = 0 if Role.DEAD_LETTER in changed else dead_left(observation)
-    steps: list[Step] = [Fence(situation.writers), *map(Create, missing_topics(observation, request))]
+    steps: list[Step] = [Fence(situation.writers), *map(Create, missing_outputs(observation, request))]
     if changed:
         steps.append(Announce(number, positions, rows, dead, tuple(changed)))
     for role, facts in changed.items():
@@ -175,7 +174,7 @@ def demand_seen(verdict: Verdict, situation: Situation) -> None:
     :raises UnavailableError: with what could not be seen.
     """
     observation = situation.observation
-    hidden = {r for r, facts in observation.topics().items() if facts.existence is Existence.UNKNOWN}
+    hidden = {r for r, facts in observation.resources().items() if facts.existence is Existence.UNKNOWN}
     if observation.history is None:
         hidden.add(Role.PROGRESS)
     unseen = wait(hidden, observation, situation.request) if hidden else verdict
@@ -225,35 +224,23 @@ def _begins(situation: Situation, number: int) -> str:
 
 def _anew(role: Role, facts: ResourceFacts, output: Output, situation: Situation) -> Iterator[Step]:
     if output is Output.EMPTY:
-        yield EmptyTopic(role, facts.name, facts.id, facts.high)
+        yield EmptyOutput(facts.title(role), facts)
         return
-    asked = situation.request.topics()[role]
-    yield DeleteTopic(role, facts.name, facts.id, facts.records)
-    yield Create(asked.anew(facts, situation.configs.get(role, {})))
+    asked = situation.request.creations()[role]
+    yield DeleteOutput(facts.title(role), facts)
+    yield Create(asked.anew(facts, situation.settings.get(role, {})))
 
 
 def _demand_emptiable(situation: Situation, ask: Reset) -> None:
-    """Kafka deletes records only where the topic's own policy would delete some one day."""
-    for role, facts in situation.observation.topics().items():
-        if ask.of(role) is not Output.EMPTY or facts.existence is not Existence.PRESENT:
-            continue
-        if facts.cleanup_policy is None:
-            raise UnavailableError(
-                f'cleanup.policy of {role} "{facts.name}" could not be seen',
-                facts.reason,
-                "Allow DescribeConfigs on the topic.",
-            )
-        if "delete" not in facts.cleanup_policy.split(","):
-            problem = Problem(
-                role.value,
-                f'"{facts.name}" has cleanup.policy={facts.cleanup_policy}',
-                "recreate it, or keep it",
-            )
-            raise ConfigurationError("records of a topic that is only compacted cannot be deleted", [problem])
+    for role, facts in situation.observation.resources().items():
+        if ask.of(role) is Output.EMPTY and facts.keeps is not None:
+            title, keeps = role.called(facts.kind), facts.keeps
+            problem = Problem(title, f'"{facts.name}" {keeps.what}', keeps.repair)
+            raise ConfigurationError(keeps.why, [problem])
 
 
 def _kept(situation: Situation, ask: Reset) -> Iterator[str]:
     data = situation.observation.data
     if ask.data is Output.KEEP and data.existence is Existence.PRESENT and data.records:
-        held = f"up to {count(data.records, 'record')}"
-        yield f'data topic "{data.name}" keeps what it holds ({held}); rows read again are written again'
+        held = f"up to {count(data.records, data.kind.entry)}"
+        yield f"{data.title(Role.DATA)} keeps what it holds ({held}); rows read again are written again"

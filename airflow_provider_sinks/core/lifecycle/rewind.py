@@ -178,5 +178,5 @@ def _again(before: Mapping[int, int], after: Mapping[int, int], situation: Situa
         )
     if skipped:
         yield f"up to {count(skipped, 'source record')} are skipped and never read"
-    if situation.spec.plan.stateful:
+    if situation.spec.shape.stateful:
         yield "the query keeps state, and begins without any: what began before these offsets is incomplete"

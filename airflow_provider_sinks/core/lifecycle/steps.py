@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from airflow_provider_sinks.core.decision.facts import Creation, Role
+from airflow_provider_sinks.core.decision.facts import Creation, ResourceFacts, Role
+from airflow_provider_sinks.core.progress.identity import ResourceKind
 from airflow_provider_sinks.core.progress.record import WriterId
 from airflow_provider_sinks.core.wording import count, offsets
 
@@ -46,32 +47,32 @@ class Announce:
 
 
 @dataclass(frozen=True)
-class EmptyTopic:
-    """Delete all records of a topic that stays the same topic.
+class EmptyOutput:
+    """Delete all that an output holds now; it stays the same output.
 
-    :param high: the offset of each partition before which everything goes.
+    :param title: what it is called.
+    :param facts: what was looked at.
     """
 
-    role: Role
-    name: str
-    topic_id: str
-    high: Mapping[int, int]
+    title: str
+    facts: ResourceFacts
 
     def __str__(self) -> str:
-        return f'empty {self.role} "{self.name}": delete its records before offsets {offsets(self.high)}'
+        before = (
+            f" before offsets {offsets(self.facts.high)}" if self.facts.kind is ResourceKind.TOPIC else ""
+        )
+        return f"empty {self.title}: delete its {self.facts.kind.entry}s{before}"
 
 
 @dataclass(frozen=True)
-class DeleteTopic:
-    """Delete a topic, if it is still the one that was looked at."""
+class DeleteOutput:
+    """Delete an output or the progress place, if it is still the one that was looked at."""
 
-    role: Role
-    name: str
-    topic_id: str
-    records: int
+    title: str
+    facts: ResourceFacts
 
     def __str__(self) -> str:
-        return f'delete {self.role} "{self.name}" with up to {count(self.records, "record")}'
+        return f"delete {self.title} with up to {count(self.facts.records, self.facts.kind.entry)}"
 
 
 @dataclass(frozen=True)
@@ -209,7 +210,7 @@ EndDriver: TypeAlias = EndProcess | KillApplication
 AirflowStep: TypeAlias = PauseDag | UnpauseDag | StartRun | EndTask | ClearTask | EndDriver | Forget
 """What is done in Airflow, and to what it runs."""
 
-TargetStep: TypeAlias = Fence | Announce | EmptyTopic | DeleteTopic | Create
+TargetStep: TypeAlias = Fence | Announce | EmptyOutput | DeleteOutput | Create
 """What is done where the rows are."""
 
 Step: TypeAlias = AirflowStep | TargetStep

@@ -9,7 +9,7 @@ from airflow_provider_sinks.core.errors import ConfigurationError, Problem, Refu
 from airflow_provider_sinks.core.lifecycle.sink_home import SinkHome
 from airflow_provider_sinks.core.lifecycle.steps import (
     ClearTask,
-    DeleteTopic,
+    DeleteOutput,
     EndTask,
     Fence,
     Forget,
@@ -97,7 +97,7 @@ def plan_drop(home: SinkHome, writers: Collection[WriterId], topics: Mapping[Rol
     steps = [
         *_stop(home),
         *([Fence(tuple(writers))] if writers else []),
-        *(DeleteTopic(role, facts.name, facts.id, facts.records) for role, facts in there.items()),
+        *(DeleteOutput(facts.title(role), facts) for role, facts in there.items()),
         Forget(home.name),
     ]
     return Plan(home.name, f'sink "{home.name}" is dropped', tuple(steps), tuple(_left(home, topics)))

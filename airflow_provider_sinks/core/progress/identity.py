@@ -13,6 +13,23 @@ from dataclasses import dataclass
 from typing import Any
 
 
+class ResourceKind(enum.Enum):
+    """What a resource is, and what people call its parts."""
+
+    TOPIC = "topic"
+    TABLE = "table"
+
+    @property
+    def system(self) -> str:
+        """What it is one of many in."""
+        return {ResourceKind.TOPIC: "cluster", ResourceKind.TABLE: "database"}[self]
+
+    @property
+    def entry(self) -> str:
+        """What it holds many of."""
+        return {ResourceKind.TOPIC: "record", ResourceKind.TABLE: "row"}[self]
+
+
 class Sameness(enum.Enum):
     """How a resource compares with one that was seen before."""
 

@@ -1,6 +1,6 @@
 """Is this query row-wise? Read from the SQL, never guessed from Spark's plan.
 
-A plan is row-wise when each source row leads to its own output rows and to nobody else's: one ``SELECT``
+A query is row-wise when each source row leads to its own output rows and to nobody else's: one ``SELECT``
 from ``source``, joined with lookups only. Whatever stands in the way is an :class:`Obstacle` that names the
 clause; what can never run on a stream is a :class:`~airflow_provider_sinks.core.errors.Problem`.
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Plan:
+class QueryShape:
     """What the SQL says about itself.
 
     :param sql: the query as the user wrote it.
@@ -70,7 +70,7 @@ def analyse(
     lookups: Collection[str] | None = None,
     source_columns: Sequence[str] | None = None,
     lookup_columns: Mapping[str, Sequence[str]] | None = None,
-) -> Plan:
+) -> QueryShape:
     """Read a query.
 
     :param sql: one SELECT in Spark's dialect.
@@ -116,11 +116,11 @@ def _analyse(
     known: tuple[str, ...] | None,
     source_columns: tuple[str, ...] | None,
     lookup_columns: tuple[tuple[str, tuple[str, ...]], ...],
-) -> Plan:
+) -> QueryShape:
     try:
         statement = read(sql)
     except SqlError as error:
-        return Plan(sql, problems=(error.at(""),))
+        return QueryShape(sql, problems=(error.at(""),))
     tables = tuple(_tables(statement.tree))
     lookups = [t.name for t in tables if t.name.lower() != SOURCE] if known is None else list(known)
     declared = {name.lower(): name for name in lookups}
@@ -136,7 +136,7 @@ def _analyse(
     problems += [*_name_problems(statement), *call_problems(statement, clauses)]
     problems += [Problem("", f"{o.clause} cannot run on a stream: {o.why}") for o in found if not o.on_stream]
     used = {t.name.lower() for t in tables} & set(declared)
-    return Plan(
+    return QueryShape(
         sql=sql,
         obstacles=found,
         problems=tuple(problems),
@@ -227,7 +227,7 @@ __all__ = [
     "SOURCE",
     "SOURCE_COLUMNS",
     "Obstacle",
-    "Plan",
+    "QueryShape",
     "analyse",
     "select_sql",
 ]

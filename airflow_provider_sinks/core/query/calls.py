@@ -15,7 +15,7 @@ from itertools import pairwise
 from airflow_provider_sinks.core.errors import Problem, nearest
 from airflow_provider_sinks.core.query.clauses import Clauses
 from airflow_provider_sinks.core.query.functions import ALLOWED, ARGUMENTS_MAX, INSTEAD, REFUSED
-from airflow_provider_sinks.core.query.sql import Statement, Token
+from airflow_provider_sinks.core.query.sql import SqlToken, Statement
 
 _SQL = """
     all and any as between both by case cube distinct div else end escape except exclude exists filter for
@@ -58,7 +58,7 @@ def _function_problems(statement: Statement, clauses: Clauses | None) -> Iterato
             renamed += Counter()  # as often as the alias was given, and no more
 
 
-def _judged(tokens: tuple[Token, ...], index: int) -> Iterator[Problem]:
+def _judged(tokens: tuple[SqlToken, ...], index: int) -> Iterator[Problem]:
     name = tokens[index].word
     if name in REFUSED:
         yield Problem("", f"calls {name}(), which no query may: {REFUSED[name]}", INSTEAD.get(name, ""))
@@ -72,11 +72,11 @@ def _judged(tokens: tuple[Token, ...], index: int) -> Iterator[Problem]:
         yield Problem("", what, "leave the options out")
 
 
-def _is_word(token: Token) -> bool:
+def _is_word(token: SqlToken) -> bool:
     return token.kind not in ("IDENTIFIER", "STRING") and token.word.split()[-1] in _WORDS
 
 
-def _home(tokens: tuple[Token, ...], index: int) -> tuple[str, ...]:
+def _home(tokens: tuple[SqlToken, ...], index: int) -> tuple[str, ...]:
     """Return the qualifier of a name, from its first part to its last."""
     parts: list[str] = []
     while index >= 2 and tokens[index - 1].kind == "DOT":
@@ -85,7 +85,7 @@ def _home(tokens: tuple[Token, ...], index: int) -> tuple[str, ...]:
     return tuple(parts)
 
 
-def _count_arguments(tokens: tuple[Token, ...], opening: int) -> int:
+def _count_arguments(tokens: tuple[SqlToken, ...], opening: int) -> int:
     depth, commas = tokens[opening].depth, 0
     for token in tokens[opening + 1 :]:
         if token.depth == depth and token.kind == "R_PAREN":

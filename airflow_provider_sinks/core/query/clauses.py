@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from airflow_provider_sinks.core.query.sql import Statement, Token
+from airflow_provider_sinks.core.query.sql import SqlToken, Statement
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -47,8 +47,8 @@ class JoinText:
     :param outer: it is a LEFT JOIN.
     """
 
-    words: tuple[Token, ...]
-    body: tuple[Token, ...]
+    words: tuple[SqlToken, ...]
+    body: tuple[SqlToken, ...]
     on: int | None
     has_using: bool
     outer: bool
@@ -58,8 +58,8 @@ class JoinText:
 class LateralText:
     """``LATERAL VIEW OUTER explode(…) t AS c`` in the text: its words up to the generator, and the rest."""
 
-    words: tuple[Token, ...]
-    body: tuple[Token, ...]
+    words: tuple[SqlToken, ...]
+    body: tuple[SqlToken, ...]
 
 
 @dataclass(frozen=True)
@@ -74,12 +74,12 @@ class Clauses:
     """
 
     statement: Statement
-    head: tuple[Token, ...]
-    items: tuple[tuple[Token, ...], ...]
+    head: tuple[SqlToken, ...]
+    items: tuple[tuple[SqlToken, ...], ...]
     joins: tuple[JoinText, ...]
     laterals: tuple[LateralText, ...]
-    where: tuple[Token, ...]
-    where_word: Token | None
+    where: tuple[SqlToken, ...]
+    where_word: SqlToken | None
 
     @classmethod
     def of(cls, statement: Statement) -> Clauses | None:
@@ -129,7 +129,7 @@ class Clauses:
             and sum(map(is_star, *self._with_previous())) == len(list(tree.find_all(exp.Star)))
         )
 
-    def _with_previous(self) -> tuple[Sequence[Token], Sequence[Token]]:
+    def _with_previous(self) -> tuple[Sequence[SqlToken], Sequence[SqlToken]]:
         tokens = self.statement.tokens
         return tokens[1:], tokens
 
@@ -146,7 +146,7 @@ def relation(table: exp.Table) -> Relation:
     return Relation(table.name, table.alias_or_name, renames)
 
 
-def is_star(token: Token, before: Token) -> bool:
+def is_star(token: SqlToken, before: SqlToken) -> bool:
     """Tell the star that stands for columns from the star that multiplies."""
     return token.kind == "STAR" and before.kind in ("SELECT", "HINT", "ALL", "COMMA", "L_PAREN", "DOT")
 
@@ -158,8 +158,8 @@ def _first_from(statement: Statement) -> int | None:
     return None
 
 
-def _split(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
-    parts: list[list[Token]] = [[]]
+def _split(tokens: Sequence[SqlToken]) -> list[tuple[SqlToken, ...]]:
+    parts: list[list[SqlToken]] = [[]]
     for token in tokens:
         if token.kind == "COMMA" and token.depth == 0:
             parts.append([])
@@ -168,7 +168,7 @@ def _split(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
     return [tuple(part) for part in parts]
 
 
-def _cut_from(tokens: Sequence[Token]) -> tuple[tuple[JoinText, ...], tuple[LateralText, ...]]:
+def _cut_from(tokens: Sequence[SqlToken]) -> tuple[tuple[JoinText, ...], tuple[LateralText, ...]]:
     starts = [i for i, t in enumerate(tokens) if t.depth == 0 and t.kind in ("JOIN", "LATERAL")]
     begins = [_first_word(tokens, i) for i in starts]
     joins, laterals = [], []
@@ -180,18 +180,18 @@ def _cut_from(tokens: Sequence[Token]) -> tuple[tuple[JoinText, ...], tuple[Late
     return tuple(joins), tuple(laterals)
 
 
-def _first_word(tokens: Sequence[Token], index: int) -> int:
+def _first_word(tokens: Sequence[SqlToken], index: int) -> int:
     while tokens[index].kind != "LATERAL" and index and tokens[index - 1].kind in JOIN_WORDS:
         index -= 1
     return index
 
 
-def _join(words: tuple[Token, ...], body: tuple[Token, ...]) -> JoinText:
+def _join(words: tuple[SqlToken, ...], body: tuple[SqlToken, ...]) -> JoinText:
     on = next((i for i, t in enumerate(body) if t.kind == "ON" and t.depth == 0), None)
     has_using = any(t.kind == "USING" and t.depth == 0 for t in body)
     return JoinText(words, body, on, has_using, any(t.kind == "LEFT" for t in words))
 
 
-def _lateral(tokens: tuple[Token, ...]) -> LateralText:
+def _lateral(tokens: tuple[SqlToken, ...]) -> LateralText:
     count = next((i for i, t in enumerate(tokens) if t.kind not in ("LATERAL", "VIEW", "OUTER")), len(tokens))
     return LateralText(tokens[:count], tokens[count:])

@@ -31,10 +31,10 @@ SEES_OTHERS = "the result for a row depends on other rows"
 
 @dataclass(frozen=True)
 class Obstacle:
-    """A clause that keeps a plan from being row-wise.
+    """A clause that keeps a query from being row-wise.
 
     :param clause: the clause, as a user would write it.
-    :param why: what it does that a row-wise plan cannot have.
+    :param why: what it does that a row-wise query cannot have.
     :param on_stream: False if Spark cannot run it on a stream at all, with any kind of writer.
     """
 

@@ -82,7 +82,7 @@ class QuestionFiles:
     directory: Path
 
     @property
-    def hold(self) -> Path:
+    def liveness_lock(self) -> Path:
         """Held by who asks, for as long as somebody waits for the answer."""
         return self.directory / "hold"
 

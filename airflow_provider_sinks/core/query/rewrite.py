@@ -16,21 +16,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
-from airflow_provider_sinks.core.query.analysis import ERROR_COLUMN, MATCHED_COLUMN, SOURCE_COLUMNS, Plan
+from airflow_provider_sinks.core.query.analysis import (
+    ERROR_COLUMN,
+    MATCHED_COLUMN,
+    SOURCE_COLUMNS,
+    QueryShape,
+)
 from airflow_provider_sinks.core.query.clauses import Clauses, JoinText, Relation, is_star, quoted, relation
 from airflow_provider_sinks.core.query.functions import GENERATORS, ONE_ROW_GENERATORS
-from airflow_provider_sinks.core.query.sql import Token
+from airflow_provider_sinks.core.query.sql import SqlToken
 
 
-def row_wise_sql(plan: Plan) -> str:
+def row_wise_sql(shape: QueryShape) -> str:
     """Return the query to run over the views ``source`` and the lookups.
 
-    :raises ConfigurationError: the plan is not row-wise.
+    :raises ConfigurationError: the query is not row-wise.
     """
-    if not plan.row_wise or plan.clauses is None:
-        found = [*plan.problems, *(Problem("", str(obstacle)) for obstacle in plan.obstacles)]
+    if not shape.row_wise or shape.clauses is None:
+        found = [*shape.problems, *(Problem("", str(obstacle)) for obstacle in shape.obstacles)]
         raise ConfigurationError("the query is not row-wise", found, "use writers: single")
-    return _apply(plan.clauses, list(_Rewriting.of(plan.clauses).edits()))
+    return _apply(shape.clauses, list(_Rewriting.of(shape.clauses).edits()))
 
 
 @dataclass(frozen=True)
@@ -51,11 +56,11 @@ def _apply(clauses: Clauses, edits: list[_Edit]) -> str:
     return "".join([*pieces, text[place : clauses.statement.tokens[-1].end]])
 
 
-def _before(token: Token, text: str) -> _Edit:
+def _before(token: SqlToken, text: str) -> _Edit:
     return _Edit(token.start, token.start, text)
 
 
-def _after(token: Token, text: str) -> _Edit:
+def _after(token: SqlToken, text: str) -> _Edit:
     return _Edit(token.end, token.end, text)
 
 
@@ -100,7 +105,7 @@ class _Rewriting:
             names = ", ".join(quoted(joined.alias) for joined in self.joined)
             yield _after(self.clauses.head[0], f" /*+ BROADCAST({names}) */")
 
-    def _item(self, item: tuple[Token, ...], alias: str) -> Iterator[_Edit]:
+    def _item(self, item: tuple[SqlToken, ...], alias: str) -> Iterator[_Edit]:
         generator = _generator(item)
         body = _without_alias(item, alias)
         if generator is not None:
@@ -109,7 +114,7 @@ class _Rewriting:
             yield _before(body[0], f"CASE WHEN {self.parsed} THEN (")
             yield _after(body[-1], ") END")
 
-    def _generator(self, call: tuple[Token, ...]) -> Iterator[_Edit]:
+    def _generator(self, call: tuple[SqlToken, ...]) -> Iterator[_Edit]:
         yield _Edit(call[0].start, call[0].end, GENERATORS[call[0].word])
         yield _after(call[1], f"CASE WHEN {self.parsed} THEN (")
         yield _before(call[-1], ") END")
@@ -120,7 +125,7 @@ class _Rewriting:
             if call is not None and not call[0].word.endswith("_outer"):
                 yield self._is_filled(call)
 
-    def _is_filled(self, call: tuple[Token, ...]) -> str:
+    def _is_filled(self, call: tuple[SqlToken, ...]) -> str:
         return f"size({self.clauses.statement.slice(call[2:-1])}) > 0"
 
     def _stars(self) -> Iterator[_Edit]:
@@ -135,7 +140,7 @@ class _Rewriting:
             elif hidden:
                 yield _after(tokens[index], f" EXCEPT ({hidden})")
 
-    def _hidden(self, tokens: tuple[Token, ...], index: int) -> list[str]:
+    def _hidden(self, tokens: tuple[SqlToken, ...], index: int) -> list[str]:
         """Return the internal columns that a star would show."""
         of_source = [self.source.column(name) for name in SOURCE_COLUMNS]
         if tokens[index - 1].kind != "DOT":
@@ -156,7 +161,7 @@ class _Rewriting:
             yield _after(join.body[-1], f" ON {' AND '.join(conditions)}")
 
     def _lateral(
-        self, words: tuple[Token, ...], body: tuple[Token, ...], filled: list[str]
+        self, words: tuple[SqlToken, ...], body: tuple[SqlToken, ...], filled: list[str]
     ) -> Iterator[_Edit]:
         if body[0].word in ONE_ROW_GENERATORS:
             return
@@ -181,7 +186,7 @@ class _Rewriting:
             yield _after(last, f" WHERE {failed} OR ({' AND '.join(conditions)})")
 
 
-def _without_alias(item: tuple[Token, ...], alias: str) -> tuple[Token, ...]:
+def _without_alias(item: tuple[SqlToken, ...], alias: str) -> tuple[SqlToken, ...]:
     """Return the tokens of the expression itself, without ``AS name``, ``name`` or ``AS (name, name)``."""
     for index in range(len(item) - 1, 0, -1):
         if item[index].kind == "ALIAS" and item[index].depth == 0:
@@ -189,20 +194,20 @@ def _without_alias(item: tuple[Token, ...], alias: str) -> tuple[Token, ...]:
     return item[:-1] if alias else item
 
 
-def _is_path(body: tuple[Token, ...]) -> bool:
+def _is_path(body: tuple[SqlToken, ...]) -> bool:
     """Tell whether an expression is a column, a field or a star: NULL, or nothing, where nothing parsed."""
     if body[-1].kind == "R_PAREN" and any(t.kind == "EXCEPT" for t in body):
         body = body[: next(i for i, t in enumerate(body) if t.kind == "EXCEPT")]
     return all((token.kind == "DOT") == bool(index % 2) for index, token in enumerate(body))
 
 
-def _generator(item: tuple[Token, ...]) -> tuple[Token, ...] | None:
+def _generator(item: tuple[SqlToken, ...]) -> tuple[SqlToken, ...] | None:
     """Return the tokens of ``explode(…)`` where an item is that and nothing else."""
     if item[0].word not in GENERATORS or len(item) < 4 or item[1].kind != "L_PAREN":
         return None
     return item[: _closing(item) + 1]
 
 
-def _closing(tokens: tuple[Token, ...]) -> int:
+def _closing(tokens: tuple[SqlToken, ...]) -> int:
     depth = tokens[0].depth
     return next(i for i, t in enumerate(tokens) if t.kind == "R_PAREN" and t.depth == depth)

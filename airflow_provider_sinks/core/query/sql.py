@@ -29,7 +29,7 @@ _LITERALS_KEPT = 10
 
 
 @dataclass(frozen=True)
-class Token:
+class SqlToken:
     """One token of the text.
 
     :param kind: sqlglot's name of its type, such as ``SELECT`` or ``VAR``.
@@ -56,18 +56,18 @@ class Statement:
     """One parsed statement: the text, its tokens and its tree."""
 
     text: str
-    tokens: tuple[Token, ...]
+    tokens: tuple[SqlToken, ...]
     tree: exp.Query
 
-    def slice(self, tokens: Sequence[Token]) -> str:
+    def slice(self, tokens: Sequence[SqlToken]) -> str:
         """Return the user's text from the first to the last of these tokens, comments included."""
         return self.text[tokens[0].start : tokens[-1].end] if tokens else ""
 
-    def outermost(self) -> Iterator[tuple[int, Token]]:
+    def outermost(self) -> Iterator[tuple[int, SqlToken]]:
         """Give the tokens that stand in no bracket, with their index."""
         return ((index, token) for index, token in enumerate(self.tokens) if token.depth == 0)
 
-    def calls(self) -> Iterator[tuple[int, Token]]:
+    def calls(self) -> Iterator[tuple[int, SqlToken]]:
         """Give each name, word or text that stands in front of a bracket, with its index."""
         for index, (token, following) in enumerate(pairwise(self.tokens)):
             if following.kind == "L_PAREN" and (token.kind in _QUOTED or re.search(r"\w", token.text)):
@@ -129,7 +129,7 @@ def _functions_named_window(tokens: list[Any]) -> list[Any]:
 
 
 def _short_lists(tokens: list[Any]) -> list[Any]:
-    """Leave out all but the first literals of long IN lists: how many there are changes nothing of the plan.
+    """Leave out all but the first literals of long IN lists: how many there are changes nothing of its shape.
 
     A hundred thousand values would else be as many nodes of the tree, which everything here walks over.
     """
@@ -159,13 +159,13 @@ def _end_of_literals(tokens: list[Any], index: int) -> int:
     return index if (index - start) % 2 else max(index - 1, start)
 
 
-def _located(raw: list[Any]) -> tuple[Token, ...]:
+def _located(raw: list[Any]) -> tuple[SqlToken, ...]:
     tokens, depth = [], 0
     for token in raw:
         if token.token_type.name == "SEMICOLON":
             break
         depth -= token.text in CLOSING and not _quoted(token)
-        tokens.append(Token(token.token_type.name, token.text, token.start, token.end + 1, depth))
+        tokens.append(SqlToken(token.token_type.name, token.text, token.start, token.end + 1, depth))
         depth += token.text in OPENING and not _quoted(token)
     return tuple(tokens)
 

@@ -70,7 +70,7 @@ def _sql(spec: SinkSpec) -> Iterator[Problem]:
     if spec.query is not None and (spec.select or spec.where):
         return
     try:
-        plan = spec.plan
+        plan = spec.shape
     except SqlError as error:
         yield error.at("where" if spec.select is None else "select")
         return
@@ -83,7 +83,7 @@ def _sql(spec: SinkSpec) -> Iterator[Problem]:
 
 
 def _columns(spec: SinkSpec) -> Iterator[Problem]:
-    plan = spec.readable_plan
+    plan = spec.readable_shape
     two_ways = spec.query is not None and (spec.select or spec.where)
     if plan is not None and not two_ways and next(_schema(spec), None) is None:
         for problem in plan.unknown_columns:
@@ -116,7 +116,7 @@ def _lookup_names(spec: SinkSpec) -> Iterator[Problem]:
 
 
 def _row_wise(spec: SinkSpec) -> Iterator[Problem]:
-    plan = spec.readable_plan
+    plan = spec.readable_shape
     if plan is None or plan.problems or plan.row_wise:
         return
     clauses = "; ".join(str(obstacle) for obstacle in plan.obstacles)
@@ -126,7 +126,7 @@ def _row_wise(spec: SinkSpec) -> Iterator[Problem]:
 
 
 def _state(spec: SinkSpec) -> Iterator[Problem]:
-    plan, watermark = spec.readable_plan, spec.source.kafka.watermark
+    plan, watermark = spec.readable_shape, spec.source.kafka.watermark
     if plan is None or plan.problems:
         return
     if spec.output_mode == "append" and plan.stateful and watermark is None:
@@ -139,7 +139,7 @@ def _state(spec: SinkSpec) -> Iterator[Problem]:
 
 
 def _refresh(spec: SinkSpec) -> Iterator[Problem]:
-    plan = spec.readable_plan
+    plan = spec.readable_shape
     if plan is None or plan.problems or plan.row_wise:
         return
     for name in plan.lookups:

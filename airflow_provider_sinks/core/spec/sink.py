@@ -23,7 +23,7 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 
 from airflow_provider_sinks.core.decision.facts import Creation, Role
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
-from airflow_provider_sinks.core.query.analysis import Plan, analyse, select_sql
+from airflow_provider_sinks.core.query.analysis import QueryShape, analyse, select_sql
 from airflow_provider_sinks.core.query.rewrite import row_wise_sql
 from airflow_provider_sinks.core.query.sql import SqlError
 from airflow_provider_sinks.core.spec import rules
@@ -151,24 +151,24 @@ class SinkSpec(Part):
         return self.query if self.query is not None else select_sql(self.select, self.where)
 
     @property
-    def plan(self) -> Plan:
+    def shape(self) -> QueryShape:
         """What the SQL says about itself."""
         named = {name: lookup.postgres.columns for name, lookup in self.lookups.items()}
         known = {name: columns for name, columns in named.items() if columns is not None}
         return analyse(self.sql, tuple(self.lookups), self.source_columns, known)
 
     @property
-    def readable_plan(self) -> Plan | None:
-        """The plan, or None while the SQL cannot be read."""
+    def readable_shape(self) -> QueryShape | None:
+        """What the SQL says about itself, or None while the SQL cannot be read."""
         try:
-            return self.plan
+            return self.shape
         except SqlError:
             return None
 
     @property
     def job_sql(self) -> str:
-        """The query that the job runs: with the source coordinates in it where the plan is row-wise."""
-        return row_wise_sql(self.plan) if self.plan.row_wise else self.sql
+        """The query that the job runs: with the source coordinates in it where the query is row-wise."""
+        return row_wise_sql(self.shape) if self.shape.row_wise else self.sql
 
     @property
     def source_columns(self) -> tuple[str, ...] | None:
@@ -183,13 +183,13 @@ class SinkSpec(Part):
 
     @property
     def writer_mode(self) -> Writers:
-        """Who writes, resolved: per partition wherever the plan allows it."""
-        return self.writers or (Writers.PER_PARTITION if self.plan.row_wise else Writers.SINGLE)
+        """Who writes, resolved: per partition wherever the query allows it."""
+        return self.writers or (Writers.PER_PARTITION if self.shape.row_wise else Writers.SINGLE)
 
     @property
     def stream_mode(self) -> OutputMode:
         """The output mode, resolved."""
-        return self.output_mode or (OutputMode.UPDATE if self.plan.stateful else OutputMode.APPEND)
+        return self.output_mode or (OutputMode.UPDATE if self.shape.stateful else OutputMode.APPEND)
 
     @property
     def target_kind(self) -> str:
@@ -242,9 +242,9 @@ class SinkSpec(Part):
         return tuple(sorted(named | {lookup.postgres.connection for lookup in self.lookups.values()}))
 
     def refresh_of(self, lookup: str) -> timedelta | None:
-        """Return how old a lookup's rows may be: 60 s in row-wise plans where the spec says nothing."""
+        """Return how old a lookup's rows may be: 60 s in row-wise queries where the spec says nothing."""
         given = self.lookups[lookup].postgres.refresh
-        return given if given is not None else LOOKUP_REFRESH if self.plan.row_wise else None
+        return given if given is not None else LOOKUP_REFRESH if self.shape.row_wise else None
 
 
 def _not_valid(name: object, problems: list[Problem]) -> ConfigurationError:

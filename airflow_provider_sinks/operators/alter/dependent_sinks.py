@@ -104,7 +104,7 @@ class DependentSinks:
 
         :param change: names the change: it is the same in a retry.
         """
-        running = {found.sink: found.seen for found, _ in self.look() if found.is_watched}
+        running = {found.sink: found.newest for found, _ in self.look() if found.is_watched}
         self._note(change, {sink: Baseline(seen.counted, 0) for sink, seen in running.items()})
 
     def note_before_undo(self, change: str, undo: str) -> None:
@@ -114,7 +114,7 @@ class DependentSinks:
 
         :param undo: names the change back.
         """
-        counted = {found.sink: found.seen.counted for found, _ in self.look()}
+        counted = {found.sink: found.newest.counted for found, _ in self.look()}
         noted = self._noted(change).sinks
         self._note(undo, {sink: _undone(baseline, counted.get(sink, 0)) for sink, baseline in noted.items()})
 
@@ -122,7 +122,7 @@ class DependentSinks:
         """Note down the launches when the change has been read back. Does nothing when that was done."""
         noted = self._noted(change)
         if not any(baseline.after for baseline in noted.sinks.values()):
-            counted = {found.sink: found.seen.counted for found, _ in self.look()}
+            counted = {found.sink: found.newest.counted for found, _ in self.look()}
             sinks = {sink: replace(at, after=counted.get(sink, 0)) for sink, at in noted.sinks.items()}
             self._note(change, sinks, noted.at_seconds)
 
@@ -171,7 +171,7 @@ class DependentSinks:
             missing.discard(found.sink)
             baseline = noted.sinks[found.sink]
             result = judge(baseline, found, elapsed_seconds, rows_waiting=None)
-            if result.came is Came.BACK and not found.seen.epoch_done:
+            if result.came is Came.BACK and not found.newest.epoch_done:
                 waiting = self._rows_waiting(found, memory, altered)
                 result = judge(baseline, found, elapsed_seconds, rows_waiting=waiting)
             yield found.sink, result

@@ -14,7 +14,7 @@ from airflow_provider_sinks.core.alter.fold import alter, changed_columns, chang
 from airflow_provider_sinks.core.alter.leave import Leave
 from airflow_provider_sinks.core.alter.steps import Before, Facts, Row
 from airflow_provider_sinks.core.checks.fields import ConnectionFields
-from airflow_provider_sinks.core.connection.overridden import shadowed
+from airflow_provider_sinks.core.connection.overridden import overridden
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, SinkError
 from airflow_provider_sinks.core.progress.record import utc_now
 from airflow_provider_sinks.operators.alter.worker_view import environment_variable, secrets_of, view_of
@@ -68,7 +68,7 @@ class LockedConnection:
         """
         view = view_of(self.conn_id)
         row = self._store.find(self.conn_id)
-        shadowed(self.conn_id, environment_variable(self.conn_id), row.fields if row else None, view)
+        overridden(self.conn_id, environment_variable(self.conn_id), row.fields if row else None, view)
         before = self.look_before()
         self.old = view
         if before is Before.THEIRS:

@@ -92,7 +92,7 @@ class ClientLaunch:
         end_abandoned(launches_of(sink), self._log, lambda: self._stopped)
         self._files = files = LaunchFiles(new_directory(sink, self._order.number))
         self._log.info("sink %s: %s is the directory of this launch", sink, files.directory)
-        with held(files.hold):
+        with held(files.liveness_lock):
             status = self._follow(files)
         code, last_lines = 0, ""
         if self._driver is not None:

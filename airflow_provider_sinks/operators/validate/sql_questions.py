@@ -69,7 +69,7 @@ def ask_spark(
         files = QuestionFiles(Path(folder))
         files.ask(questions)
         files.settings.write_text("".join(f"{name}={value}\n" for name, value in _SETTINGS.items()))
-        with held(files.hold):
+        with held(files.liveness_lock):
             is_in_time = _run(_command(program, files), files, seconds)
         return files.answers() or [_silence(files, seconds, is_in_time=is_in_time)] * len(questions)
 

@@ -69,7 +69,7 @@ def test_its_task_its_broker_and_its_spark_master_killed_at_once_it_ends_within_
 ) -> None:
     client = {name: str(value) for name, value in mortal.client_config().items()}
     driver = sink.submit()
-    with held(driver.files.hold):
+    with held(driver.files.liveness_lock):
         driver.wait_until(lambda: driver.in_state(SinkState.RUNNING))
         driver.wait_until(lambda: topics.has_open_transaction(client, sink.out))
         cluster.kill()

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family
-from airflow_provider_sinks.core.checks.network import ServerFacts, Step, Stop
+from airflow_provider_sinks.core.checks.network import Layer, ServerFacts, Stop
 from airflow_provider_sinks.core.spec.durations import format_duration
 from airflow_provider_sinks.core.wording import count
 
@@ -79,4 +79,4 @@ def _log(checks: Checks, config: Mapping[str, str], brokers: int) -> Check:
 
 
 def _time(servers: Sequence[ServerFacts]) -> float:
-    return max((sum(facts.seconds.get(step, 0.0) for step in Step) for facts in servers), default=0.0)
+    return max((sum(facts.seconds.get(step, 0.0) for step in Layer) for facts in servers), default=0.0)

@@ -24,7 +24,7 @@ from airflow_provider_sinks.connectors.kafka.wire import (
     api_versions,
     cluster,
 )
-from airflow_provider_sinks.core.checks.network import ServerFacts, Step, Stop
+from airflow_provider_sinks.core.checks.network import Layer, ServerFacts, Stop
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 
 T = TypeVar("T")
@@ -88,10 +88,10 @@ def open_wire(options: KafkaOptions, trail: Trail) -> Iterator[WireConnection]:
             context = tls_context(options)
             connected = shake_hands(connected, context, host, trail)
         wire = WireConnection(connected, trail)
-        with trail.step(Step.PROTOCOL):
+        with trail.step(Layer.PROTOCOL):
             trail.version = _demand_versions(api_versions(wire))
         if "sasl.mechanism" in options.options:
-            with trail.step(Step.USER):
+            with trail.step(Layer.USER):
                 given = options.options
                 authenticate(wire, given["sasl.mechanism"], given["sasl.username"], given["sasl.password"])
         yield wire

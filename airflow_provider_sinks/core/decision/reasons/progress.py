@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 
-from airflow_provider_sinks.core.decision.facts import Existence, Observation
+from airflow_provider_sinks.core.decision.facts import Existence, Observation, Role
 from airflow_provider_sinks.core.decision.reasons.reason import Evidence, Reason, ReasonEntry, Text
 from airflow_provider_sinks.core.decision.way_on import RESET, WayOn
 from airflow_provider_sinks.core.progress.history import Finding, lost_writers
@@ -29,19 +29,19 @@ def _emptiness(evidence: Evidence) -> str:
 
 def _contents(observation: Observation) -> str:
     data = observation.data
-    if data.existence is not Existence.PRESENT:
-        return f'Data topic "{data.name}" is {data.existence}.'
-    return f'Data topic "{data.name}" holds up to {data.records:,} records.'
+    holds = f"holds {data.contents}" if data.existence is Existence.PRESENT else f"is {data.existence}"
+    return f"{data.heading(Role.DATA)} {holds}."
 
 
 def _progress_lost(evidence: Evidence) -> Text:
     elsewhere = _moved_from(evidence)
     if elsewhere:
+        system = evidence.found.kind.system
         return Text(
-            f"{evidence.sink} has written to another cluster",
+            f"{evidence.sink} has written to another {system}",
             (
-                f"Airflow's witness knows {remembered(evidence.request.witness)}, in cluster {elsewhere}. "
-                f"The target's connection leads to cluster {evidence.found.system}, where {evidence.title} "
+                f"Airflow's witness knows {remembered(evidence.request.witness)}, in {system} {elsewhere}. "
+                f"The target's connection leads to {system} {evidence.found.system}, where {evidence.title} "
                 f"{_emptiness(evidence)}. Starting anew would write them again. "
                 f"{_contents(evidence.observation)}"
             ),
@@ -56,7 +56,7 @@ def _progress_lost(evidence: Evidence) -> Text:
 
 
 def _moved_from(evidence: Evidence) -> str:
-    """Return the cluster that the witness knows the progress in, if that is another one; or an empty text."""
+    """Return the system that the witness knows the progress in, if that is another one; or an empty text."""
     witness, here = evidence.request.witness, evidence.found.system
     there = witness.identities.progress.system if witness else ""
     return there if here not in ("", there) else ""
@@ -70,7 +70,7 @@ def _who_remembers(evidence: Evidence) -> str:
         return f"Airflow's witness knows {remembered(witness)}{where}"
     return (
         f"the transaction coordinator {broker}: rows were written under the ids of this sink's name, by an "
-        "earlier sink of the name, by one with another progress topic, or by this one"
+        f"earlier sink of the name, by one with another progress {evidence.found.kind.value}, or by this one"
     )
 
 
@@ -78,8 +78,8 @@ def _lead_back(evidence: Evidence) -> str:
     if not _moved_from(evidence):
         return ""
     return (
-        "If the connection was changed by mistake, let it lead to the old cluster again; the sink goes on "
-        "from its progress there."
+        "If the connection was changed by mistake, let it lead to the old "
+        f"{evidence.found.kind.system} again; the sink goes on from its progress there."
     )
 
 
@@ -108,8 +108,8 @@ def _progress_emptied_in_part(evidence: Evidence) -> Text:
     )
 
 
-def _restore(_: Evidence) -> str:
-    return "If there is a copy of the progress topic, restore it first."
+def _restore(evidence: Evidence) -> str:
+    return f"If there is a copy of the progress {evidence.found.kind.value}, restore it first."
 
 
 def _progress_rolled_back(evidence: Evidence) -> Text:
@@ -130,7 +130,7 @@ class ProgressReason(Reason):
     """Why the progress stops a sink, whatever became of its outputs."""
 
     PROGRESS_LOST = ReasonEntry(
-        "Airflow or the broker knows of commits, the progress topic of nothing",
+        "Airflow or the broker knows of commits, the progress {kind} of nothing",
         _progress_lost,
         ways=RESET,
         repair=_lead_back,
@@ -138,7 +138,7 @@ class ProgressReason(Reason):
         by_witness=True,
     )
     PROGRESS_EMPTIED = ReasonEntry(
-        "something was in the progress topic, and is gone",
+        "something was in the progress {kind}, and is gone",
         _progress_emptied,
         ways=(WayOn.START_OVER,),
         counts=False,

@@ -15,7 +15,7 @@ from airflow_provider_sinks.core.decision.facts import Observation, ResourceFact
 from airflow_provider_sinks.core.decision.start_request import StartRequest
 from airflow_provider_sinks.core.decision.way_on import WayOn
 from airflow_provider_sinks.core.progress.history import Finding, Flaw, History
-from airflow_provider_sinks.core.progress.identity import Identity
+from airflow_provider_sinks.core.progress.identity import Identity, ResourceKind
 from airflow_provider_sinks.core.progress.record import ProgressKey
 from airflow_provider_sinks.core.wording import identity
 
@@ -35,7 +35,7 @@ def _nothing(_: Evidence) -> str:
 class ReasonEntry:
     """Everything there is to a reason.
 
-    :param brief: the reason in half a sentence, for tables.
+    :param brief: the reason in half a sentence, for tables; ``{kind}`` stands for topic or table.
     :param text: makes its text.
     :param ways: which ways on settle it, the least drastic first. Nothing settles what only a repair or a
         newer release can.
@@ -65,6 +65,13 @@ class Reason(enum.Enum):
         entry: ReasonEntry = self.value
         return entry
 
+    def brief(self, kind: ResourceKind = ResourceKind.TOPIC) -> str:
+        """Return it in half a sentence.
+
+        :param kind: what the outputs of the sink are.
+        """
+        return self.entry.brief.format(kind=kind.value)
+
 
 @dataclass(frozen=True)
 class Refusal:
@@ -90,12 +97,12 @@ class Evidence:
     @property
     def found(self) -> ResourceFacts:
         """What the refusal is about, as it is."""
-        return self.observation.topics()[self.refusal.role]
+        return self.observation.resources()[self.refusal.role]
 
     @property
     def title(self) -> str:
         """What the refusal is about, by role and name."""
-        return f'{self.refusal.role} "{self.found.name}"'
+        return self.found.title(self.refusal.role)
 
     @property
     def recorded(self) -> Identity | None:
@@ -116,12 +123,12 @@ class Evidence:
     @property
     def what_was_recorded(self) -> str:
         """A sentence that tells the recorded one from every other."""
-        return f"Recorded was {identity(self.recorded)}." if self.recorded else ""
+        return f"Recorded was {identity(self.recorded, self.found.kind)}." if self.recorded else ""
 
     @property
     def what_was_found(self) -> str:
         """A sentence that tells the one that is there from every other."""
-        return f"Found is {identity(self.found.identity)}."
+        return f"Found is {identity(self.found.identity, self.found.kind)}."
 
     def flaws(self, *findings: Finding) -> str:
         """Return what is wrong with the records, of some kinds, each with where it stands."""
@@ -129,7 +136,8 @@ class Evidence:
 
     def _flaw(self, flaw: Flaw) -> str:
         key = ProgressKey(self.request.sink, flaw.writer).encode().decode()
-        return f"Offset {flaw.offset} of {self.title}, key {key}: {flaw.what}"
+        offset = f"Offset {flaw.offset} of " if self.found.kind is ResourceKind.TOPIC else ""
+        return f"{offset}{self.title}, key {key}: {flaw.what}"
 
 
 def text_of(evidence: Evidence) -> Text:

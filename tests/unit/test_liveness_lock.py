@@ -74,7 +74,7 @@ def test_a_driver_is_told_why_it_shall_end(tmp_path: Path) -> None:
     files = LaunchFiles(tmp_path)
     assert files.end_wanted() is None
 
-    with held(files.hold):
+    with held(files.liveness_lock):
         assert files.end_wanted() is None
     assert files.end_wanted() == "the task that started this launch is gone"
 
