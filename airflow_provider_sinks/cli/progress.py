@@ -6,12 +6,11 @@ import argparse
 from typing import Any
 
 from airflow_provider_sinks.cli.frame import command, show, show_one, sink_homes, tell
-from airflow_provider_sinks.core.checks.fields import KAFKA
 from airflow_provider_sinks.core.decision.facts import Observation
 from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
 from airflow_provider_sinks.core.wording import summary
-from airflow_provider_sinks.hooks.connections import resolve
+from airflow_provider_sinks.hooks.connections import end_types, resolve
 from airflow_provider_sinks.lifecycle.verbs import spec_of
 
 _READ_SECONDS = 30.0
@@ -24,7 +23,7 @@ def progress(options: argparse.Namespace) -> None:
 
     with sink_homes(options) as homes:
         spec = spec_of(homes.one(options.sink))
-    with SinkObserver(spec, resolve(spec, [KAFKA]), _READ_SECONDS) as observer:
+    with SinkObserver(spec, resolve(spec, end_types(spec)), _READ_SECONDS) as observer:
         seen = observer.observe()
     if seen.history is None:
         raise UnavailableError(

@@ -31,7 +31,9 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from airflow_provider_sinks.core.decision.facts import Creation, Observation, ResourceFacts, Role
 from airflow_provider_sinks.core.errors import SinkError
+from airflow_provider_sinks.core.lifecycle.steps import DeleteTopic, EmptyTopic
 from airflow_provider_sinks.core.progress.history import History
+from airflow_provider_sinks.core.progress.past_epochs import PastEpoch
 from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
 
 if TYPE_CHECKING:
@@ -399,6 +401,30 @@ class SinkConnector(Protocol):
 
     def sweep(self) -> None:
         """Remove what older runs staged and nobody will commit. Called once behind the announcement."""
+
+    def look_closely(self, output: ResourceFacts) -> ResourceFacts:
+        """Return what was seen of an output with what must be known before it is emptied. Before a reset."""
+
+    def settings(self, output: ResourceFacts) -> Mapping[str, str]:
+        """Return what an administrator has set for an output that is about to be made anew. Before a reset.
+
+        :raises UnavailableError: it may not be seen.
+        """
+
+    def past_epochs(self) -> Iterable[PastEpoch]:
+        """Return the epochs whose begin the progress place still tells, for a rewind; none where it does not.
+
+        :raises UnavailableError: it could not be read.
+        """
+
+    def reset(self, step: EmptyTopic | DeleteTopic) -> None:
+        """Empty or delete an output, if it is still the one that was looked at. Called behind the fence.
+
+        Idempotent: an output that is gone is deleted.
+
+        :raises RefusedError: it is another one by now.
+        :raises SinkError: it could not be done.
+        """
 
     def health_check(self) -> Health:
         """Return how the target does. Called every few seconds for the status; quick, and must not raise."""

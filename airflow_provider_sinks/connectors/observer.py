@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Self
 
 from airflow_provider_sinks.connectors.base import HeldUp, Say
+from airflow_provider_sinks.connectors.kafka.connection import KafkaConnection
+from airflow_provider_sinks.connectors.kafka.outputs import offsets_at
 from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
 from airflow_provider_sinks.connectors.registry import connect
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
@@ -32,7 +34,8 @@ class SinkObserver:
         say: Say = lambda _: None,
     ) -> None:
         self._topic = spec.source.kafka.topic
-        self.source = KafkaClient(connections.kafka(spec.source.kafka.connection))
+        self._source_options = connections.kafka(spec.source.kafka.connection)
+        self.source = KafkaClient(self._source_options)
         self.connector = connect(spec, connections, read_seconds, held_up, say)
 
     def observe(self) -> Observation:
@@ -51,6 +54,15 @@ class SinkObserver:
     def source_end_offsets(self) -> Mapping[int, int]:
         """Return the offset after the last record of each source partition."""
         return self.source.observe_topics([self._topic])[self._topic].high
+
+    def source_offsets_at(self, time_ms: int) -> Mapping[int, int]:
+        """Return the offset of the first record of each source partition that is not older than a time.
+
+        :param time_ms: milliseconds since 1970; a partition without such a record is left out.
+        """
+        partitions = self.source.describe_topics([self._topic])[self._topic].partitions
+        with KafkaConnection(self._source_options) as connection:
+            return offsets_at(connection, self._topic, partitions, time_ms)
 
     def close(self) -> None:
         """Drop the clients."""

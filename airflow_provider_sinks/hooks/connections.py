@@ -132,6 +132,11 @@ def resolve(spec: SinkSpec, kinds: Container[str] = (KAFKA, POSTGRES)) -> Resolv
     return ResolvedConnections(options)
 
 
+def end_types(spec: SinkSpec) -> frozenset[str]:
+    """Return the types of the connections to the source and the target, without those of lookups."""
+    return frozenset({KAFKA, spec.connection_type})
+
+
 def connection_types(spec: SinkSpec) -> dict[str, str]:
     """Return the connections that a sink names, and the type that each must have."""
     ends = {spec.source.kafka.connection: KAFKA, spec.target.options.connection: spec.connection_type}

@@ -1,7 +1,8 @@
 """The verbs of a sink's life: what operators and commands share. Each looks, decides, says, and then acts.
 
-A verb gathers facts (from Airflow by :class:`SinkHomes`, from Kafka by its clients), gives them to a pure
-decision and carries its steps out. With ``dry_run`` it stops before the first step and returns the same plan.
+A verb gathers facts (from Airflow by :class:`SinkHomes`, from the target by its connector), gives them to a
+pure decision and carries its steps out. With ``dry_run`` it stops before the first step and returns the same
+plan.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.arguments import is_template, parse
 from airflow_provider_sinks.clients.wait import look_until
-from airflow_provider_sinks.core.checks.fields import KAFKA
 from airflow_provider_sinks.core.errors import (
     ConfigurationError,
     Problem,
@@ -46,11 +46,11 @@ from airflow_provider_sinks.core.lifecycle.verbs import (
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.drivers.abandoned import living_drivers
 from airflow_provider_sinks.drivers.launch_folders import launches_of
-from airflow_provider_sinks.hooks.connections import resolve
+from airflow_provider_sinks.hooks.connections import end_types, resolve
 from airflow_provider_sinks.metadata.sink_homes import SinkHomes
 
 if TYPE_CHECKING:
-    from airflow_provider_sinks.connectors.kafka.generations import Generations
+    from airflow_provider_sinks.connectors.generations import Generations
 
 Say = Callable[[str], None]
 Confirm = Callable[[Plan], None]
@@ -94,7 +94,7 @@ class SinkVerbs:
 
     def reset(self, sink: str, ask: Reset) -> Plan:
         """Begin a sink anew, where its spec says that it starts."""
-        return self._in_kafka(sink, "reset", lambda _, situation: plan_reset(situation, ask), ask)
+        return self._in_target(sink, "reset", lambda _, situation: plan_reset(situation, ask), ask)
 
     def rewind(self, sink: str, ask: RewindRequest) -> Plan:
         """Let a sink read a part of its source again."""
@@ -102,7 +102,7 @@ class SinkVerbs:
         def decide(generations: Generations, situation: Situation) -> Plan:
             return plan_rewind(situation, _rewind_to(ask, generations))
 
-        return self._in_kafka(sink, "rewound", decide, Reset())
+        return self._in_target(sink, "rewound", decide, Reset())
 
     def drop(self, sink: str, topics: Iterable[str] = ()) -> Plan:
         """Stop a sink and forget it; its topics stay but for those that are named.
@@ -139,7 +139,7 @@ class SinkVerbs:
                 self._note(plan.sink, noted)
         return plan
 
-    def _in_kafka(self, sink: str, verb: str, decide: Decide, ask: Reset) -> Plan:
+    def _in_target(self, sink: str, verb: str, decide: Decide, ask: Reset) -> Plan:
         """Carry out a plan that begins a new generation; only of a sink at rest."""
         home = self.homes.one(sink)
         demand_stopped(home, verb)
@@ -181,10 +181,10 @@ class SinkVerbs:
             self.say(f"warning: its history does not tell that it is {state}: {error.primary}")
 
     def _generations(self, spec: SinkSpec) -> Generations:
-        from airflow_provider_sinks.connectors.kafka.generations import Generations
+        from airflow_provider_sinks.connectors.generations import Generations
 
         memory = self.homes.memory(spec.name)
-        return Generations(spec, resolve(spec, [KAFKA]), memory.owner, memory.witness)
+        return Generations(spec, resolve(spec, end_types(spec)), memory.owner, memory.witness)
 
 
 def spec_of(home: SinkHome) -> SinkSpec:

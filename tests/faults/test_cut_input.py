@@ -22,7 +22,8 @@ from pyspark.sql.pandas.serializers import ArrowStreamSerializer
 
 from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.connectors.kafka.columns import KEY, VALUE
-from airflow_provider_sinks.connectors.kafka.factory import KafkaTopics, KafkaWriterFactory
+from airflow_provider_sinks.connectors.kafka.factory import KafkaWriterFactory
+from airflow_provider_sinks.connectors.kafka.run import KafkaRun, KafkaTopics
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.progress.identity import Identities, Identity
 from airflow_provider_sinks.core.progress.record import ProgressRecord
@@ -138,16 +139,16 @@ def plan(topic: TopicFactory, kafka_options: KafkaOptions) -> Iterator[EpochPlan
     record = ProgressRecord(
         1, "faults", "run", 1, {0: 0}, {0: BATCHES * ROWS_PER_BATCH}, Identities(identity, identity, identity)
     )
-    factory = KafkaWriterFactory(
-        data,
-        "run",
-        1,
-        "sinks",
-        KafkaTopics(data, progress, None, data),
-        timedelta(minutes=1),
-        "lz4",
-        kafka_options,
+    run = KafkaRun(
+        sink=data,
+        run="run",
+        generation=1,
+        prefix="sinks",
+        topics=KafkaTopics(data, progress, None, data),
+        transaction_timeout=timedelta(minutes=1),
+        options=kafka_options,
     )
+    factory = KafkaWriterFactory(run, "lz4")
     yield EpochPlan(
         data,
         record,

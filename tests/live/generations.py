@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from airflow_provider_sinks.connectors.kafka.generations import Generations
+from airflow_provider_sinks.connectors.generations import Generations
 from airflow_provider_sinks.core.lifecycle.new_generation import Output, Reset, Situation, plan_reset
 from airflow_provider_sinks.core.lifecycle.steps import Plan
 from tests.faults.driver import OWNER

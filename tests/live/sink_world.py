@@ -16,7 +16,8 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from airflow_provider_sinks.connectors.kafka.factory import KafkaTopics, KafkaWriterFactory
+from airflow_provider_sinks.connectors.kafka.factory import KafkaWriterFactory
+from airflow_provider_sinks.connectors.kafka.run import KafkaRun, KafkaTopics
 from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
 from airflow_provider_sinks.connectors.kafka.transactional_ids import IdsToFence, ids_to_fence
 from airflow_provider_sinks.connectors.kafka.transactions import (
@@ -91,17 +92,23 @@ class SinkWorld:
     def factory(self, **changes: object) -> KafkaWriterFactory:
         """Return what the writers of the announced run are made by.
 
+        :param changes: to the fields of the run.
+        """
+        return KafkaWriterFactory(self.kafka_run(**changes), "none")
+
+    def kafka_run(self, **changes: object) -> KafkaRun:
+        """Return the announced run.
+
         :param changes: to its fields.
         """
         assert self.announced is not None
-        made = KafkaWriterFactory(
+        made = KafkaRun(
             sink=self.name,
             run=self.run,
             generation=self.announced.generation,
             prefix=kafka_sink(self.spec).transactional_id_prefix,
             topics=KafkaTopics(self.data, self.progress, None, self.source),
             transaction_timeout=timedelta(seconds=30),
-            compression="none",
             options=self.kafka_options(),
         )
         return replace(made, **changes)  # type: ignore[arg-type]

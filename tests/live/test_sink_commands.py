@@ -54,7 +54,7 @@ def desk(
     capsys: pytest.CaptureFixture[str],
 ) -> Iterator[Desk]:
     """A desk with that sink, which Airflow remembers."""
-    from airflow_provider_sinks.connectors.kafka.generations import Generations
+    from airflow_provider_sinks.connectors.generations import Generations
 
     monkeypatch.setenv("_AIRFLOW_PROCESS_CONTEXT", "server")
     defaults = {"read_seconds": 30.0, "quiet_seconds": 0.0}  # this sink has no driver to wait for

@@ -14,7 +14,7 @@ import pytest
 from psycopg import sql
 
 from airflow_provider_sinks.connectors.kafka.driver_records import DriverRecords
-from airflow_provider_sinks.connectors.kafka.writer import KafkaEpochWriter
+from airflow_provider_sinks.connectors.kafka.transaction import Transaction
 from airflow_provider_sinks.core.errors import ExitCode, FencedError, JobFailedError, UnavailableError
 from airflow_provider_sinks.core.progress.record import ProgressRecord
 from airflow_provider_sinks.local.broker import KafkaBroker
@@ -184,7 +184,7 @@ def world(own_broker: KafkaBroker) -> Iterator[SinkWorld]:
 
 def _driver_records(world: SinkWorld) -> DriverRecords:
     """Return the own records of a driver that has just taken over."""
-    return DriverRecords(world.factory(transaction_timeout=timedelta(seconds=_TRANSACTION_SECONDS)))
+    return DriverRecords(world.kafka_run(transaction_timeout=timedelta(seconds=_TRANSACTION_SECONDS)))
 
 
 def _record(world: SinkWorld, epoch: int) -> ProgressRecord:
@@ -232,15 +232,15 @@ def test_a_record_whose_transaction_the_brokers_have_ended_ends_the_driver_for_a
     world: SinkWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     records = _driver_records(world)
-    commit = KafkaEpochWriter.commit_epoch
+    commit = Transaction.commit
 
-    def commit_late(writer: KafkaEpochWriter) -> None:
-        assert writer._live.flush(10) == 0
+    def commit_late(transaction: Transaction) -> None:
+        assert transaction.live.flush(10) == 0
         while topics.has_open_transaction(_client(world), world.progress):
             time.sleep(0.1)
-        commit(writer)
+        commit(transaction)
 
-    monkeypatch.setattr(KafkaEpochWriter, "commit_epoch", commit_late)
+    monkeypatch.setattr(Transaction, "commit", commit_late)
     with pytest.raises(JobFailedError, match="silent for longer than its transaction timeout") as raised:
         Patience(timedelta(minutes=5)).ask("Kafka", lambda: records.commit(_record(world, 1)))
 

@@ -98,12 +98,12 @@ def test_the_job_fences_the_ids_of_the_recorded_prefix(stage: Stage) -> None:
 
 def test_a_writer_stops_when_another_start_of_the_name_has_taken_the_drivers_id(world: SinkWorld) -> None:
     """With its progress in another topic, so that the records of this one say nothing of it."""
-    driver = DriverRecords(world.factory())
+    driver = DriverRecords(world.kafka_run())
     run = world.factory(holder=driver.holder)
     before = run.prepare(WRITER)
     before.open()
     other = SinkWorld(world.broker, world.name, {"progress": f"ids_other_{uuid.uuid4().hex[:8]}"})
-    DriverRecords(replace(other, announced=world.announced, run="another").factory()).close()
+    DriverRecords(replace(other, announced=world.announced, run="another").kafka_run()).close()
 
     with pytest.raises(FencedError, match="holds its transactional ids"):
         run.prepare(WRITER).open()

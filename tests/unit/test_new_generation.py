@@ -192,7 +192,7 @@ def test_what_a_reset_does_not_settle_stops_it(
 
 def after(asked: Situation, step: Announce, **seen: Any) -> Situation:
     """Return the situation when a step was announced."""
-    written = announcement(asked, step, "run-2", ["sinks.orders.driver"]).encode()
+    written = announcement(asked, step, "run-2").encode()
     announced = ProgressRecord.decode(written)
     records = {**history().records, DRIVER: announced}
     return situation(observation(**seen, history=replace(history(), records=records)))

@@ -19,7 +19,10 @@ from airflow_provider_sinks.connectors.base import (
     Token,
 )
 from airflow_provider_sinks.connectors.kafka.creation import CreateTopic
+from airflow_provider_sinks.connectors.kafka.driver_records import DriverRecords
 from airflow_provider_sinks.connectors.kafka.observer import KafkaObserver
+from airflow_provider_sinks.connectors.kafka.outputs import Outputs
+from airflow_provider_sinks.connectors.kafka.run import KafkaRun, KafkaTopics
 from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
 from airflow_provider_sinks.connectors.kafka.transactional_ids import (
     IdsToFence,
@@ -30,14 +33,15 @@ from airflow_provider_sinks.connectors.kafka.transactions import fence, fence_de
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.decision.facts import Creation, Observation, ResourceFacts, Role
 from airflow_provider_sinks.core.errors import JobFailedError, SinkError
+from airflow_provider_sinks.core.lifecycle.steps import DeleteTopic, EmptyTopic
 from airflow_provider_sinks.core.progress.history import History
+from airflow_provider_sinks.core.progress.past_epochs import PastEpoch
 from airflow_provider_sinks.core.progress.record import DRIVER, ProgressRecord, WriterId
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from airflow_provider_sinks.connectors.kafka.driver_records import DriverRecords
     from airflow_provider_sinks.connectors.kafka.factory import KafkaWriterFactory
 
 
@@ -65,9 +69,8 @@ class KafkaConnector:
         self._options = connections.kafka(spec.target.kafka.connection)
         self._observer = KafkaObserver(spec, self._options, read_seconds, held_up)
         self._fenced: set[str] = set()
-        self._run: Run | None = None
+        self._run: KafkaRun | None = None
         self._records: DriverRecords | None = None
-        self._factory: KafkaWriterFactory | None = None
         self._taken_bytes: int | None = None
 
     def capabilities(self) -> Capabilities:
@@ -94,7 +97,7 @@ class KafkaConnector:
         if self._spec.dead_letter is None:
             return encode(output, self._spec.target.kafka, None)
         if self._taken_bytes is None:
-            self._taken_bytes = self._live_factory.taken_bytes() // 2  # the limit may be lowered meanwhile
+            self._taken_bytes = self.factory().taken_bytes() // 2  # the limit may be lowered meanwhile
         return encode(output, self._spec.target.kafka, self._taken_bytes)
 
     def observe(self, source: ResourceFacts) -> Observation:
@@ -111,9 +114,8 @@ class KafkaConnector:
         Ids are taken in this order so that a writer which opens behind its fence sees that the driver's id
         has another holder (:mod:`.in_force`).
         """
-        self._run = run
         if self._records is None:
-            self._take_driver()
+            self._take_driver(run)
         spec = self._spec
         named = (DRIVER, *writers)
         ids = ids_to_fence(spec.transactional_id_prefix, spec.name, named, looked.known)
@@ -131,10 +133,9 @@ class KafkaConnector:
     def announce(self, record: ProgressRecord) -> None:
         """Commit a record of the driver, with every id that was fenced and those about to be used."""
         assert self._records is not None  # noqa: S101  nobody announces before the fence
-        if self._factory is None:
-            factory = self._made_factory(record.generation)
-            self._factory = replace(factory, holder=self._records.holder)
-            self._records.run_as(self._factory)
+        if record.generation != self._live_run.generation:
+            self._run = replace(self._live_run, generation=record.generation, holder=self._records.holder)
+            self._records.run_as(self._run)
         ids = self._fenced.union(map(self._id, record.writers))
         self._records.commit(replace(record, ids=tuple(sorted(ids))))
 
@@ -145,7 +146,9 @@ class KafkaConnector:
 
     def factory(self) -> KafkaWriterFactory:
         """Return what makes writers under the announced run."""
-        return self._live_factory
+        from airflow_provider_sinks.connectors.kafka.factory import KafkaWriterFactory
+
+        return KafkaWriterFactory(self._live_run, self._spec.target.kafka.compression.value)
 
     def commit_epoch(self, record: ProgressRecord, tokens: Sequence[Token]) -> None:
         """Do nothing: each writer has committed."""
@@ -169,6 +172,27 @@ class KafkaConnector:
 
     def sweep(self) -> None:
         """Do nothing: nothing is staged outside of transactions."""
+
+    def look_closely(self, output: ResourceFacts) -> ResourceFacts:
+        """Return a topic with its cleanup policy: records of a compacted one cannot be deleted."""
+        return self._observer.client.observe_topics([output.name], policy_of=[output.name])[output.name]
+
+    def settings(self, output: ResourceFacts) -> Mapping[str, str]:
+        """Return what somebody has set for a topic."""
+        with Outputs(self._options, self._observer.client) as outputs:
+            return outputs.settings(output.name)
+
+    def past_epochs(self) -> Iterable[PastEpoch]:
+        """Read the whole progress topic."""
+        return self._observer.past_epochs()
+
+    def reset(self, step: EmptyTopic | DeleteTopic) -> None:
+        """Delete the records of a topic, or the topic itself."""
+        with Outputs(self._options, self._observer.client) as outputs:
+            if isinstance(step, EmptyTopic):
+                outputs.empty(step)
+            else:
+                outputs.delete(step)
 
     def health_check(self) -> Health:
         """Ask a broker for its cluster's id."""
@@ -195,14 +219,28 @@ class KafkaConnector:
             self._records.close()
 
     @property
-    def _live_factory(self) -> KafkaWriterFactory:
-        assert self._factory is not None  # noqa: S101  the announcement made it
-        return self._factory
+    def _live_run(self) -> KafkaRun:
+        assert self._run is not None  # noqa: S101  the fence made it
+        return self._run
 
-    def _take_driver(self) -> None:
-        from airflow_provider_sinks.connectors.kafka.driver_records import DriverRecords
-
-        self._records = DriverRecords(self._made_factory(generation=0))
+    def _take_driver(self, run: Run) -> None:
+        """Take the driver's id; the generation of the run is not known before it is announced."""
+        spec = self._spec
+        self._run = KafkaRun(
+            sink=spec.name,
+            run=run.id,
+            generation=0,
+            prefix=spec.transactional_id_prefix,
+            topics=KafkaTopics(
+                data=spec.target.kafka.topic,
+                progress=spec.progress_topic,
+                dead_letter=spec.dead_letter.topic if spec.dead_letter else None,
+                source=run.source,
+            ),
+            transaction_timeout=spec.transaction_timeout,
+            options=self._options.with_files_read(),
+        )
+        self._records = DriverRecords(self._run)
         self._fenced.add(self._id(DRIVER))
 
     def _fence(self, ids: IdsToFence) -> None:
@@ -214,24 +252,3 @@ class KafkaConnector:
 
     def _id(self, writer: WriterId) -> str:
         return transactional_id(self._spec.transactional_id_prefix, self._spec.name, writer)
-
-    def _made_factory(self, generation: int) -> KafkaWriterFactory:
-        from airflow_provider_sinks.connectors.kafka.factory import KafkaTopics, KafkaWriterFactory
-
-        spec = self._spec
-        assert self._run is not None  # noqa: S101  open comes first
-        return KafkaWriterFactory(
-            sink=spec.name,
-            run=self._run.id,
-            generation=generation,
-            prefix=spec.transactional_id_prefix,
-            topics=KafkaTopics(
-                data=spec.target.kafka.topic,
-                progress=spec.progress_topic,
-                dead_letter=spec.dead_letter.topic if spec.dead_letter else None,
-                source=self._run.source,
-            ),
-            transaction_timeout=spec.transaction_timeout,
-            compression=spec.target.kafka.compression.value,
-            options=self._options.with_files_read(),
-        )

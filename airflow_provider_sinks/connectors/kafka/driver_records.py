@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from airflow_provider_sinks.connectors.base import InDoubtError
-from airflow_provider_sinks.connectors.kafka.factory import KafkaWriterFactory
 from airflow_provider_sinks.connectors.kafka.in_force import demand_in_force, driver_holder
-from airflow_provider_sinks.connectors.kafka.writer import KafkaEpochWriter
+from airflow_provider_sinks.connectors.kafka.run import KafkaRun
+from airflow_provider_sinks.connectors.kafka.transaction import Transaction
 from airflow_provider_sinks.core.errors import JobFailedError, UnavailableError
 from airflow_provider_sinks.core.progress.record import DRIVER, ProgressRecord
 
@@ -25,19 +25,17 @@ class DriverRecords:
     it does so whoever holds the id: a newer start that took it behind our last look would be fenced by the
     older one. So this driver ends, and its retry is a newer start like any other.
 
-    :param factory: what the sink's writers have in common; its generation is not known yet.
+    :param run: the run of this driver; its generation is not known yet.
     """
 
-    def __init__(self, factory: KafkaWriterFactory) -> None:
-        self._writer = KafkaEpochWriter(factory, DRIVER)
-        self._writer.take()
-        self._factory = factory
-        self.holder = driver_holder(factory)
+    def __init__(self, run: KafkaRun) -> None:
+        self._transaction = Transaction(run, DRIVER)
+        self._transaction.take()
+        self.holder = driver_holder(run)
 
-    def run_as(self, factory: KafkaWriterFactory) -> None:
+    def run_as(self, run: KafkaRun) -> None:
         """Take the run and generation that are about to be announced for the ones in force."""
-        self._factory = factory
-        self._writer.belong_to(factory)
+        self._transaction.belong_to(run)
 
     def commit(self, record: ProgressRecord) -> None:
         """Commit a record.
@@ -46,12 +44,12 @@ class DriverRecords:
         :raises JobFailedError: the brokers ended the transaction; the next start reads what holds.
         """
         try:
-            if not self._writer.settle():
+            if not self._transaction.settle():
                 self._write(record)
         except InDoubtError as silent:
             raise UnavailableError(silent.primary, silent.detail, silent.hint) from silent
         except UnavailableError as error:
-            if not self._writer.is_lost:
+            if not self._transaction.is_lost:
                 raise
             raise JobFailedError(
                 f"{error.primary}, or by brokers that were silent for longer than its transaction timeout",
@@ -61,13 +59,13 @@ class DriverRecords:
 
     def demand_in_force(self) -> None:
         """Raise :class:`FencedError` when a newer start has announced itself."""
-        demand_in_force(self._factory)
+        demand_in_force(self._transaction.run)
 
     def close(self) -> None:
         """Drop the producer."""
-        self._writer.close()
+        self._transaction.close()
 
     def _write(self, record: ProgressRecord) -> None:
-        self._writer.begin_epoch()
-        self._writer.pre_commit(record)
-        self._writer.commit_epoch()
+        self._transaction.arm()
+        self._transaction.put(record)
+        self._transaction.commit()

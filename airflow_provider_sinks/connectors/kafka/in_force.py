@@ -2,42 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from airflow_provider_sinks.connectors.kafka.coordinators import broker_memory
 from airflow_provider_sinks.connectors.kafka.progress_log import ProgressLog, read_timeout_seconds
-from airflow_provider_sinks.connectors.kafka.transactions import transactional_id
+from airflow_provider_sinks.connectors.kafka.run import KafkaRun
 from airflow_provider_sinks.core.errors import FencedError
 from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.progress.record import DRIVER
 
-if TYPE_CHECKING:
-    from airflow_provider_sinks.connectors.kafka.factory import KafkaWriterFactory
-
 _HOLDER_SECONDS = 5.0
 
 
-def demand_in_force(factory: KafkaWriterFactory, seconds: float | None = None) -> History:
+def demand_in_force(run: KafkaRun, seconds: float | None = None) -> History:
     """Return the sink's progress, after making sure that this run is the one in force.
 
-    :param factory: what the writers of this run have in common.
+    :param run: the run that asks.
     :param seconds: how long reading may take; ``None`` is long enough for any open transaction to end.
     :raises FencedError: when a newer start has announced itself.
     """
-    log = ProgressLog.shared(factory.options, factory.topics.progress)
-    history = log.read(factory.sink, seconds or read_timeout_seconds(factory.transaction_timeout))
+    log = ProgressLog.shared(run.options, run.topics.progress)
+    history = log.read(run.sink, seconds or read_timeout_seconds(run.transaction_timeout))
     driver = history.in_force
-    if driver is not None and (driver.run, driver.generation) != (factory.run, factory.generation):
+    if driver is not None and (driver.run, driver.generation) != (run.run, run.generation):
         raise FencedError(
-            f'a newer start of sink "{factory.sink}" took over',
+            f'a newer start of sink "{run.sink}" took over',
             f"Run {driver.run} (generation {driver.generation}, {driver.at}) is in force; this is run "
-            f"{factory.run} (generation {factory.generation}).",
+            f"{run.run} (generation {run.generation}).",
             "Nothing to do if the newer start is yours; else find out who runs the same sink.",
         )
     return history
 
 
-def demand_unrivalled(factory: KafkaWriterFactory, seconds: float | None = None) -> History:
+def demand_unrivalled(run: KafkaRun, seconds: float | None = None) -> History:
     """Do as :func:`demand_in_force`, and see that nobody has taken the driver's id since.
 
     Ids are shared by every sink of this name and prefix in the cluster, whatever its progress topic. A start
@@ -47,21 +42,21 @@ def demand_unrivalled(factory: KafkaWriterFactory, seconds: float | None = None)
 
     :raises FencedError: when a newer start has announced itself, or has taken the driver's id.
     """
-    history = demand_in_force(factory, seconds)
-    now = driver_holder(factory) if factory.holder else None
-    if now not in (None, factory.holder):
+    history = demand_in_force(run, seconds)
+    now = driver_holder(run) if run.holder else None
+    if now not in (None, run.holder):
         raise FencedError(
-            f'another start of sink "{factory.sink}" holds its transactional ids',
-            f"They begin with {factory.prefix}.{factory.sink}. It keeps its progress in another topic "
-            f'than "{factory.topics.progress}", or has not announced itself yet.',
+            f'another start of sink "{run.sink}" holds its transactional ids',
+            f"They begin with {run.prefix}.{run.sink}. It keeps its progress in another topic "
+            f'than "{run.topics.progress}", or has not announced itself yet.',
             "Find out who runs a sink of this name; two of them need names or transactional_id_prefix of "
             "their own.",
         )
     return history
 
 
-def driver_holder(factory: KafkaWriterFactory) -> tuple[int, int] | None:
+def driver_holder(run: KafkaRun) -> tuple[int, int] | None:
     """Return who holds the driver's id now, as the coordinator counts; ``None`` where it cannot tell."""
-    name = transactional_id(factory.prefix, factory.sink, DRIVER)
-    facts = broker_memory(factory.options, {DRIVER: name}, _HOLDER_SECONDS).ids.get(DRIVER)
+    name = run.id_of(DRIVER)
+    facts = broker_memory(run.options, {DRIVER: name}, _HOLDER_SECONDS).ids.get(DRIVER)
     return (facts.producer, facts.epoch) if facts else None

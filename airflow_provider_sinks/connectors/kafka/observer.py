@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterable
+
 from airflow_provider_sinks.connectors.base import HeldUp
 from airflow_provider_sinks.connectors.kafka.coordinators import broker_memory
-from airflow_provider_sinks.connectors.kafka.progress_log import read_timeout_seconds
+from airflow_provider_sinks.connectors.kafka.progress_log import ProgressReader, read_timeout_seconds
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink
 from airflow_provider_sinks.connectors.kafka.topic_facts import as_progress_topic
 from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
@@ -14,6 +17,7 @@ from airflow_provider_sinks.core.decision.facts import Existence, Observation, R
 from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.progress.broker_memory import BrokerMemory
 from airflow_provider_sinks.core.progress.history import NO_HISTORY, History
+from airflow_provider_sinks.core.progress.past_epochs import PastEpoch, past_epochs
 from airflow_provider_sinks.core.progress.record import DRIVER, SINGLE_WRITER, partition_writer
 
 
@@ -74,6 +78,19 @@ class KafkaObserver:
         """
         topic = self._topics[Role.PROGRESS]
         return self.client.read_progress(topic, self._sink, self._read_seconds, self._held_up)
+
+    def past_epochs(self) -> Iterable[PastEpoch]:
+        """Return the epochs whose begin the progress topic still tells.
+
+        :raises UnavailableError: the topic could not be read to its end.
+        """
+        topic = self._topics[Role.PROGRESS]
+        facts = self.client.observe_topics([topic])[topic]
+        if facts.existence is Existence.MISSING:
+            return ()
+        deadline = time.monotonic() + self._read_seconds
+        with ProgressReader(self._options, topic, facts.low.get(0, 0)) as reader:
+            return past_epochs(reader.up_to(facts.high.get(0, 0), deadline), self._sink)
 
     def close(self) -> None:
         """Drop the client."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from typing import Self
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import ConfigResource, ConfigSource, OffsetSpec, ResourceType
@@ -88,6 +89,12 @@ class Outputs:
     def close(self) -> None:
         """Drop the client."""
         self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def _demand_same(self, name: str, topic_id: str) -> None:
         facts = self._client.describe_topics([name])[name]

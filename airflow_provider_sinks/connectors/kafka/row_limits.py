@@ -17,7 +17,7 @@ from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.errors import UnavailableError
 
 if TYPE_CHECKING:
-    from airflow_provider_sinks.connectors.kafka.factory import KafkaTopics
+    from airflow_provider_sinks.connectors.kafka.run import KafkaTopics
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,15 @@ class RowLimits:
         """Remember the first message that a broker refused; those behind it fail because of it."""
         if self.undelivered is None:
             self.undelivered = Undelivered(error, message.topic() or "", len(message))
+
+    @property
+    def have_failed(self) -> bool:
+        """Whether a broker refused a message."""
+        return self.undelivered is not None
+
+    def forget(self) -> None:
+        """Forget what was refused."""
+        self.undelivered = None
 
     def demand_delivered(self) -> None:
         """Raise when a broker refused a message for its size.

@@ -35,11 +35,11 @@ _SOCKET_TIMEOUT_MS = 60_000
 _JOINT = "."
 
 __all__ = [
-    "denial",
     "fence",
     "fence_dead",
     "fencing_failure",
     "producer_config",
+    "refusal",
     "transactional_id",
     "warm_up",
 ]
@@ -157,11 +157,17 @@ def _fence_one(options: KafkaOptions, name: str, transaction_timeout: timedelta,
             producer.close()
 
 
-def denial(options: KafkaOptions, error: KafkaException, name: str) -> ConfigurationError | None:
-    """Return our error for a transactional id that an ACL denies; ``None`` for any other failure.
+def refusal(options: KafkaOptions, error: KafkaException, name: str) -> ConfigurationError | None:
+    """Return our error for a fence that the broker will always refuse; ``None`` for any other failure.
 
     :param name: the transactional id.
     """
+    if code_of(error) == KafkaError.INVALID_TRANSACTION_TIMEOUT:
+        return ConfigurationError(
+            f'transactional id "{name}": the transaction timeout is longer than the broker allows',
+            [Problem("transaction_timeout", text_of(error))],
+            "Lower transaction_timeout of the sink, or raise transaction.max.timeout.ms of the brokers.",
+        ).of(options.conn_id)
     if code_of(error) not in _DENIED:
         return None
     return ConfigurationError(
@@ -180,14 +186,8 @@ def fencing_failure(
 
     :param name: the transactional id.
     """
-    if denied := denial(options, error, name):
-        return denied
-    if code_of(error) == KafkaError.INVALID_TRANSACTION_TIMEOUT:
-        return ConfigurationError(
-            f'transactional id "{name}": the transaction timeout is longer than the broker allows',
-            [Problem("transaction_timeout", text_of(error))],
-            "Lower transaction_timeout of the sink, or raise transaction.max.timeout.ms of the brokers.",
-        ).of(options.conn_id)
+    if refused := refusal(options, error, name):
+        return refused
     if code_of(error) in _OVERTAKEN:
         return FencedError(
             f'transactional id "{name}" was fenced while it was fencing',

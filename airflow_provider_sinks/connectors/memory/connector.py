@@ -17,6 +17,7 @@ from airflow_provider_sinks.core.decision.facts import (
     Role,
 )
 from airflow_provider_sinks.core.errors import FencedError
+from airflow_provider_sinks.core.lifecycle.steps import DeleteTopic, EmptyTopic
 from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.progress.record import DRIVER, SINGLE_WRITER, ProgressRecord, WriterId
 
@@ -154,6 +155,23 @@ class MemoryConnector:
     def sweep(self) -> None:
         """Forget what older runs staged."""
         self._store.sweep(self._run)
+
+    def look_closely(self, output: ResourceFacts) -> ResourceFacts:
+        """Return what was seen: any output can be emptied."""
+        return output
+
+    def settings(self, output: ResourceFacts) -> Mapping[str, str]:
+        """Return nothing: nothing can be set."""
+        del output
+        return {}
+
+    def past_epochs(self) -> tuple[()]:
+        """Return none: only the newest records are kept."""
+        return ()
+
+    def reset(self, step: EmptyTopic | DeleteTopic) -> None:
+        """Empty an output, or forget it."""
+        self._store.reset(step.name, step.topic_id, empties=isinstance(step, EmptyTopic))
 
     def health_check(self) -> Health:
         """Return that memory is well."""

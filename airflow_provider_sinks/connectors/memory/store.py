@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from airflow_provider_sinks.connectors.base import LostStageError, Token
-from airflow_provider_sinks.core.errors import FencedError
+from airflow_provider_sinks.core.errors import FencedError, RefusedError
 from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.progress.record import SINGLE_WRITER, ProgressRecord, WriterId
 
@@ -61,6 +61,22 @@ class MemoryStore:
         """Make an output unless it is there."""
         with self._lock:
             self.outputs.setdefault(name, Output())
+
+    def reset(self, name: str, output_id: str, *, empties: bool) -> None:
+        """Empty an output, or forget it; one that is gone is fine.
+
+        :raises RefusedError: it is another one by now.
+        """
+        with self._lock:
+            output = self.outputs.get(name)
+            if output is None:
+                return
+            if output.id != output_id:
+                raise RefusedError(f'output "{name}" is not the one any more that was looked at')
+            if empties:
+                output.rows.clear()
+            else:
+                del self.outputs[name]
 
     def history(self, sink: str) -> History:
         """Return the newest record of each writer."""

@@ -13,7 +13,7 @@ a generation after that one.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from airflow_provider_sinks.core.decision.decide import decide
@@ -182,7 +182,7 @@ def demand_seen(verdict: Verdict, situation: Situation) -> None:
         raise UnavailableError(unseen.primary, unseen.detail, unseen.hint)
 
 
-def announcement(situation: Situation, step: Announce, run: str, ids: Collection[str]) -> ProgressRecord:
+def announcement(situation: Situation, step: Announce, run: str) -> ProgressRecord:
     """Return the driver's record of a new generation.
 
     It names no checkpoint: the next start makes one of its own, because Spark ignores start offsets where a
@@ -190,7 +190,6 @@ def announcement(situation: Situation, step: Announce, run: str, ids: Collection
 
     :param situation: as it is now, with every topic there.
     :param run: the uuid of this reset or rewind.
-    :param ids: every transactional id that was fenced.
     :raises UnavailableError: a topic is not there.
     """
     spec, identities = situation.spec, situation.observation.identities()
@@ -211,7 +210,6 @@ def announcement(situation: Situation, step: Announce, run: str, ids: Collection
         writers=tuple(sorted(situation.writers)),
         writer_mode=spec.writer_mode.value,
         spec=spec.to_json(),
-        ids=tuple(sorted(ids)),
         rows_before=max(step.rows_before, int(Role.DATA in step.unfinished)),
         dead_before=max(step.dead_before, int(Role.DEAD_LETTER in step.unfinished)),
     )
