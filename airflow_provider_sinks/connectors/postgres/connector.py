@@ -10,11 +10,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import psycopg
+from psycopg import sql
 
 from airflow_provider_sinks.connectors.base import Capabilities, CommitsOn, Health, MetricValue, Run, Token
 from airflow_provider_sinks.connectors.postgres import observe as look
 from airflow_provider_sinks.connectors.postgres import progress_table
-from airflow_provider_sinks.connectors.postgres.creation import CreateTable
+from airflow_provider_sinks.connectors.postgres.creation import CreateTable, identifier
 from airflow_provider_sinks.connectors.postgres.factory import PostgresWriterFactory, TablePlan
 from airflow_provider_sinks.connectors.postgres.fit import demand_fit, new_table, written
 from airflow_provider_sinks.connectors.postgres.observe import Layout
@@ -29,8 +30,16 @@ from airflow_provider_sinks.connectors.postgres.session import (
 from airflow_provider_sinks.connectors.postgres.spec import Mode, PostgresTarget, Tombstones
 from airflow_provider_sinks.core.connection.resolved import PostgresOptions
 from airflow_provider_sinks.core.decision.facts import Creation, Existence, Observation, ResourceFacts, Role
-from airflow_provider_sinks.core.errors import ConfigurationError, JobFailedError, Problem, SinkError
+from airflow_provider_sinks.core.errors import (
+    ConfigurationError,
+    JobFailedError,
+    Problem,
+    RefusedError,
+    SinkError,
+)
+from airflow_provider_sinks.core.lifecycle.steps import DeleteTopic, EmptyTopic
 from airflow_provider_sinks.core.progress.history import History
+from airflow_provider_sinks.core.progress.past_epochs import PastEpoch
 from airflow_provider_sinks.core.progress.record import DRIVER, ProgressRecord, WriterId
 
 if TYPE_CHECKING:
@@ -213,6 +222,24 @@ class PostgresConnector:
     def sweep(self) -> None:
         """Do nothing: nothing is staged outside of transactions."""
 
+    def look_closely(self, output: ResourceFacts) -> ResourceFacts:
+        """Return what was seen: any table can be emptied, if the login may."""
+        return output
+
+    def settings(self, output: ResourceFacts) -> Mapping[str, str]:
+        """Return nothing: what was set for a table is lost with it."""
+        del output
+        return {}
+
+    def past_epochs(self) -> Iterable[PastEpoch]:
+        """Return none: only the newest record of each writer is kept."""
+        return ()
+
+    def reset(self, step: EmptyTopic | DeleteTopic) -> None:
+        """Empty a table, or drop it, if its oid is still the same."""
+        self._ask(lambda connection: _reset(connection, step))
+        self._layout = None
+
     def health_check(self) -> Health:
         """Ask the server for anything."""
         try:
@@ -268,6 +295,27 @@ class PostgresConnector:
             raise JobFailedError(f"{creation}: nobody has told them yet")
         table = new_table(self._columns, self._sink.target)
         return creation.with_columns({name: column.kind for name, column in table.columns.items()})
+
+
+def _reset(connection: Connection, step: EmptyTopic | DeleteTopic) -> None:
+    """Do it in one transaction, behind a lock that keeps the table the one that is compared."""
+    table = identifier(step.name)
+    with connection.transaction():
+        try:
+            with connection.transaction():
+                connection.execute(sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(table))
+        except psycopg.errors.UndefinedTable:
+            return
+        name = table.as_string(connection)
+        found = connection.execute("SELECT to_regclass(%s)::oid::text", [name]).fetchone()
+        if not found or found[0] != step.topic_id:
+            raise RefusedError(
+                f'table "{step.name}" is not the one any more that was looked at',
+                f"It had oid {step.topic_id}, now it has {found[0] if found else 'none'}.",
+                "Somebody else changes it at this moment; look again before anything is deleted.",
+            )
+        act = "TRUNCATE {}" if isinstance(step, EmptyTopic) else "DROP TABLE {}"
+        connection.execute(sql.SQL(act).format(table))
 
 
 def _create(connection: Connection, creation: CreateTable) -> None:

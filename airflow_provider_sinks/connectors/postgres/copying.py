@@ -52,7 +52,11 @@ class CopyConnection:
         except dbapi.Error as error:
             raise connect_error(session.options, psycopg.OperationalError(str(error))) from None
         self._cursor = self._connection.cursor()
-        self.backend_pid = int(self.ask(session.settings())[0][0])
+        try:
+            self.backend_pid = int(self.ask(session.settings())[0][0])
+        except StatementError as error:  # it was ended at once, such as by a newer start
+            self.close()
+            raise self.unavailable(error) from error
 
     def run(self, statement: str) -> int:
         """Run a statement, and return how many rows it changed.
