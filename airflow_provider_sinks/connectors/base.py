@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from airflow_provider_sinks.core.decision.facts import Creation, Observation, ResourceFacts, Role
 from airflow_provider_sinks.core.errors import SinkError
-from airflow_provider_sinks.core.lifecycle.steps import DeleteTopic, EmptyTopic
+from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutput
 from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.progress.past_epochs import PastEpoch
 from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
@@ -402,8 +402,11 @@ class SinkConnector(Protocol):
     def sweep(self) -> None:
         """Remove what older runs staged and nobody will commit. Called once behind the announcement."""
 
-    def look_closely(self, output: ResourceFacts) -> ResourceFacts:
-        """Return what was seen of an output with what must be known before it is emptied. Before a reset."""
+    def look_closely(self, role: Role, output: ResourceFacts) -> ResourceFacts:
+        """Return what was seen of an output with what must be known before it is emptied. Before a reset.
+
+        :raises UnavailableError: that could not be seen.
+        """
 
     def settings(self, output: ResourceFacts) -> Mapping[str, str]:
         """Return what an administrator has set for an output that is about to be made anew. Before a reset.
@@ -417,7 +420,7 @@ class SinkConnector(Protocol):
         :raises UnavailableError: it could not be read.
         """
 
-    def reset(self, step: EmptyTopic | DeleteTopic) -> None:
+    def reset(self, step: EmptyOutput | DeleteOutput) -> None:
         """Empty or delete an output, if it is still the one that was looked at. Called behind the fence.
 
         Idempotent: an output that is gone is deleted.

@@ -24,6 +24,7 @@ from airflow_provider_sinks.connectors.kafka.observer import KafkaObserver
 from airflow_provider_sinks.connectors.kafka.outputs import Outputs
 from airflow_provider_sinks.connectors.kafka.run import KafkaRun, KafkaTopics
 from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
+from airflow_provider_sinks.connectors.kafka.topic_facts import as_emptiable
 from airflow_provider_sinks.connectors.kafka.transactional_ids import (
     IdsToFence,
     ids_to_fence,
@@ -33,7 +34,7 @@ from airflow_provider_sinks.connectors.kafka.transactions import fence, fence_de
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.decision.facts import Creation, Observation, ResourceFacts, Role
 from airflow_provider_sinks.core.errors import JobFailedError, SinkError
-from airflow_provider_sinks.core.lifecycle.steps import DeleteTopic, EmptyTopic
+from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutput
 from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.progress.past_epochs import PastEpoch
 from airflow_provider_sinks.core.progress.record import DRIVER, ProgressRecord, WriterId
@@ -173,9 +174,10 @@ class KafkaConnector:
     def sweep(self) -> None:
         """Do nothing: nothing is staged outside of transactions."""
 
-    def look_closely(self, output: ResourceFacts) -> ResourceFacts:
+    def look_closely(self, role: Role, output: ResourceFacts) -> ResourceFacts:
         """Return a topic with its cleanup policy: records of a compacted one cannot be deleted."""
-        return self._observer.client.observe_topics([output.name], policy_of=[output.name])[output.name]
+        seen = self._observer.client.observe_topics([output.name], policy_of=[output.name])
+        return as_emptiable(role, seen[output.name])
 
     def settings(self, output: ResourceFacts) -> Mapping[str, str]:
         """Return what somebody has set for a topic."""
@@ -186,10 +188,10 @@ class KafkaConnector:
         """Read the whole progress topic."""
         return self._observer.past_epochs()
 
-    def reset(self, step: EmptyTopic | DeleteTopic) -> None:
+    def reset(self, step: EmptyOutput | DeleteOutput) -> None:
         """Delete the records of a topic, or the topic itself."""
         with Outputs(self._options, self._observer.client) as outputs:
-            if isinstance(step, EmptyTopic):
+            if isinstance(step, EmptyOutput):
                 outputs.empty(step)
             else:
                 outputs.delete(step)

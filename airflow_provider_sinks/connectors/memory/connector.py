@@ -17,7 +17,7 @@ from airflow_provider_sinks.core.decision.facts import (
     Role,
 )
 from airflow_provider_sinks.core.errors import FencedError
-from airflow_provider_sinks.core.lifecycle.steps import DeleteTopic, EmptyTopic
+from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutput
 from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.progress.record import DRIVER, SINGLE_WRITER, ProgressRecord, WriterId
 
@@ -156,8 +156,9 @@ class MemoryConnector:
         """Forget what older runs staged."""
         self._store.sweep(self._run)
 
-    def look_closely(self, output: ResourceFacts) -> ResourceFacts:
+    def look_closely(self, role: Role, output: ResourceFacts) -> ResourceFacts:
         """Return what was seen: any output can be emptied."""
+        del role
         return output
 
     def settings(self, output: ResourceFacts) -> Mapping[str, str]:
@@ -169,9 +170,9 @@ class MemoryConnector:
         """Return none: only the newest records are kept."""
         return ()
 
-    def reset(self, step: EmptyTopic | DeleteTopic) -> None:
+    def reset(self, step: EmptyOutput | DeleteOutput) -> None:
         """Empty an output, or forget it."""
-        self._store.reset(step.name, step.topic_id, empties=isinstance(step, EmptyTopic))
+        self._store.reset(step.facts.name, step.facts.id, empties=isinstance(step, EmptyOutput))
 
     def health_check(self) -> Health:
         """Return that memory is well."""

@@ -37,7 +37,7 @@ from airflow_provider_sinks.core.errors import (
     RefusedError,
     SinkError,
 )
-from airflow_provider_sinks.core.lifecycle.steps import DeleteTopic, EmptyTopic
+from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutput
 from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.progress.past_epochs import PastEpoch
 from airflow_provider_sinks.core.progress.record import DRIVER, ProgressRecord, WriterId
@@ -222,8 +222,9 @@ class PostgresConnector:
     def sweep(self) -> None:
         """Do nothing: nothing is staged outside of transactions."""
 
-    def look_closely(self, output: ResourceFacts) -> ResourceFacts:
+    def look_closely(self, role: Role, output: ResourceFacts) -> ResourceFacts:
         """Return what was seen: any table can be emptied, if the login may."""
+        del role
         return output
 
     def settings(self, output: ResourceFacts) -> Mapping[str, str]:
@@ -235,7 +236,7 @@ class PostgresConnector:
         """Return none: only the newest record of each writer is kept."""
         return ()
 
-    def reset(self, step: EmptyTopic | DeleteTopic) -> None:
+    def reset(self, step: EmptyOutput | DeleteOutput) -> None:
         """Empty a table, or drop it, if its oid is still the same."""
         self._ask(lambda connection: _reset(connection, step))
         self._layout = None
@@ -297,9 +298,9 @@ class PostgresConnector:
         return creation.with_columns({name: column.kind for name, column in table.columns.items()})
 
 
-def _reset(connection: Connection, step: EmptyTopic | DeleteTopic) -> None:
+def _reset(connection: Connection, step: EmptyOutput | DeleteOutput) -> None:
     """Do it in one transaction, behind a lock that keeps the table the one that is compared."""
-    table = identifier(step.name)
+    table = identifier(step.facts.name)
     with connection.transaction():
         try:
             with connection.transaction():
@@ -308,13 +309,13 @@ def _reset(connection: Connection, step: EmptyTopic | DeleteTopic) -> None:
             return
         name = table.as_string(connection)
         found = connection.execute("SELECT to_regclass(%s)::oid::text", [name]).fetchone()
-        if not found or found[0] != step.topic_id:
+        if not found or found[0] != step.facts.id:
             raise RefusedError(
-                f'table "{step.name}" is not the one any more that was looked at',
-                f"It had oid {step.topic_id}, now it has {found[0] if found else 'none'}.",
+                f'table "{step.facts.name}" is not the one any more that was looked at',
+                f"It had oid {step.facts.id}, now it has {found[0] if found else 'none'}.",
                 "Somebody else changes it at this moment; look again before anything is deleted.",
             )
-        act = "TRUNCATE {}" if isinstance(step, EmptyTopic) else "DROP TABLE {}"
+        act = "TRUNCATE {}" if isinstance(step, EmptyOutput) else "DROP TABLE {}"
         connection.execute(sql.SQL(act).format(table))
 
 
