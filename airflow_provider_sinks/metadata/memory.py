@@ -25,7 +25,7 @@ from airflow.sdk import Variable
 from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.launch.published import published
 from airflow_provider_sinks.core.launch.status import SinkStatus
-from airflow_provider_sinks.core.lifecycle.state_history import History, from_mappings, to_mappings, told
+from airflow_provider_sinks.core.lifecycle.state_history import StateHistory, from_mappings, to_mappings, told
 from airflow_provider_sinks.core.progress.witness import Witness
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class SinkMemory:
         self._log = log
         self._follows = follows
         self._variable = f"sinks.{sink}.witness"
-        self._history: History | None = None
+        self._history: StateHistory | None = None
         self._shown: Mapping[str, Any] | None = None
 
     def recall(self) -> Memory:

@@ -33,8 +33,8 @@ from airflow_provider_sinks.core.errors import (
 from airflow_provider_sinks.core.lifecycle.dag_gone import Listed
 from airflow_provider_sinks.core.lifecycle.sink_home import ACTIVE, SinkDag, SinkHome, SinkTask
 from airflow_provider_sinks.core.lifecycle.state_history import (
-    History,
     HistoryState,
+    StateHistory,
     from_mappings,
     noted,
     to_mappings,
@@ -258,5 +258,5 @@ def _task(found: Mapping[str, Any]) -> SinkTask:
     return SinkTask(key, found["state"], found["try_number"], tries_max, f"{ended_at}Z" if ended_at else "")
 
 
-def _history(stored: Mapping[str, Any]) -> History:
+def _history(stored: Mapping[str, Any]) -> StateHistory:
     return from_mappings(stored.get(HISTORY_KEY) or ())

@@ -11,7 +11,8 @@ import pytest
 
 from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
 from airflow_provider_sinks.core.decision.facts import Role
-from airflow_provider_sinks.core.errors import ConfigurationError
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem
+from airflow_provider_sinks.core.spec import rules
 from airflow_provider_sinks.core.spec.sink import OutputMode, SinkSpec, Writers
 
 SCHEMA = "viewtime long, userid string, pageid string"
@@ -384,3 +385,20 @@ def test_select_items_are_checked_one_by_one() -> None:
 def test_a_sink_cannot_be_changed() -> None:
     with pytest.raises(ValueError, match="frozen"):
         SinkSpec.parse(TEXT).name = "other"
+
+
+@pytest.mark.parametrize("data", [PAGEVIEWS, COUNTS], ids=["row-wise", "stateful"])
+def test_another_trigger_gives_what_would_be_parsed_with_it(data: dict[str, Any]) -> None:
+    found = SinkSpec.parse(data).with_trigger({"every": "90s"})
+    parsed = SinkSpec.parse({**data, "trigger": {"every": "90s"}})
+
+    assert (found, found.to_json(), found.digest) == (parsed, parsed.to_json(), parsed.digest)
+
+
+def test_another_trigger_is_judged_with_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = SinkSpec.parse(PAGEVIEWS)
+    rule = (rules.needs("trigger"), lambda one: [Problem("trigger", f"{one.trigger.every} is too slow")])
+    monkeypatch.setattr(rules, "RULES", (*rules.RULES, rule))
+
+    with pytest.raises(ConfigurationError, match="trigger: 1:30:00 is too slow"):
+        spec.with_trigger({"every": "90m"})

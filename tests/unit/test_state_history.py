@@ -14,8 +14,8 @@ from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus, Sta
 from airflow_provider_sinks.core.lifecycle.sink_home import SinkDag, SinkHome, SinkTask
 from airflow_provider_sinks.core.lifecycle.state_history import (
     HISTORY_MAX,
-    History,
     HistoryState,
+    StateHistory,
     from_mappings,
     noted,
     standing,
@@ -40,16 +40,16 @@ REFUSED = StatusError("RefusedError", "output is lost", "long " * 500)
 S = SinkState
 
 
-def _history(*heard: tuple[int, SinkState, StatusError | None]) -> History:
+def _history(*heard: tuple[int, SinkState, StatusError | None]) -> StateHistory:
     """Tell statuses one after another: launch, state and error."""
-    history: History = ()
+    history: StateHistory = ()
     for second, (launch, state, error) in enumerate(heard):
         at = f"2026-11-21T10:00:{second:02}Z"
         history = told(history, SinkStatus("orders", launch, state, error=error, at=at))
     return history
 
 
-def _states(history: History) -> list[str]:
+def _states(history: StateHistory) -> list[str]:
     return [f"{entry.state}{f' x{entry.times}' if entry.times > 1 else ''}" for entry in history]
 
 
@@ -134,7 +134,7 @@ STALLED = _history((1, S.FAILED, AWAY))
     ],
 )
 def test_where_a_sink_stands(
-    history: History, active: bool, paused: bool, silent_seconds: int, state: HistoryState
+    history: StateHistory, active: bool, paused: bool, silent_seconds: int, state: HistoryState
 ) -> None:
     now = datetime(2026, 11, 21, 11, 0, tzinfo=UTC)
     heard = datetime.fromtimestamp(now.timestamp() - silent_seconds, UTC).isoformat()

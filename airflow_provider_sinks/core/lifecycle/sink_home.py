@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_provider_sinks.core.launch.status import StatusError
-from airflow_provider_sinks.core.lifecycle.state_history import Entry, History, HistoryState, standing
+from airflow_provider_sinks.core.lifecycle.state_history import Entry, HistoryState, StateHistory, standing
 from airflow_provider_sinks.core.lifecycle.steps import EndDriver, TaskKey
 
 ACTIVE = frozenset(
@@ -91,7 +91,7 @@ class SinkHome:
     tasks: tuple[SinkTask, ...] = ()
     drivers: tuple[EndDriver, ...] = ()
     status: Mapping[str, Any] = field(default_factory=dict)
-    history: History = ()
+    history: StateHistory = ()
 
     @property
     def is_orphan(self) -> bool:

@@ -73,10 +73,10 @@ class Entry:
         return cls(**{**data, "state": HistoryState(data["state"]), "error": error})
 
 
-History = tuple[Entry, ...]
+StateHistory = tuple[Entry, ...]
 
 
-def told(history: History, status: SinkStatus) -> History:
+def told(history: StateHistory, status: SinkStatus) -> StateHistory:
     """Return the history after a status was heard; the very same one if that is no news."""
     state = _state_of(status)
     last = history[-1] if history else None
@@ -93,7 +93,7 @@ def told(history: History, status: SinkStatus) -> History:
     return (*history[:-1], replace(last, at=entry.at, launch=launch, times=times))
 
 
-def noted(history: History, state: HistoryState) -> History:
+def noted(history: StateHistory, state: HistoryState) -> StateHistory:
     """Return the history after a verb: *paused* or *dropped*."""
     now = utc_now()
     if history and history[-1].state is state:
@@ -103,7 +103,7 @@ def noted(history: History, state: HistoryState) -> History:
 
 
 def standing(
-    history: History,
+    history: StateHistory,
     *,
     is_active: bool,
     is_paused: bool,
@@ -134,7 +134,7 @@ def to_mappings(history: Iterable[Entry]) -> list[dict[str, Any]]:
     return [json.loads(json.dumps(asdict(entry))) for entry in history]
 
 
-def from_mappings(data: Iterable[Mapping[str, Any]]) -> History:
+def from_mappings(data: Iterable[Mapping[str, Any]]) -> StateHistory:
     """Read a history as :func:`to_mappings` wrote it."""
     return tuple(Entry.from_mapping(entry) for entry in data)
 

@@ -122,15 +122,18 @@ class SinkSpec(Part):
         return spec
 
     def with_trigger(self, trigger: Mapping[str, Any]) -> SinkSpec:
-        """Return the same sink with another trigger, of which no rule between the parts speaks.
+        """Return the same sink with another trigger.
 
-        :raises ConfigurationError: the trigger is not valid.
+        :raises ConfigurationError: the trigger is not valid, or does not go with the rest.
         """
         try:
-            return self.model_copy(update={"trigger": Trigger.model_validate(trigger)})
+            found = self.model_copy(update={"trigger": Trigger.model_validate(trigger)})
         except ValidationError as error:
             problems = [replace(one, where=f"trigger.{one.where}") for one in problems_of(error, Trigger)]
             raise _not_valid(self.name, problems) from None
+        if problems := list(rules.check(found, frozenset())):
+            raise _not_valid(self.name, problems)
+        return found
 
     def to_json(self) -> str:
         """Write it canonically: sorted, every default spelt out, durations in their largest unit."""
