@@ -199,6 +199,7 @@ def test_a_hidden_topic_is_unknown_whether_it_exists_or_not(guarded: KafkaBroker
 
     assert {facts.existence for facts in seen.values()} == {Existence.UNKNOWN}
     assert {facts.denied for facts in seen.values()} == {"Describe"}
+    assert all(f"--bootstrap-server {client.bootstrap} " in facts.grant for facts in seen.values())
     assert "TOPIC_AUTHORIZATION_FAILED" in seen[there].reason
 
 

@@ -26,7 +26,7 @@ from airflow_provider_sinks.core.lifecycle.rewind import (
     RewindTo,
     plan_rewind,
 )
-from airflow_provider_sinks.core.lifecycle.steps import Announce, Fence, Plan
+from airflow_provider_sinks.core.lifecycle.steps import Announce, Create, Fence, Plan
 from airflow_provider_sinks.core.progress.history import EARLIEST, NO_HISTORY, Finding, Flaw, fold
 from airflow_provider_sinks.core.progress.past_epochs import PastEpoch, past_epochs
 from airflow_provider_sinks.core.progress.record import DRIVER, ProgressKey, ProgressRecord, partition_writer
@@ -188,6 +188,16 @@ def test_what_a_reset_does_not_settle_stops_it(
 ) -> None:
     with pytest.raises(error, match=said):
         plan_reset(situation(observation(**seen)), EMPTY)
+
+
+def test_an_output_that_cannot_take_the_rows_may_be_made_anew_and_not_kept() -> None:
+    narrow = observation(
+        data=present(DATA, unfit=Unfit("has no column region", "It is returned.", "Add it."))
+    )
+
+    assert any(isinstance(step, Create) for step in plan_reset(situation(narrow), RECREATE).steps)
+    with pytest.raises(RefusedError, match="has no column region"):
+        plan_reset(situation(narrow), Reset())
 
 
 def after(asked: Situation, step: Announce, **seen: Any) -> Situation:

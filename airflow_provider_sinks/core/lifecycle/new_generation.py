@@ -24,7 +24,8 @@ from airflow_provider_sinks.core.decision.facts import (
     Role,
 )
 from airflow_provider_sinks.core.decision.positions import next_generation
-from airflow_provider_sinks.core.decision.reasons.reason import Reason
+from airflow_provider_sinks.core.decision.reasons.output import OutputReason
+from airflow_provider_sinks.core.decision.reasons.reason import Refusal
 from airflow_provider_sinks.core.decision.start import dead_left, missing_outputs, rows_left
 from airflow_provider_sinks.core.decision.start_request import StartRequest, start_request
 from airflow_provider_sinks.core.decision.stop import wait
@@ -123,7 +124,7 @@ def plan_reset(situation: Situation, ask: Reset) -> Plan:
     """
     sink, observation = situation.spec.name, situation.observation
     verdict = decide(observation, situation.request)
-    demand_settled(verdict, settles=lambda reason: WayOn.START_OVER in reason.entry.ways)
+    demand_settled(verdict, settles=lambda refusal: _settles(refusal, ask))
     demand_seen(verdict, situation)
     if verdict.kind is VerdictKind.START and verdict.generation == 1:
         return Plan(sink, f'sink "{sink}" has no progress: there is nothing to reset')
@@ -158,13 +159,19 @@ def generation_steps(
     return (*steps, Announce(number, positions, rows, dead))
 
 
-def demand_settled(verdict: Verdict, settles: Callable[[Reason], bool]) -> None:
+def _settles(refusal: Refusal, ask: Reset) -> bool:
+    """Return whether a new beginning settles it: as the way on of that name does, or by making it anew."""
+    is_made_anew = refusal.reason is OutputReason.OUTPUT_UNFIT and ask.of(refusal.role) is Output.RECREATE
+    return is_made_anew or WayOn.START_OVER in refusal.reason.entry.ways
+
+
+def demand_settled(verdict: Verdict, settles: Callable[[Refusal], bool]) -> None:
     """Stop for what the new generation does not settle.
 
-    :param settles: says whether it settles a reason to stop.
+    :param settles: says whether it settles a refusal.
     :raises RefusedError: in the words of a start that is refused.
     """
-    if any(not settles(refusal.reason) for refusal in verdict.refusals):
+    if any(not settles(refusal) for refusal in verdict.refusals):
         raise RefusedError(verdict.primary, verdict.detail, verdict.hint)
 
 

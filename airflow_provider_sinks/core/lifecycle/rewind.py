@@ -81,7 +81,7 @@ def plan_rewind(situation: Situation, to: RewindTo) -> Plan:
     """
     sink, observation = situation.spec.name, situation.observation
     verdict = decide(observation, situation.request)
-    demand_settled(verdict, settles=lambda reason: reason is SourceReason.RECORDS_REMOVED)
+    demand_settled(verdict, settles=lambda refusal: refusal.reason is SourceReason.RECORDS_REMOVED)
     demand_seen(verdict, situation)
     if not situation.history:
         raise ConfigurationError(
