@@ -41,6 +41,7 @@ from airflow_provider_sinks.links import (
 )
 from airflow_provider_sinks.metadata.dags import dag_is_gone
 from airflow_provider_sinks.metadata.memory import SinkMemory, store_of
+from airflow_provider_sinks.operators.map_index import NamedInstances
 from airflow_provider_sinks.operators.submit.arguments import (
     OWNED,
     demand_place_to_wait,
@@ -53,7 +54,6 @@ from airflow_provider_sinks.operators.submit.dag_watch import DagWatch
 from airflow_provider_sinks.operators.submit.launch import (
     Listeners,
 )
-from airflow_provider_sinks.operators.submit.map_index import NamedInstances
 from airflow_provider_sinks.operators.submit.retry_after_change import RetryAfterChange
 from airflow_provider_sinks.operators.submit.sink_run import SinkRun
 from airflow_provider_sinks.retry_policy import airflow_errors

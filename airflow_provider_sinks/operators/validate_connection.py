@@ -24,7 +24,7 @@ from airflow_provider_sinks.operators.arguments import (
     SinkArgumentOrNone,
     choice,
 )
-from airflow_provider_sinks.operators.submit.map_index import NamedInstances
+from airflow_provider_sinks.operators.map_index import NamedInstances
 from airflow_provider_sinks.operators.validate.sink_report import read, sink_report
 from airflow_provider_sinks.operators.validate.spark_checks import spark_checks
 from airflow_provider_sinks.retry_policy import airflow_errors

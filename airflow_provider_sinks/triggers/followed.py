@@ -14,7 +14,7 @@ from functools import partial
 from airflow_provider_sinks.core.connection.follow import Fingerprint, Following, Reading, unlike
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.hooks.connections import connection_types, options_of
-from airflow_provider_sinks.hooks.shared_readings import SharedReadings
+from airflow_provider_sinks.triggers.shared_readings import SharedReadings
 
 _READINGS = SharedReadings(interval_seconds=10)
 """Of this triggerer: one reading serves every sink that uses a connection."""

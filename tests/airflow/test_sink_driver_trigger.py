@@ -189,8 +189,8 @@ def test_many_of_them_leave_the_event_loop_free(manager: FakeManager, tmp_path: 
 def reads_at_each_look(monkeypatch: pytest.MonkeyPatch) -> None:
     """No pause between two readings of a connection, and none between two launches."""
     from airflow_provider_sinks.core.connection import follow
-    from airflow_provider_sinks.hooks.shared_readings import SharedReadings
     from airflow_provider_sinks.triggers import followed
+    from airflow_provider_sinks.triggers.shared_readings import SharedReadings
 
     monkeypatch.setattr(follow, "LAUNCH_SECONDS", 0.0)
     monkeypatch.setattr(followed, "_READINGS", SharedReadings(0.0))
@@ -279,7 +279,7 @@ def test_what_changed_before_it_looked_or_while_no_triggerer_ran_is_noticed(
 
 def test_many_sinks_share_one_reading_of_a_connection() -> None:
     from airflow_provider_sinks.core.connection.follow import Reading
-    from airflow_provider_sinks.hooks.shared_readings import SharedReadings
+    from airflow_provider_sinks.triggers.shared_readings import SharedReadings
 
     shared, reads = SharedReadings(60.0), []
 
@@ -312,7 +312,7 @@ def test_many_sinks_share_one_reading_of_the_spark_connection(
 
 def test_a_reading_that_is_seen_twice_is_not_two() -> None:
     from airflow_provider_sinks.core.connection.follow import Reading
-    from airflow_provider_sinks.hooks.shared_readings import SharedReadings
+    from airflow_provider_sinks.triggers.shared_readings import SharedReadings
 
     a, b = Reading("a", ""), Reading("b", "")
     values = iter([a, b])
