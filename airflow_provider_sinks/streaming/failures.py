@@ -7,19 +7,19 @@ from collections.abc import Callable
 
 from pyspark.errors import AnalysisException
 
-from airflow_provider_sinks.core import errors
 from airflow_provider_sinks.core.errors import (
     ConfigurationError,
     JobFailedError,
     Problem,
     SinkError,
     UnavailableError,
+    kind_of,
 )
 from airflow_provider_sinks.core.launch import out_of_memory
 
 _OURS = re.compile(
     r"airflow_provider_sinks\.\S+?\.(?P<kind>\w+Error): (?P<primary>[^\n]+)"
-    r"(?:\n(?:Detail: (?P<detail>[^\n]*)\n?)?(?:Hint: (?P<hint>[^\n]*))?)?"
+    r"(?:\n(?:Detail: (?P<detail>[^\n]*(?:\n  [^\n]*)*)\n?)?(?:Hint: (?P<hint>[^\n]*))?)?"
 )
 _ROOT = re.compile(r"(?:Caused by|^): (?:[\w.$]+\.)?(\w+(?:Exception|Error)): ([^\n]+)", re.MULTILINE)
 
@@ -86,11 +86,7 @@ def _ours(text: str) -> SinkError | None:
     if match is None:
         return None
     name = "UnavailableError" if match["kind"] == _IN_DOUBT else match["kind"]
-    kind = getattr(errors, name, JobFailedError)
-    arguments = (match["primary"], match["detail"] or "", match["hint"] or "")
-    if kind is ConfigurationError:
-        return ConfigurationError(arguments[0], (), arguments[2])
-    return kind(*arguments) if issubclass(kind, SinkError) else JobFailedError(*arguments)
+    return kind_of(name).told(match["primary"], match["detail"] or "", match["hint"] or "")
 
 
 def _known(text: str, sink: str) -> SinkError | None:

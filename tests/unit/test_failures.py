@@ -6,11 +6,14 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from airflow_provider_sinks.core.errors import (
+    AuthenticationError,
     ConfigurationError,
     ExitCode,
     FencedError,
     JobFailedError,
+    Problem,
     RefusedError,
+    SinkError,
     UnavailableError,
 )
 from airflow_provider_sinks.streaming.failures import (
@@ -79,6 +82,25 @@ def test_error_of_a_task_comes_back_as_what_it_was() -> None:
     assert isinstance(error, UnavailableError)
     assert (error.primary, error.detail) == ("writer p0 could not flush", "timed out")
     assert error.hint == "look at the brokers"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        AuthenticationError("Kafka refused the credentials", "SASL", "Correct the password."),
+        FencedError("a newer start took over"),
+        ConfigurationError("the row is wrong", [Problem("a", "is odd"), Problem("b", "too")], "Mend both."),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_of_a_task_keeps_its_kind_and_all_its_words(error: SinkError) -> None:
+    text = (
+        f"Traceback:\nairflow_provider_sinks.core.errors.{type(error).__name__}: {error}\n\n\tat org.apache"
+    )
+
+    found = explain(None, RuntimeError(text), "s")
+
+    assert (type(found), str(found)) == (type(error), str(error))
 
 
 @pytest.mark.parametrize(
