@@ -305,6 +305,14 @@ class SinkConnector(Protocol):
     def capabilities(self) -> Capabilities:
         """Return what the target can give. No I/O."""
 
+    def expect(self, output: DataFrame) -> None:
+        """Hear what columns the query gives, and compare them with what is there. Once, before the start.
+
+        :param output: as for :meth:`project`; it may be a stream, and has no rows.
+        :raises ConfigurationError: when they do not fit the target.
+        :raises UnavailableError: the target could not be seen.
+        """
+
     def project(self, output: DataFrame) -> DataFrame:
         """Encode rows as the target takes them, in Spark's expressions: nothing per row in Python.
 

@@ -42,21 +42,22 @@ _VIEWS = threading.Lock()
 """Views have names of the whole session: of several sinks in one driver, one at a time is analysed."""
 
 
-def demand_analysable(spark: SparkSession, spec: SinkSpec, lookups: Mapping[str, pa.Table]) -> None:
+def demand_analysable(spark: SparkSession, spec: SinkSpec, lookups: Mapping[str, pa.Table]) -> DataFrame:
     """Let Spark analyse what the sink would run.
 
     :param lookups: the tables of the lookups, without rows.
+    :returns: the query's columns with the source columns behind them, without rows.
     :raises ConfigurationError: Spark does not take it; each problem names the option.
     """
     with _VIEWS:
         try:
-            _demand_analysable(spark, spec, lookups)
+            return _demand_analysable(spark, spec, lookups)
         finally:
             for name in (transform.SOURCE_VIEW, *spec.lookups):
                 spark.catalog.dropTempView(name)
 
 
-def _demand_analysable(spark: SparkSession, spec: SinkSpec, lookups: Mapping[str, pa.Table]) -> None:
+def _demand_analysable(spark: SparkSession, spec: SinkSpec, lookups: Mapping[str, pa.Table]) -> DataFrame:
     for name, rows in lookups.items():
         view(spark, name, rows)
     stream = not spec.shape.row_wise
@@ -72,6 +73,7 @@ def _demand_analysable(spark: SparkSession, spec: SinkSpec, lookups: Mapping[str
         kind(spec).demand_fits(whole, spec)
     except AnalysisException as error:
         raise misfit(spec, error) from error
+    return whole
 
 
 def misfit(spec: SinkSpec, error: AnalysisException, found: Sequence[Problem] = ()) -> ConfigurationError:

@@ -27,6 +27,7 @@ class EpochPlan:
     :param holders: by writer id, the id of its last holder in this run.
     :param expected: the writer ids expected to have rows, in the order of the tasks; a hint, no more.
     :param has_dead_letters: whether rows that did not parse have somewhere to go.
+    :param dead_letter_example: how a person writes where.
     :param step_rows: a long range is committed after so many rows,
     :param step_seconds: or after so many seconds,
     :param step_bytes: or after so many bytes.
@@ -43,6 +44,7 @@ class EpochPlan:
     holders: Mapping[str, str]
     expected: tuple[str, ...]
     has_dead_letters: bool
+    dead_letter_example: str
     step_rows: int
     step_seconds: float
     step_bytes: int

@@ -92,6 +92,7 @@ class Epochs:
         stateful: bool,
         driver_rows_max: int,
         has_dead_letters: bool,
+        dead_letter_example: str,
         target: SinkConnector,
         to_rows: Callable[[DataFrame, Offsets, Offsets], DataFrame],
         check_before: Callable[[], Identities],
@@ -109,6 +110,7 @@ class Epochs:
         self._stateful = stateful
         self._driver_rows_max = driver_rows_max
         self._has_dead_letters = has_dead_letters
+        self._dead_letter_example = dead_letter_example
         self._target = target
         self._driver_commits = target.capabilities().commits_on is CommitsOn.DRIVER
         self._factory = target.factory()
@@ -303,6 +305,7 @@ class Epochs:
             holders=dict(self._account.holders),
             expected=self._writers(record),
             has_dead_letters=self._has_dead_letters,
+            dead_letter_example=self._dead_letter_example,
             step_rows=STEP_ROWS,
             step_seconds=STEP_SECONDS,
             step_bytes=STEP_BYTES,

@@ -139,7 +139,8 @@ class _Job:
             if why := self._files.end_wanted():  # a launch that comes late must not fence its successor
                 say(f"{why}: ending before the start")
                 return
-            demand_analysable(spark, self._spec, self._lookups.without_rows())
+            output = demand_analysable(spark, self._spec, self._lookups.without_rows())
+            start.connector.expect(output)
             started = start.run()
             warmup.demand()
             self._stream(spark, start, started)
@@ -214,6 +215,7 @@ class _Job:
             stateful=not spec.shape.row_wise,
             driver_rows_max=self._driver_rows_max(spark),
             has_dead_letters=spec.dead_letter is not None,
+            dead_letter_example=spec.dead_letter_example,
             target=target,
             to_rows=to_rows,
             check_before=guard.check_before,

@@ -111,7 +111,8 @@ class Task(ABC):
         raise StopDriverError(
             f'sink "{self.plan.sink}" read a record that does not parse',
             f"{coordinates(self.plan.source_topic, batch, row)} {errors[row].as_py()}",
-            "Add `dead_letter: {topic: ...}` to the sink to set such records aside, or mend the schema.",
+            f"Add `dead_letter: {self.plan.dead_letter_example}` to the sink to set such records aside, "
+            "or mend the schema.",
         )
 
     def _commit(self, to: dict[int, int]) -> None:

@@ -10,7 +10,7 @@ from psycopg import sql
 
 from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.connectors.base import EpochWriter, SinkConnector
-from airflow_provider_sinks.connectors.postgres.connector import PostgresConnector, PostgresSink
+from airflow_provider_sinks.connectors.postgres.connector import PostgresConnector, SinkTables
 from airflow_provider_sinks.connectors.postgres.copying import CopyConnection
 from airflow_provider_sinks.connectors.postgres.creation import (
     CreateTable,
@@ -64,9 +64,9 @@ class PostgresTables(Harness):
         self._options = options
         self._target = target
 
-    def sink(self, name: str = SINK) -> PostgresSink:
+    def sink(self, name: str = SINK) -> SinkTables:
         table = {"connection": "warehouse", "table": f"{self.schema}.{name}", **self._target}
-        return PostgresSink(name, PostgresTarget.model_validate(table), f"{self.schema}.{name}_dead")
+        return SinkTables(name, PostgresTarget.model_validate(table), f"{self.schema}.{name}_dead")
 
     def connector(self, sink: str = SINK) -> SinkConnector:
         return PostgresConnector(self.sink(sink), self._options)

@@ -9,7 +9,7 @@ import pytest
 
 from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.connectors.base import RejectedRowError, WriteResult
-from airflow_provider_sinks.connectors.postgres.connector import PostgresSink
+from airflow_provider_sinks.connectors.postgres.connector import SinkTables
 from airflow_provider_sinks.core.progress.record import ProgressRecord
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.testing.played_start import SINK, PlayedStart
@@ -28,9 +28,9 @@ class Table(PostgresHarness):
         self.execute("CREATE TABLE {table} ({definition})", definition=definition)
         self.start = PlayedStart(self).start()
 
-    def sink(self, name: str = SINK) -> PostgresSink:
+    def sink(self, name: str = SINK) -> SinkTables:
         sink = super().sink(name)
-        return sink if self._has_dead_letters else PostgresSink(name, sink.target)
+        return sink if self._has_dead_letters else SinkTables(name, sink.target)
 
     def execute(self, statement: str, **names: str) -> list[tuple[Any, ...]]:
         """Run SQL in which ``{table}``, ``{schema}`` and ``{dead}`` stand for this test's own."""

@@ -158,6 +158,7 @@ def plan(topic: TopicFactory, kafka_options: KafkaOptions) -> Iterator[EpochPlan
         {},
         ("p0",),
         False,
+        "",
         10**6,
         30.0,
         10**9,

@@ -137,6 +137,7 @@ def plan(
         driver_commits=False,
         expected=("all",) if single else ("p0",),
         has_dead_letters=False,
+        dead_letter_example="{topic: ...}",
         step_rows=1_000_000,
         step_seconds=30.0,
         step_bytes=10**9,

@@ -91,6 +91,9 @@ class KafkaConnector:
         """Return nothing: a topic takes any bytes."""
         return {}
 
+    def expect(self, output: DataFrame) -> None:
+        """Do nothing: a topic takes any columns."""
+
     def project(self, output: DataFrame) -> DataFrame:
         """Return keys and values as bytes, as the target's key and format say."""
         from airflow_provider_sinks.connectors.kafka.encoding import encode

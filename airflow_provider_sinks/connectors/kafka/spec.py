@@ -100,6 +100,7 @@ class KafkaSink(SinkSpec):
 
     connection_type: ClassVar[str] = "kafka"
     right_target: ClassVar[Any] = "a/c"
+    dead_letter_example: ClassVar[str] = "{topic: ...}"
 
     target: KafkaTargetChoice
     dead_letter: DeadLetter | None = None

@@ -29,7 +29,13 @@ from airflow_provider_sinks.connectors.postgres.session import (
 )
 from airflow_provider_sinks.connectors.postgres.spec import Mode, PostgresTarget, Tombstones
 from airflow_provider_sinks.core.connection.resolved import PostgresOptions
-from airflow_provider_sinks.core.decision.facts import Creation, Existence, Observation, ResourceFacts, Role
+from airflow_provider_sinks.core.decision.facts import (
+    Creation,
+    Existence,
+    Observation,
+    ResourceFacts,
+    Role,
+)
 from airflow_provider_sinks.core.errors import (
     ConfigurationError,
     JobFailedError,
@@ -39,6 +45,7 @@ from airflow_provider_sinks.core.errors import (
 )
 from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutput
 from airflow_provider_sinks.core.progress.history import History
+from airflow_provider_sinks.core.progress.identity import ResourceKind
 from airflow_provider_sinks.core.progress.past_epochs import PastEpoch
 from airflow_provider_sinks.core.progress.record import DRIVER, ProgressRecord, WriterId
 
@@ -47,7 +54,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class PostgresSink:
+class SinkTables:
     """A sink, as far as its Postgres target is concerned.
 
     :param name: the sink's name.
@@ -87,7 +94,7 @@ class PostgresConnector:
     :param options: how to connect; holds secrets.
     """
 
-    def __init__(self, sink: PostgresSink, options: PostgresOptions) -> None:
+    def __init__(self, sink: SinkTables, options: PostgresOptions) -> None:
         self._sink = sink
         self._options = options
         self._run: Run | None = None
@@ -116,6 +123,13 @@ class PostgresConnector:
         """Return the types of the table's columns, or nothing where it is still to be made."""
         found = self._ask(lambda connection: look.layout(connection, self._sink.target.table))
         return {name: column.kind for name, column in found.columns.items()} if found else {}
+
+    def expect(self, output: DataFrame) -> None:
+        """Keep the query's columns for a table that is still to be made; compare them with one that is."""
+        from airflow_provider_sinks.connectors.postgres.encoding import types_of
+
+        self._columns = types_of(output)
+        self._fitting(self._columns)
 
     def project(self, output: DataFrame) -> DataFrame:
         """Return the columns with exactly the types of the table."""
@@ -165,6 +179,12 @@ class PostgresConnector:
         """Make a table, unless it is there."""
         if not isinstance(creation, CreateTable):
             raise JobFailedError(f"{creation} is not for Postgres")
+        if not creation.may_be_made:
+            raise ConfigurationError(
+                f'{creation.role.called(ResourceKind.TABLE)} "{creation.name}" does not exist',
+                [Problem("target.postgres.create", "is not set, so the sink may not make it")],
+                "Write create: true, or make the table as the query's columns need it.",
+            )
         if creation.role is Role.DATA and not creation.columns:
             creation = self._with_columns(creation)
         self._ask(lambda connection: _create(connection, creation))

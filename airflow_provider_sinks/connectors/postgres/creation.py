@@ -41,6 +41,7 @@ class CreateTable:
     :param name: with its schema.
     :param columns: their types; none where only the query tells them.
     :param key: its primary key.
+    :param may_be_made: whether the spec lets the sink make it.
     :param fillfactor: how full a page may be, in per cent; ``None`` is the server's default.
     """
 
@@ -49,6 +50,7 @@ class CreateTable:
     columns: Mapping[str, str] = field(default_factory=dict)
     key: Sequence[str] = ()
     fillfactor: int | None = None
+    may_be_made: bool = True
 
     def for_source(self, source: ResourceFacts) -> CreateTable:
         """Return it as it is: nothing of it hangs on the source."""
@@ -102,6 +104,6 @@ def dead_letter_table(name: str) -> CreateTable:
     return CreateTable(Role.DEAD_LETTER, name, DEAD_LETTER_COLUMNS)
 
 
-def data_table(name: str, key: Sequence[str] = ()) -> CreateTable:
+def data_table(name: str, key: Sequence[str] = (), *, may_be_made: bool = True) -> CreateTable:
     """Return how the target is made, but for its columns, which the query tells."""
-    return CreateTable(Role.DATA, name, key=key)
+    return CreateTable(Role.DATA, name, key=key, may_be_made=may_be_made)

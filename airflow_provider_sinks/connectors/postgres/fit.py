@@ -41,6 +41,15 @@ def new_table(given: Mapping[str, str], target: PostgresTarget) -> Layout:
     return Layout(columns, frozenset({frozenset(target.key)}) if target.key else frozenset())
 
 
+def demand_named(given: Mapping[str, str], target: PostgresTarget) -> None:
+    """See that the query gives the columns that the spec names.
+
+    :raises ConfigurationError: with all problems.
+    """
+    if problems := list(_missing_in_query(given, target)):
+        raise ConfigurationError(f'table "{target.table}" does not fit the query', problems)
+
+
 def demand_fit(given: Mapping[str, str], target: PostgresTarget, table: Layout) -> None:
     """Compare the query's columns with the table's.
 

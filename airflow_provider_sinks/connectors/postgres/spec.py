@@ -1,15 +1,20 @@
-"""What a sink says about a Postgres table as its target, and about the table of its dead letters."""
+"""A sink whose target is a Postgres table: its part of the spec, and the rules over it."""
 
 from __future__ import annotations
 
 import enum
-from typing import Any
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, StrictBool, model_validator
+from pydantic import BeforeValidator, Field, StrictBool, model_validator
 
-from airflow_provider_sinks.core.spec.fields import Columns, ConnectionId, TableName
-from airflow_provider_sinks.core.spec.parts import Part
+from airflow_provider_sinks.core.decision.facts import Creation, Role
+from airflow_provider_sinks.core.errors import JobFailedError, Problem
+from airflow_provider_sinks.core.spec.fields import Columns, TableName
+from airflow_provider_sinks.core.spec.parts import Part, Target, TargetOptions
 from airflow_provider_sinks.core.spec.problems import UnfitError
+from airflow_provider_sinks.core.spec.rules import QUERY, Rule, known_column, needs
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 PROGRESS_TABLE = "_sinks_progress"
 
@@ -28,10 +33,11 @@ class Tombstones(enum.StrEnum):
     DELETE = "delete"
 
 
-class PostgresTarget(Part):
-    """A Postgres table to write."""
+class PostgresTarget(TargetOptions):
+    """A Postgres table to write. ``connection/schema.table`` is its short form."""
 
-    connection: ConnectionId
+    short_form = r"^[^\s]+/[^/.]+\.[^/.]+$"
+
     table: TableName
     key: Columns = Field(default=(), description="columns of the key; rows of one key replace each other")
     mode: Mode = Mode.APPEND
@@ -41,6 +47,16 @@ class PostgresTarget(Part):
     progress: TableName | None = Field(
         default=None, description=f"table of the progress; none: {PROGRESS_TABLE} in the target's schema"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        connection, slash, table = value.rpartition("/")
+        if not slash:
+            raise UnfitError(f"{value!r} is no short form", "write connection/schema.table")
+        return {"connection": connection, "table": table}
 
     @model_validator(mode="after")
     def _fits(self) -> PostgresTarget:
@@ -72,3 +88,111 @@ class PostgresDeadLetter(Part):
     @classmethod
     def _short(cls, value: Any) -> Any:
         return {"table": value} if isinstance(value, str) else value
+
+
+class PostgresChoice(Target):
+    """Where rows go."""
+
+    postgres: PostgresTarget
+
+
+def _no_progress(value: Any) -> Any:
+    if value is not None:
+        raise UnfitError("is for Kafka targets", "name the table of the progress by target.postgres.progress")
+    return value
+
+
+class PostgresSink(SinkSpec):
+    """A sink into a Postgres table."""
+
+    connection_type: ClassVar[str] = "postgres"
+    right_target: ClassVar[Any] = {"postgres": "a/b.c"}
+    dead_letter_example: ClassVar[str] = "{table: schema.table}"
+
+    target: PostgresChoice
+    dead_letter: PostgresDeadLetter | None = None
+    progress: Annotated[None, BeforeValidator(_no_progress)] = None
+
+    @property
+    def target_rules(self) -> tuple[Rule, ...]:
+        """The rules between the options of the target and the rest of the sink."""
+        return _RULES
+
+    @property
+    def progress_is_shared(self) -> bool:
+        """Sinks into one schema share its progress table."""
+        return True
+
+    @property
+    def resources(self) -> dict[Role, str]:
+        """The names of the sink's tables."""
+        target = self.target.postgres
+        named = {Role.DATA: target.table, Role.PROGRESS: target.progress_table}
+        return named | ({Role.DEAD_LETTER: self.dead_letter.table} if self.dead_letter else {})
+
+    def creations(self) -> dict[Role, Creation]:
+        """Return how each of them is made; the target only where the spec says so."""
+        from airflow_provider_sinks.connectors.postgres import creation
+
+        target = self.target.postgres
+        made: dict[Role, Creation] = {
+            Role.PROGRESS: creation.progress_table(target.progress_table),
+            Role.DATA: creation.data_table(target.table, target.key, may_be_made=target.create),
+        }
+        if self.dead_letter is not None:
+            made[Role.DEAD_LETTER] = creation.dead_letter_table(self.dead_letter.table)
+        return made
+
+    def shown(self) -> dict[str, str | None]:
+        """Return what of the target a person sees beside its name."""
+        target = self.target.postgres
+        return {
+            "mode": target.mode.value,
+            "progress_table": target.progress_table,
+            "dead_letter_table": self.dead_letter.table if self.dead_letter else None,
+        }
+
+    def told(self) -> Iterator[str]:
+        """Give the lines about the target on the page of its DAG."""
+        target = self.target.postgres
+        yield f"- target: table `{target.table}` of connection `{target.connection}`, {target.mode}"
+        if self.dead_letter is not None:
+            yield f"- rows that are set aside: table `{self.dead_letter.table}`, in the same transactions"
+        yield f"- progress: table `{target.progress_table}`, in the same transactions as the rows"
+
+
+def postgres_sink(spec: SinkSpec) -> PostgresSink:
+    """Return a sink as what its target makes it."""
+    if not isinstance(spec, PostgresSink):
+        raise JobFailedError(f'sink "{spec.name}" has no Postgres target')
+    return spec
+
+
+def _named_columns(spec: PostgresSink) -> Iterator[Problem]:
+    shape, target = spec.readable_shape, spec.target.postgres
+    if shape is None or shape.problems or shape.unknown_columns or shape.columns is None:
+        return
+    for option, names in (("key", target.key), ("columns", target.columns or ())):
+        for index, name in enumerate(names):
+            yield from known_column(f"target.postgres.{option}[{index}]", name, shape.columns, "the output")
+
+
+def _tables(spec: PostgresSink) -> Iterator[Problem]:
+    options = {
+        Role.DATA: "target.postgres.table",
+        Role.PROGRESS: "target.postgres.progress",
+        Role.DEAD_LETTER: "dead_letter.table",
+    }
+    seen: dict[str, str] = {}
+    for role, name in spec.resources.items():
+        first = seen.setdefault(name, options[role])
+        if first != options[role]:
+            yield Problem(
+                options[role], f"{name!r} is {first} already", "each of them needs a table of its own"
+            )
+
+
+_RULES: tuple[Rule, ...] = (
+    (needs(*QUERY, "target"), _named_columns),
+    (needs("target", "dead_letter"), _tables),
+)

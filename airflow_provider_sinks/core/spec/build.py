@@ -42,11 +42,18 @@ class KafkaKeywords(TypedDict, total=False):
 
 
 class PostgresKeywords(TypedDict, total=False):
-    """What ``postgres()`` takes beside connection and table."""
+    """What ``postgres()`` takes beside connection and table: as a lookup, as a target, then as both."""
 
-    columns: Sequence[str]
     refresh: Every
     max_bytes: int
+
+    key: str | Sequence[str]
+    mode: str
+    create: bool
+    tombstones: str
+    progress: str
+
+    columns: Sequence[str]
 
 
 class SinkKeywords(TypedDict, total=False):
@@ -83,7 +90,7 @@ def kafka(connection: str, topic: str, **options: Unpack[KafkaKeywords]) -> dict
 
 
 def postgres(connection: str, table: str, **options: Unpack[PostgresKeywords]) -> dict[str, Any]:
-    """Name a Postgres table to join with.
+    """Name a Postgres table, as a target or to join with.
 
     :param connection: id of an Airflow connection of type ``postgres``.
     :param table: ``schema.table``.
@@ -95,7 +102,7 @@ def Sink(**keywords: Unpack[SinkKeywords]) -> SinkSpec:  # noqa: N802  it reads 
     """Declare a sink. One that is missing or misspelt is said with all other problems.
 
     - ``source``: ``kafka(...)``, or ``"connection/topic"`` for raw bytes.
-    - ``target``: ``kafka(...)``, or ``"connection/topic"``.
+    - ``target``: ``kafka(...)``, ``postgres(...)``, or ``"connection/topic"``.
     - ``select``: expressions of the output; or write a whole ``query`` from ``source``.
     - ``lookups``: tables to join with, by the names that the query gives them.
     - ``every``: how often an endless sink runs an epoch; without it the sink takes what is there and ends.

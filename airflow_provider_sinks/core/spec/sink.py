@@ -203,6 +203,8 @@ class SinkSpec(Part):
 
     connection_type: ClassVar[str]
     """The type of the target's Airflow connection."""
+    dead_letter_example: ClassVar[str]
+    """How a person writes where rows are set aside."""
     right_target: ClassVar[Any]
     """A target that is right, in the place of one that is not, while the rules between the rest are asked."""
 

@@ -1,0 +1,64 @@
+"""Postgres as a kind of target: what its entry point leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from airflow_provider_sinks.connectors.base import HeldUp, Say
+from airflow_provider_sinks.connectors.postgres.spec import PostgresSink, postgres_sink
+from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
+from airflow_provider_sinks.core.progress.record import WriterId
+from airflow_provider_sinks.core.spec.sink import SinkSpec
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from airflow_provider_sinks.connectors.postgres.connector import PostgresConnector
+
+
+class PostgresKind:
+    """See :class:`.base.ConnectorKind`."""
+
+    sink = PostgresSink
+    writer_module = "airflow_provider_sinks.connectors.postgres.writer"
+
+    def connect(
+        self,
+        spec: SinkSpec,
+        connections: ResolvedConnections,
+        read_seconds: float | None,
+        held_up: HeldUp,
+        say: Say,
+    ) -> PostgresConnector:
+        """Return the Postgres target of a sink; reading its progress waits for nobody."""
+        from airflow_provider_sinks.connectors.postgres.connector import PostgresConnector, SinkTables
+
+        del read_seconds, held_up, say
+        sink = postgres_sink(spec)
+        dead = sink.dead_letter.table if sink.dead_letter else None
+        tables = SinkTables(sink.name, sink.target.postgres, dead, sink.transaction_timeout)
+        return PostgresConnector(tables, connections.postgres(sink.target.postgres.connection))
+
+    def demand_fits(self, output: DataFrame, spec: SinkSpec) -> None:
+        """See that the columns that are named are there, and that a table to be made has types for all."""
+        from airflow_provider_sinks.connectors.postgres.encoding import types_of
+        from airflow_provider_sinks.connectors.postgres.fit import demand_named, new_table
+
+        given, target = types_of(output), postgres_sink(spec).target.postgres
+        demand_named(given, target)
+        if target.create:
+            new_table(given, target)
+
+    def end_abandoned(
+        self,
+        spec: SinkSpec,
+        connections: ResolvedConnections,
+        run: str,
+        writers: Iterable[WriterId],
+        seconds: float,
+    ) -> None:
+        """Do nothing: the server rolls back when a connection is gone, and ends one that is idle."""
+
+
+KIND = PostgresKind()

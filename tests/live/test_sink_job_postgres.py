@@ -1,0 +1,138 @@
+"""Sinks whose target is a Postgres table: rows and progress in one transaction, whoever writes."""
+
+from __future__ import annotations
+
+import uuid
+from typing import LiteralString
+
+import pytest
+from psycopg import sql
+
+from airflow_provider_sinks.core.errors import ExitCode
+from tests.live.stage import WHO_WRITES, KeyValue, Sink, Stage
+
+_SCHEMA = "id int, userid string, price decimal(10,2), at timestamp"
+_ROWS: list[KeyValue] = [
+    ("k", '{"id": 1, "userid": "ann", "price": 1.25, "at": "2026-11-20T10:00:00.123456Z"}'),
+    ("k", '{"id": 2, "userid": "bob", "price": 7}'),
+    ("k", '{"id": 3, "userid": "eve \\u00e9", "price": -0.01}'),
+]
+
+
+@pytest.fixture
+def schema(stage: Stage) -> str:
+    """A schema of its own."""
+    name = f"sinks_{uuid.uuid4().hex[:8]}"
+    with stage.postgres.connect() as connection:
+        connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(name)))
+    return name
+
+
+def _sink(stage: Stage, source: str, schema: str, target: dict[str, object], **parts: object) -> Sink:
+    table = {"connection": "pg", "table": f"{schema}.orders", **target}
+    return stage.sink("table", source, from_={"schema": _SCHEMA}, target={"postgres": table}, **parts)
+
+
+def _read(
+    stage: Stage, schema: str, columns: LiteralString, table: str = "orders"
+) -> list[tuple[object, ...]]:
+    query = sql.SQL("SELECT {} FROM {} ORDER BY 1, 2").format(sql.SQL(columns), sql.Identifier(schema, table))
+    with stage.postgres.connect() as connection:
+        return connection.execute(query).fetchall()
+
+
+@pytest.mark.parametrize("stage", WHO_WRITES, indirect=True)
+def test_rows_are_appended_once_over_starts_to_a_table_that_is_made(stage: Stage, schema: str) -> None:
+    source = stage.source("append", {0: _ROWS, 1: _ROWS[:1]})
+    sink = _sink(stage, source, schema, {"create": True})
+
+    first = sink.run()
+    stage.produce(source, [(0, *_ROWS[1])])
+    second = sink.run()
+    third = sink.run()
+
+    assert [status.rows_total for status in (first, second, third)] == [4, 5, 5]
+    assert _read(stage, schema, "id, userid, price::text") == [
+        (1, "ann", "1.25"),
+        (1, "ann", "1.25"),
+        (2, "bob", "7.00"),
+        (2, "bob", "7.00"),
+        (3, "eve é", "-0.01"),
+    ]
+    assert _read(stage, schema, "at::text, id")[0] == ("2026-11-20 10:00:00.123456+00", 1)
+
+
+@pytest.mark.parametrize("stage", WHO_WRITES, indirect=True)
+def test_rows_of_one_key_replace_each_other_and_empty_ones_delete(stage: Stage, schema: str) -> None:
+    source = stage.source("upsert", {0: _ROWS})
+    target = {"create": True, "key": "id", "mode": "upsert", "tombstones": "delete"}
+    sink = _sink(stage, source, schema, target, select=["id", "userid"])
+
+    sink.run()
+    stage.produce(source, [(0, "k", '{"id": 2, "userid": "zoe"}'), (0, "k", '{"id": 1}')])
+    sink.run()
+
+    assert _read(stage, schema, "id, userid") == [(2, "zoe"), (3, "eve é")]
+
+
+def test_a_row_that_the_table_refuses_is_set_aside_and_the_others_are_written(
+    stage: Stage, schema: str
+) -> None:
+    with stage.postgres.connect() as connection:
+        made = "CREATE TABLE {} (id int CHECK (id <> 2), userid text)"
+        connection.execute(sql.SQL(made).format(sql.Identifier(schema, "orders")))
+    source = stage.source("bad", {0: [*_ROWS, ("k", "{")]})
+    sink = _sink(
+        stage, source, schema, {}, select=["id", "userid"], dead_letter={"table": f"{schema}.orders_dead"}
+    )
+
+    status = sink.run()
+
+    assert (status.rows_total, status.dead_total) == (2, 2)
+    assert [row[0] for row in _read(stage, schema, "id, userid")] == [1, 3]
+    dead = _read(stage, schema, "source_offset, error, value", "orders_dead")
+    assert [row[0] for row in dead] == [1, 3]
+    assert "check constraint" in str(dead[0][1])
+
+
+def test_a_table_that_is_dropped_is_refused_and_a_way_on_makes_it_anew(stage: Stage, schema: str) -> None:
+    source = stage.source("dropped", {0: _ROWS})
+    sink = _sink(stage, source, schema, {"create": True})
+    sink.run()
+    with stage.postgres.connect() as connection:
+        connection.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(schema, "orders")))
+
+    refused = sink.fail(ExitCode.REFUSED)
+    assert refused.error is not None
+    assert refused.error.primary.startswith(f'data table "{schema}.orders" is missing, but sink')
+    sink.run(sink.code(refused, "start_over"))
+
+    assert [row[0] for row in _read(stage, schema, "id, userid")] == [1, 2, 3]
+
+
+def test_a_table_that_is_missing_is_made_only_where_the_spec_says_so(stage: Stage, schema: str) -> None:
+    sink = _sink(stage, stage.source("missing", {0: _ROWS}), schema, {})
+
+    error = sink.fail(ExitCode.CONFIGURATION).error
+
+    assert error is not None
+    assert error.primary == f'data table "{schema}.orders" does not exist'
+    assert "create: true" in error.hint
+
+
+def test_columns_that_do_not_fit_the_table_are_all_named_before_anything_is_made(
+    stage: Stage, schema: str
+) -> None:
+    with stage.postgres.connect() as connection:
+        made = "CREATE TABLE {} (id uuid, usrid text, price numeric, at timestamptz)"
+        connection.execute(sql.SQL(made).format(sql.Identifier(schema, "orders")))
+    sink = _sink(stage, stage.source("misfit", {0: _ROWS}), schema, {})
+
+    error = sink.fail(ExitCode.CONFIGURATION).error
+
+    assert error is not None
+    assert "id" in error.detail
+    assert "usrid" in error.detail
+    with stage.postgres.connect() as connection:
+        found = connection.execute("SELECT to_regclass(%s)", [f"{schema}._sinks_progress"]).fetchone()
+    assert found == (None,)
