@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -45,3 +46,14 @@ def test_a_verb_does_not_say_that_it_did_what_only_the_targets_clients_can(step:
         verbs._in_airflow(Plan("orders", "it is done", (step,)))
 
     assert said == []
+
+
+def test_an_alteration_that_ended_in_a_way_that_nobody_knows_is_no_success() -> None:
+    from airflow_provider_sinks.operators.alter.alteration import Altered
+    from airflow_provider_sinks.operators.alter.end import error_of
+
+    order = cast("Any", SimpleNamespace(conn_id="kafka"))
+    altered = Altered(cast("Any", "a new end"), (), ())
+
+    with pytest.raises(AssertionError, match="a new end"):
+        error_of(order, altered, cast("Any", None), "")

@@ -125,7 +125,7 @@ def exit_code(application: Application | None, status: SinkStatus | None) -> int
             return ExitCode.OK
         case Fate.KILLED:
             return _KILLED
-        case _:
+        case Fate.FAILED | Fate.UNKNOWN | Fate.ALIVE:
             found = _EXIT_CODE.search(application.diagnostics if application else "")
             return int(found[1]) if found else ExitCode.FAILED
 

@@ -22,7 +22,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, assert_never
 
 from airflow_provider_sinks.core.errors import kind_of
 from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus, StatusError
@@ -170,17 +170,23 @@ def _kind(error: StatusError | None) -> tuple[str, str] | None:
 
 
 def _state_of(status: SinkStatus) -> HistoryState | None:
-    if status.state is SinkState.FENCED:
-        return None  # its successor tells
-    if status.state is SinkState.FAILED:
-        heals = status.error is None or kind_of(status.error.kind).retryable
-        return HistoryState.STALLED if heals else HistoryState.FAILED
-    return {
-        SinkState.STARTING: HistoryState.STARTING,
-        SinkState.RUNNING: HistoryState.RUNNING,
-        SinkState.STOPPED: HistoryState.STOPPED,
-        SinkState.REFUSED: HistoryState.FAILED,
-    }[status.state]
+    match status.state:
+        case SinkState.STARTING:
+            found = HistoryState.STARTING
+        case SinkState.RUNNING:
+            found = HistoryState.RUNNING
+        case SinkState.STOPPED:
+            found = HistoryState.STOPPED
+        case SinkState.REFUSED:
+            found = HistoryState.FAILED
+        case SinkState.FENCED:
+            return None  # its successor tells
+        case SinkState.FAILED:
+            heals = status.error is None or kind_of(status.error.kind).retryable
+            found = HistoryState.STALLED if heals else HistoryState.FAILED
+        case _:
+            assert_never(status.state)
+    return found
 
 
 def _short(error: StatusError | None) -> StatusError | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, assert_never
 
 from airflow_provider_sinks.core.alter.backup import Mark, before_id
 from airflow_provider_sinks.core.alter.dependents import Return
@@ -34,25 +34,26 @@ def error_of(order: AlterOrder, altered: Altered, mark: Mark, holder_state: str)
     :param holder_state: the state of that task, when it is another one.
     """
     connection = f'connection "{order.conn_id}"'
-    if altered.end is End.LOCKED:
-        return _locked(order.conn_id, mark, holder_state)
-    if altered.end is End.OVERTAKEN:
-        return ConfigurationError(
-            f"{connection} was changed by somebody else meanwhile, and was left as they made it",
-            hint="Look at it in Airflow's UI, and run this again if it is still wanted.",
-        )
     culprits = altered.new.culprits if altered.new else {}
     problems = [*_problems(culprits, "on the new options")]
-    if altered.end is End.NOT_UNDONE:
-        return ConfigurationError(
-            f"{connection} has its new options, and not all sinks run on them", problems, "rollback=False"
-        )
-    if altered.end is End.UNDONE:
-        missing = altered.old.missing if altered.old else {}
-        problems += _problems(missing, "back on the old options")
-        hint = "" if altered.new else "An earlier try decided that; its log says why."
-        return ConfigurationError(f"{connection} has its old options again", problems, hint)
-    return None
+    match altered.end:
+        case None | End.ALTERED | End.UNCHANGED:  # None: a dry run
+            return None
+        case End.LOCKED:
+            return _locked(order.conn_id, mark, holder_state)
+        case End.OVERTAKEN:
+            what = f"{connection} was changed by somebody else meanwhile, and was left as they made it"
+            hint = "Look at it in Airflow's UI, and run this again if it is still wanted."
+            return ConfigurationError(what, hint=hint)
+        case End.NOT_UNDONE:
+            what = f"{connection} has its new options, and not all sinks run on them"
+            return ConfigurationError(what, problems, "rollback=False")
+        case End.UNDONE:
+            missing = altered.old.missing if altered.old else {}
+            problems += _problems(missing, "back on the old options")
+            hint = "" if altered.new else "An earlier try decided that; its log says why."
+            return ConfigurationError(f"{connection} has its old options again", problems, hint)
+    assert_never(altered.end)
 
 
 def _locked(conn_id: str, mark: Mark, holder_state: str) -> SinkError:
