@@ -9,6 +9,13 @@ would wait for itself, and aborts the process. It came to that when a question w
 the client in a circle: the late answer ran Python in the client's thread, the garbage collector took its turn
 there, and found the client. So an admin client is never garbage: somebody holds it until it is ended, by
 :meth:`KafkaConnection.close` or, where nobody closes, by a thread that is not its own.
+
+Nobody asks by ``AdminClient.describe_cluster``. A broker that was frozen is fenced for some milliseconds when
+it is back, and an answer of a cluster without any other names neither a broker nor a topic. librdkafka (2.16)
+takes that for an error, loses the error on its way (``rd_kafka_DescribeClusterResponse_parse`` returns the
+buffer's code, which is none) and aborts the process: ``rd_kafka_admin_response_parse: Assertion `rko_result'
+failed``. The listing of the topics goes another way, on which the same answer is an error like others, and it
+knows the cluster's id too. ``describe_topics`` goes the bad way, but its answer names what it was asked for.
 """
 
 from __future__ import annotations
@@ -18,7 +25,7 @@ import contextlib
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import Future
 from typing import Any, Self, TypeVar
 
@@ -35,6 +42,7 @@ END = OffsetSpec.latest()
 
 _SERVE_SECONDS = 0.05
 _GRACE_SECONDS = 1.0
+_FIRST_PIECE_SECONDS = 0.5
 
 REFUSED_CREDENTIALS = frozenset(
     {
@@ -89,19 +97,11 @@ class KafkaConnection:
 
     def cluster_id(self) -> str:
         """Return the id of the cluster; proves that it can be reached and takes our credentials."""
-        what = "name the cluster"
-
-        def ask() -> str:
-            future = self.admin.describe_cluster(request_timeout=self.timeout_seconds)
-            return str(self.wait(future, what).cluster_id)
-
-        return self._ask_patiently(ask, what)
+        return str(self._list("name the cluster").cluster_id)
 
     def listing(self) -> ClusterMetadata:
         """Return the list of *all* topics: a broker may create one that is asked for by name."""
-        return self._ask_patiently(
-            lambda: self.admin.list_topics(timeout=self.timeout_seconds), "list the topics"
-        )
+        return self._list("list the topics")
 
     def offsets(self, partitions: Iterable[tuple[str, int]], spec: OffsetSpec) -> dict[tuple[str, int], int]:
         """Return offsets by topic and partition, open transactions included; none where there is no leader.
@@ -119,20 +119,27 @@ class KafkaConnection:
                 found[place.topic, place.partition] = int(self.wait(future, "list offsets").offset)
         return found
 
-    def _ask_patiently(self, ask: Callable[[], T], what: str) -> T:
-        """Return an answer; ask again when librdkafka dropped the question with its idea of a broker.
+    def _list(self, what: str) -> ClusterMetadata:
+        """Return the listing; ask again while it does not come, until the time is over.
 
-        It does so when a broker is back from a restart.
+        librdkafka drops a question with its idea of a broker when that is back from a restart, and takes the
+        answer of a fenced broker for a part of one. It waits without polling, so it waits in pieces: refused
+        credentials are noticed after the first. The pieces grow, for a listing that takes long to send.
         """
         deadline = time.monotonic() + self.timeout_seconds
+        self.admin.poll(0)
+        self._complaints.forget()
+        piece_seconds = _FIRST_PIECE_SECONDS
         while True:
+            left_seconds = max(deadline - time.monotonic(), _SERVE_SECONDS)
             try:
-                return ask()
+                return self.admin.list_topics(timeout=min(piece_seconds, left_seconds))
             except KafkaException as error:
-                if code_of(error) != KafkaError._DESTROY_BROKER or time.monotonic() > deadline:  # noqa: SLF001
-                    self.admin.poll(0)
+                self.admin.poll(0)
+                if self._complaints.final is not None or time.monotonic() > deadline:
                     raise self.failure(error, what) from error
             time.sleep(_SERVE_SECONDS)
+            piece_seconds *= 2
 
     def wait(self, future: Future[T], what: str) -> T:
         """Return what a future brings.

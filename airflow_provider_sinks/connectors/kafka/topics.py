@@ -50,6 +50,7 @@ class KafkaClient:
     def __init__(self, options: KafkaOptions, timeout_seconds: float = 10.0) -> None:
         self._connection = KafkaConnection(options, timeout_seconds)
         self._logs: dict[str, ProgressLog] = {}
+        self._clusters: dict[str, str] = {}
 
     @classmethod
     def shared(cls, options: KafkaOptions) -> KafkaClient:
@@ -74,12 +75,22 @@ class KafkaClient:
         return self._connection.cluster_id()
 
     def describe_topics(self, names: Iterable[str]) -> dict[str, TopicFacts]:
-        """Return which topics these are: existence, ids and partitions. Cheap enough for every epoch."""
+        """Return which topics these are: existence, ids and partitions. Cheap enough for every epoch.
+
+        The id of the cluster comes with a listing of all topics, so it is asked for only about what is not
+        known: an id of a topic is made at random by its cluster, and says which cluster that is ever after.
+        """
+        cluster_id = "" if self._clusters else self.cluster_id()
         wanted = list(dict.fromkeys(names))
         timeout = self._connection.timeout_seconds
         futures = self._connection.admin.describe_topics(TopicCollection(wanted), request_timeout=timeout)
-        cluster_id = self.cluster_id()
-        return {name: self._described(name, cluster_id, futures[name]) for name in wanted}
+        described = [self._described(name, futures[name]) for name in wanted]
+        unknown = [topic for topic in described if topic.id not in self._clusters]
+        if unknown and not cluster_id:
+            cluster_id = self.cluster_id()
+        self._clusters.update({topic.id: cluster_id for topic in unknown if topic.id})
+        placed = [replace(topic, system=self._clusters.get(topic.id, cluster_id)) for topic in described]
+        return {topic.name: topic for topic in placed}
 
     def observe_topics(
         self, names: Collection[str], policy_of: Collection[str] = ()
@@ -171,23 +182,21 @@ class KafkaClient:
             facts[topic.name] = self._with_policy(topic) if topic.name in policy_of else topic
         return facts
 
-    def _described(self, name: str, cluster_id: str, future: Future[TopicDescription]) -> TopicFacts:
+    def _described(self, name: str, future: Future[TopicDescription]) -> TopicFacts:
+        """Return what a topic is, but for its cluster."""
         try:
             found = self._connection.wait(future, f'describe topic "{name}"')
         except KafkaException as error:
             if code_of(error) in _NOT_THERE:
-                return TopicFacts(name, Existence.MISSING, cluster_id)
-            unknown = TopicFacts(name, Existence.UNKNOWN, cluster_id)
-            return self._not_seen(unknown, error, "Describe")
+                return TopicFacts(name, Existence.MISSING)
+            return self._not_seen(TopicFacts(name, Existence.UNKNOWN), error, "Describe")
         topic_id = spelled(str(found.topic_id))
         if topic_id == _NO_ID:
             why = "the broker gives topics no id; Kafka 2.8 or newer is needed"
-            return TopicFacts(name, Existence.UNKNOWN, cluster_id, reason=why)
+            return TopicFacts(name, Existence.UNKNOWN, reason=why)
         copies = len(found.partitions[0].replicas) if found.partitions else 0
         partitions = len(found.partitions)
-        return TopicFacts(
-            name, Existence.PRESENT, cluster_id, topic_id, partitions, replication_factor=copies
-        )
+        return TopicFacts(name, Existence.PRESENT, "", topic_id, partitions, replication_factor=copies)
 
     def _with_offsets(self, topics: Collection[TopicFacts]) -> Iterator[TopicFacts]:
         places = [(topic.name, partition) for topic in topics for partition in range(topic.partitions)]

@@ -1,0 +1,61 @@
+"""A broker that names no broker in its answer: it is asked again, and never ends the process that asks."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+from tests.fenced_broker import CLUSTER
+
+_FIRST = """
+import sys, threading
+from airflow_provider_sinks.connectors.kafka.connection import KafkaConnection
+from airflow_provider_sinks.core.connection.resolved import KafkaOptions
+from airflow_provider_sinks.core.errors import UnavailableError
+from tests.fenced_broker import fenced_broker
+
+with fenced_broker() as broker:
+    options = KafkaOptions.from_connection_extra({"bootstrap.servers": broker.address}, "k")
+    connection = KafkaConnection(options, timeout_seconds=3)
+    broker.is_fenced = False
+    connection.cluster_id()  # from here on librdkafka knows a broker
+    broker.is_fenced = True
+"""
+_BACK_SOON = """
+    threading.Timer(1, setattr, (broker, "is_fenced", False)).start()
+    print(connection.cluster_id(), len(connection.listing().topics))
+"""
+_FOR_GOOD = """
+    try:
+        connection.cluster_id()
+    except UnavailableError as error:
+        print(error.primary.replace(broker.address, "it"))
+"""
+_BY_THE_OTHER_CALL = """
+    connection.admin.describe_cluster(request_timeout=3).result(5)
+"""
+
+
+def _play(then: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", _FIRST + then]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_a_fenced_broker_is_asked_until_it_is_back() -> None:
+    told = _play(_BACK_SOON)
+
+    assert (told.returncode, told.stdout) == (0, f"{CLUSTER} 0\n")
+
+
+def test_a_broker_that_stays_fenced_is_said_in_time() -> None:
+    told = _play(_FOR_GOOD)
+
+    assert (told.returncode, told.stdout) == (0, "Kafka at it could not name the cluster\n")
+
+
+def test_the_call_that_nobody_uses_would_end_the_process() -> None:
+    told = _play(_BY_THE_OTHER_CALL)
+
+    assert told.returncode == -signal.SIGABRT
+    assert "Assertion `rko_result' failed" in told.stderr
