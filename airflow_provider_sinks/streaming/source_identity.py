@@ -43,23 +43,28 @@ class SourceLook:
 
 
 def demand_same(role: Role, was: Identity, facts: ResourceFacts) -> None:
-    """Raise unless a topic is the one that was announced.
+    """Raise unless a resource is the one that was announced.
 
     :raises RefusedError: it is another one, or gone.
     :raises UnavailableError: it could not be seen.
     """
+    title = f'{role.called(facts.kind)} "{was.name}"'
     if facts.existence is Existence.UNKNOWN:
-        raise UnavailableError(f'{role} "{was.name}" cannot be seen', facts.reason)
+        raise UnavailableError(f"{title} cannot be seen", facts.reason)
     if facts.existence is Existence.MISSING:
         raise RefusedError(
-            f'{role} "{was.name}" was deleted while the sink ran',
-            f"It had id {was.id} and {was.partitions} partitions.",
+            f"{title} was deleted while the sink ran",
+            f"It had id {was.id}" + (f" and {was.partitions} partitions." if was.partitions else "."),
             "Start the sink again: it decides from its progress what can be done.",
         )
     now = facts.identity
     if not now.compared_with(was).is_same:
         raise RefusedError(
-            f'{role} "{was.name}" was replaced while the sink ran',
-            f"It was {was.id} ({was.partitions} partitions) and is {now.id} ({now.partitions}).",
+            f"{title} was replaced while the sink ran",
+            f"It was {_which(was, ' partitions')} and is {_which(now)}.",
             "Start the sink again: it decides from its progress what can be done.",
         )
+
+
+def _which(identity: Identity, unit: str = "") -> str:
+    return identity.id + (f" ({identity.partitions}{unit})" if identity.partitions else "")

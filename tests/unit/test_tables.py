@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 
 from airflow_provider_sinks.core.decision.decide import decide
-from airflow_provider_sinks.core.decision.facts import Observation, ResourceFacts, Unfit
+from airflow_provider_sinks.core.decision.facts import Observation, ResourceFacts, Role, Unfit
 from airflow_provider_sinks.core.decision.reasons.progress_place import PlaceReason
 from airflow_provider_sinks.core.decision.reasons.source import SourceReason
 from airflow_provider_sinks.core.decision.verdict import Verdict, VerdictKind
+from airflow_provider_sinks.core.errors import RefusedError
+from airflow_provider_sinks.core.lifecycle.steps import Announce, DeleteOutput, EmptyOutput
 from airflow_provider_sinks.core.progress.identity import Identities, Identity, ResourceKind
+from airflow_provider_sinks.streaming.source_identity import demand_same
 from tests.facts import SOURCE, every_reason, history, missing, observation, present, request, witness
 from tests.refusal_rows import REFUSALS
 
@@ -84,6 +87,38 @@ def test_a_progress_table_of_another_shape_is_refused_before_all_else() -> None:
     verdict = judged(progress=present(PROGRESS, unfit=READ_ONLY), data=missing(DATA))
 
     assert verdict.primary == 'progress table "public._sinks_progress" cannot be written to'
+
+
+@pytest.mark.parametrize(
+    ("now", "said"),
+    [
+        (missing(DATA), ('data table "public.orders" was deleted while the sink ran', "It had id 16401.")),
+        (
+            present(replace(DATA, id="16999")),
+            ('data table "public.orders" was replaced while the sink ran', "It was 16401 and is 16999."),
+        ),
+    ],
+)
+def test_a_running_sink_tells_of_its_table(now: ResourceFacts, said: tuple[str, str]) -> None:
+    with pytest.raises(RefusedError) as error:
+        demand_same(Role.DATA, DATA, table(now))
+
+    assert (error.value.primary, error.value.detail) == said
+
+
+def test_a_reset_speaks_of_tables() -> None:
+    found = table(present(DATA, high={0: 500}))
+    steps = [
+        EmptyOutput(found.title(Role.DATA), found),
+        DeleteOutput(found.title(Role.DATA), found),
+        Announce(2, {}, unfinished=(Role.DATA,), kind=found.kind),
+    ]
+
+    assert [str(step) for step in steps] == [
+        'empty data table "public.orders": delete its rows',
+        'delete data table "public.orders" with up to 500 rows',
+        "announce generation 2 as unfinished: no start goes on before the data table",
+    ]
 
 
 ABOUT_THE_TARGET = {

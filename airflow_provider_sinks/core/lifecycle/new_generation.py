@@ -153,7 +153,7 @@ def generation_steps(
     dead = 0 if Role.DEAD_LETTER in changed else dead_left(observation)
     steps: list[Step] = [Fence(situation.writers), *map(Create, missing_outputs(observation, request))]
     if changed:
-        steps.append(Announce(number, positions, rows, dead, tuple(changed)))
+        steps.append(Announce(number, positions, rows, dead, tuple(changed), observation.data.kind))
     for role, facts in changed.items():
         steps += _anew(role, facts, ask.of(role), situation)
     return (*steps, Announce(number, positions, rows, dead))
@@ -195,9 +195,9 @@ def announcement(situation: Situation, step: Announce, run: str) -> ProgressReco
     It names no checkpoint: the next start makes one of its own, because Spark ignores start offsets where a
     checkpoint exists.
 
-    :param situation: as it is now, with every topic there.
+    :param situation: as it is now, with every resource there.
     :param run: the uuid of this reset or rewind.
-    :raises UnavailableError: a topic is not there.
+    :raises UnavailableError: one is not there.
     """
     spec, identities = situation.spec, situation.observation.identities()
     if Role.DATA in step.unfinished:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from airflow_provider_sinks.core.decision.decide import decide
+from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.decision.positions import next_generation
 from airflow_provider_sinks.core.decision.reasons.source import SourceReason
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, RefusedError
@@ -173,8 +174,8 @@ def _again(before: Mapping[int, int], after: Mapping[int, int], situation: Situa
     skipped = sum(max(0, after[p] - at) for p, at in before.items())
     if again:
         yield (
-            f"up to {count(again, 'source record')} are read again; what they led to stays in data topic "
-            f'"{situation.observation.data.name}" and is written once more'
+            f"up to {count(again, 'source record')} are read again; what they led to stays in "
+            f"{situation.observation.data.title(Role.DATA)} and is written once more"
         )
     if skipped:
         yield f"up to {count(skipped, 'source record')} are skipped and never read"

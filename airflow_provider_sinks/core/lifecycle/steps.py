@@ -27,10 +27,11 @@ class Announce:
     """Commit the driver's record of a new generation: from then on older progress counts no more.
 
     :param positions: where each source partition goes on.
-    :param rows_before: rows of earlier generations that the data topic keeps.
-    :param dead_before: dead letters of earlier generations that their topic keeps.
-    :param unfinished: outputs that are still to be emptied or made anew. They are recorded as topics that
-        cannot exist, so that a start in between is refused, and the same command goes on where this one died.
+    :param rows_before: rows of earlier generations that the data output keeps.
+    :param dead_before: dead letters of earlier generations that their output keeps.
+    :param unfinished: outputs that are still to be emptied or made anew. They are recorded with an id
+        that none has: a start in between is refused, and the same command goes on where this one died.
+    :param kind: what the outputs are.
     """
 
     generation: int
@@ -38,10 +39,11 @@ class Announce:
     rows_before: int = 0
     dead_before: int = 0
     unfinished: tuple[Role, ...] = ()
+    kind: ResourceKind = ResourceKind.TOPIC
 
     def __str__(self) -> str:
         if self.unfinished:
-            waits = " and ".join(self.unfinished)
+            waits = " and ".join(role.called(self.kind) for role in self.unfinished)
             return f"announce generation {self.generation} as unfinished: no start goes on before the {waits}"
         return f"announce generation {self.generation} at source offsets {offsets(self.positions)}"
 
