@@ -203,6 +203,8 @@ class EpochWriter(Protocol):
     def pre_commit(self, record: ProgressRecord) -> Token:
         """Hand over the progress record behind the last row, and return the token of the coming commit.
 
+        Rows that turned out late not to be taken, and were set aside, are missing in the token's number; the
+        record is written, and kept as ``last``, as :meth:`.ProgressRecord.with_set_aside` makes it.
         Called once per epoch (or step of a long one), only after the proved end of the input.
         """
 

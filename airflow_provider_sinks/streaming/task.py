@@ -123,6 +123,8 @@ class Task(ABC):
         self._writer.flush()
         try:
             token = self._writer.pre_commit(record)
+            late = record.rows - token.rows
+            record, self.written = record.with_set_aside(late), self.written + WriteResult(-late, late, 0)
             if self.plan.driver_commits:
                 self._staged = token.name
             else:

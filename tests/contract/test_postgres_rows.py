@@ -245,3 +245,24 @@ def test_three_bad_rows_of_many_are_found_quickly(tables: Any) -> None:
     taken, _ = table.epoch(1, {"id": longs(*range(100_000))})
     assert (taken.rows, taken.dead) == (99_997, 3)
     assert [offset - 1000 for offset, _, _ in table.dead()] == [17, 60000, 99999]
+
+
+def test_rows_set_aside_in_one_step_are_not_counted_in_the_next(tables: Any) -> None:
+    table = tables("id bigint PRIMARY KEY, what text CHECK (what <> 'no')", **UPSERT)
+    writer = table.start.factory.prepare("p0")
+    table.made.append(writer)
+    writer.open()
+    writer.begin_epoch()
+    steps = [{"id": longs(1, 2), "what": ["no", "a"]}, {"id": longs(3, 4), "what": ["b", "c"]}]
+    for number, step in enumerate(steps):
+        taken = writer.write_batch(with_coordinates(step, 1000 + 2 * number))
+        writer.flush()
+        total, dead = (writer.last.rows_total, writer.last.dead_total) if writer.last else (0, 0)
+        ends = {0: 1002 + 2 * number, 1: 0}
+        record = table.start.record(
+            1, {0: 1000, 1: 0}, ends, rows=taken.rows, rows_total=total + taken.rows, dead_total=dead
+        )
+        writer.pre_commit(record)
+        writer.commit_epoch()
+    assert (writer.last.rows, writer.last.rows_total, writer.last.dead_total) == (2, 3, 1)
+    assert table.rows("id") == [(2,), (3,), (4,)]

@@ -41,6 +41,7 @@ class Target:
     answers: bool = True
     loses: bool = False
     taken_over: bool = False
+    refuses_late: int = 0
 
     def prepare(self, writer_id: str) -> MemoryWriter:
         return MemoryWriter(self, writer_id)
@@ -75,9 +76,10 @@ class MemoryWriter:
         pass
 
     def pre_commit(self, record: ProgressRecord) -> Token:
-        self.last = record
+        late, self._rows = self._target.refuses_late, self._rows[self._target.refuses_late :]
+        self.last = record.with_set_aside(late)
         self.holder_id += "+"
-        return Token(self._writer_id, "", record.rows)
+        return Token(self._writer_id, "", self.last.rows)
 
     def commit_epoch(self) -> None:
         assert self.last is not None
@@ -321,6 +323,16 @@ def test_a_commit_without_an_answer_that_happened_counts() -> None:
 
     assert (report.outcome, report.rows, target.opened) == (Outcome.COMMITTED, 2, 2)
     assert written(target) == [0, 1]
+
+
+def test_rows_that_are_set_aside_late_count_as_dead_letters_also_without_an_answer() -> None:
+    target = Target(answers=False, refuses_late=2)
+
+    report = task(target, batch([0, 1, 2, 3]))
+
+    assert written(target) == [2, 3]
+    assert (report.outcome, report.rows, report.dead) == (Outcome.COMMITTED, 2, 2)
+    assert (report.rows_total, report.dead_total) == (2, 2)
 
 
 def test_a_commit_without_an_answer_that_did_not_happen_is_repeated() -> None:

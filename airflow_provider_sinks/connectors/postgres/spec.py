@@ -14,7 +14,7 @@ from airflow_provider_sinks.core.spec.fields import Columns, TableName
 from airflow_provider_sinks.core.spec.parts import Part, Target, TargetOptions
 from airflow_provider_sinks.core.spec.problems import UnfitError
 from airflow_provider_sinks.core.spec.rules import QUERY, Rule, known_column, needs
-from airflow_provider_sinks.core.spec.sink import SinkSpec
+from airflow_provider_sinks.core.spec.sink import OutputMode, SinkSpec
 
 PROGRESS_TABLE = "_sinks_progress"
 
@@ -192,7 +192,17 @@ def _tables(spec: PostgresSink) -> Iterator[Problem]:
             )
 
 
+def _changing_rows(spec: PostgresSink) -> Iterator[Problem]:
+    shape = spec.readable_shape
+    if shape is None or shape.problems or not shape.stateful or spec.target.postgres.mode is Mode.UPSERT:
+        return
+    if spec.stream_mode is OutputMode.UPDATE:
+        what = "append would keep each state that a row of a stateful query ever had"
+        yield Problem("target.postgres.mode", what, "mode: upsert with a key, or output_mode: append")
+
+
 _RULES: tuple[Rule, ...] = (
     (needs(*QUERY, "target"), _named_columns),
+    (needs(*QUERY, "target", "output_mode"), _changing_rows),
     (needs("target", "dead_letter"), _tables),
 )

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -90,12 +89,7 @@ class PostgresEpochWriter:
     def pre_commit(self, record: ProgressRecord) -> Token:
         """Change the progress row, if it is still this writer's. Rows set aside late are told in it too."""
         late, holder = self._set_aside_late, progress_table.new_holder()
-        record = replace(
-            record,
-            rows=record.rows - late,
-            rows_total=record.rows_total - late,
-            dead_total=record.dead_total + late,
-        )
+        record = record.with_set_aside(late)
         with self._explained():
             self._begin()
             statement = progress_table.advance(self._factory.place, self._writer, self._turn, record, holder)
@@ -117,6 +111,7 @@ class PostgresEpochWriter:
                 "The progress row tells: nothing is written twice.",
             ) from error
         self._is_open = False
+        self._set_aside_late = 0
 
     def rollback_epoch(self) -> None:
         """Give up what was not committed; where the server does not answer, it does so itself."""

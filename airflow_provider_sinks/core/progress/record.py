@@ -21,7 +21,7 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
@@ -159,6 +159,15 @@ class ProgressRecord:
             raise ProgressFormatError(Format.GARBAGE, f"{error.args[0]!r} is missing") from None
         except (TypeError, ValueError, AttributeError) as error:
             raise ProgressFormatError(Format.GARBAGE, str(error)) from None
+
+    def with_set_aside(self, rows: int) -> ProgressRecord:
+        """Return it as it is where so many of its rows turned out, late, to be dead letters."""
+        return replace(
+            self,
+            rows=self.rows - rows,
+            rows_total=self.rows_total - rows,
+            dead_total=self.dead_total + rows,
+        )
 
     def committed(self, writer: WriterId, partition: int) -> int | None:
         """Return up to where this record proves ``partition`` committed, or None if it says nothing.
