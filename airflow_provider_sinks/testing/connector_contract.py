@@ -121,9 +121,11 @@ class ConnectorContract(ABC):
 
     def test_rows_and_progress_become_visible_together(self, harness: Harness) -> None:
         start = PlayedStart(harness).start()
-        tasks = [PlayedTask(start, 1, partition, FIRST).go_on(until="pre_commit") for partition in FIRST]
-        assert harness.visible() == []
+        tasks = [PlayedTask(start, 1, partition, FIRST).go_on(until="flush") for partition in FIRST]
         assert start.connector.progress().epoch == 0
+        for task in tasks:
+            task.go_on(until="pre_commit")
+        assert harness.visible() == []
         for task in tasks:
             task.go_on()
         start.commit(1, FIRST, [task.token for task in tasks if task.token])
@@ -323,7 +325,9 @@ class ConnectorContract(ABC):
 
     def _lose(self, harness: Harness, start: PlayedStart, *, happens: bool) -> None:
         """Lose a commit of epoch 2, or its answer, and see that nobody takes it for done or for failed."""
-        tasks = [PlayedTask(start, 2, partition, SECOND).go_on(until="pre_commit") for partition in SECOND]
+        tasks = [PlayedTask(start, 2, partition, SECOND).go_on(until="flush") for partition in SECOND]
+        for task in tasks:
+            task.go_on(until="pre_commit")
         tokens = [task.token for task in tasks if task.token]
         with harness.losing_answers() if happens else harness.losing_commits():
             if start.commits_on_driver:
@@ -371,7 +375,7 @@ class ExecutorCommits(ConnectorContract):
         step = {0: range(10), 1: range(10)}
         first = PlayedTask(start, 1, 0, step).go_on()
         late = PlayedTask(start, 1, 0, {**step, 0: range(10, 20)}, kept=first.writer)
-        rival = PlayedTask(start, 1, 0, {**step, 0: range(10, 20)}).go_on(until="pre_commit")
+        rival = PlayedTask(start, 1, 0, {**step, 0: range(10, 20)}).go_on(until="flush")
         with pytest.raises(SinkError):
             late.go_on()
         give_up(late)

@@ -151,16 +151,19 @@ class Transaction:
         that it will never send.
         """
         self._open = _Open.COMMIT
-        deadline = time.monotonic() + self.timeout_seconds
-        while (
-            self.live.flush(_FLUSH_SECONDS)
-            and not self._deliveries.have_failed
-            and time.monotonic() < deadline
-        ):
-            continue
+        self._flush()
         self._deliveries.demand_delivered()
         self._call("commit_transaction", self.timeout_seconds)
         self._open = _Open.NOTHING
+
+    def _flush(self) -> None:
+        deadline = time.monotonic() + self.timeout_seconds
+        try:
+            while self.live.flush(_FLUSH_SECONDS) and not self._deliveries.have_failed:
+                if time.monotonic() > deadline:
+                    return
+        except KafkaException as error:
+            raise self.translated(error, "flush") from error
 
     def settle(self) -> bool:
         """Bring what silent brokers left open to its end by the same producer; return if it is committed.

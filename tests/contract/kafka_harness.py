@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from datetime import timedelta
+from unittest import mock
+
+import pyarrow as pa
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from airflow_provider_sinks.connectors import rows
+from airflow_provider_sinks.connectors.base import EpochWriter, SinkConnector
+from airflow_provider_sinks.connectors.kafka.columns import KEY, VALUE
+from airflow_provider_sinks.connectors.kafka.creation import CreateTopic
+from airflow_provider_sinks.connectors.kafka.spec import KafkaSink, kafka_sink
+from airflow_provider_sinks.connectors.kafka.transaction import Transaction
+from airflow_provider_sinks.connectors.kafka.writer import KafkaEpochWriter
+from airflow_provider_sinks.connectors.registry import connect
+from airflow_provider_sinks.core.connection.resolved import KafkaOptions, ResolvedConnections
+from airflow_provider_sinks.core.decision.facts import Role
+from airflow_provider_sinks.core.spec.sink import SinkSpec
+from airflow_provider_sinks.testing.played_start import SINK, SOURCE, Coordinates, Harness
+
+SCHEMA = pa.schema(
+    {
+        rows.PARTITION: pa.int32(),
+        rows.OFFSET: pa.int64(),
+        rows.ERROR: pa.string(),
+        KEY: pa.binary(),
+        VALUE: pa.binary(),
+        rows.RAW_KEY: pa.binary(),
+        rows.RAW_VALUE: pa.binary(),
+    }
+)
+_TIMEOUT = timedelta(seconds=10)
+
+
+class KafkaHarness(Harness):
+    """Topics and transactional ids of its own on the shared broker."""
+
+    def __init__(self, options: KafkaOptions) -> None:
+        super().__init__()
+        self._options = options
+        self._own = f"contract-{uuid.uuid4().hex[:8]}"
+
+    def spec(self, sink: str) -> KafkaSink:
+        given = {
+            "name": sink,
+            "source": {"kafka": {"connection": "k", "topic": SOURCE.name, "format": "bytes"}},
+            "target": {"kafka": {"connection": "k", "topic": f"{self._own}-{sink}"}},
+            "dead_letter": f"{self._own}-{sink}-dead",
+            "progress": f"{self._own}-progress",
+            "transactional_id_prefix": self._own,
+            "transaction_timeout": f"{_TIMEOUT.seconds}s",
+        }
+        return kafka_sink(SinkSpec.parse(given))
+
+    def connector(self, sink: str = SINK) -> SinkConnector:
+        return connect(self.spec(sink), ResolvedConnections({"k": self._options}))
+
+    def creations(self, sink: str = SINK) -> Sequence[CreateTopic]:
+        return list(self.spec(sink).creations().values())
+
+    def batch(self, partition: int, offsets: range, bad: Sequence[int] = ()) -> pa.RecordBatch:
+        found = [
+            {
+                rows.PARTITION: partition,
+                rows.OFFSET: at,
+                rows.ERROR: "no JSON" if at in bad else None,
+                VALUE: None if at in bad else f"{partition} {at}".encode(),
+                rows.RAW_VALUE: b"as it came",
+            }
+            for at in offsets
+        ]
+        return pa.RecordBatch.from_pylist(found, SCHEMA)
+
+    def visible(self, sink: str = SINK) -> list[Coordinates]:
+        found = [(record.value() or b"").split() for record in self._read(sink, Role.DATA)]
+        return sorted((int(partition), int(at)) for partition, at in found)
+
+    def set_aside(self, sink: str = SINK) -> list[Coordinates]:
+        found = [dict(record.headers() or []) for record in self._read(sink, Role.DEAD_LETTER)]
+        return sorted((int(told["source.partition"] or 0), int(told["source.offset"] or 0)) for told in found)
+
+    def losing_answers(self) -> AbstractContextManager[None]:
+        return _losing(happens=True)
+
+    def losing_commits(self) -> AbstractContextManager[None]:
+        return _losing(happens=False)
+
+    def kill(self, writer: EpochWriter) -> None:
+        assert isinstance(writer, KafkaEpochWriter)
+        writer._transaction._connecting.join()
+        writer._transaction._producer = None  # librdkafka drops its connections, and ends nothing
+
+    def _read(self, sink: str, role: Role) -> list[Message]:
+        """Return what a reader of committed records gets now, in front of what is open."""
+        connector = self.connector(sink)
+        facts = connector.identify()[role]
+        connector.close()
+        places = [TopicPartition(facts.name, partition, 0) for partition in range(facts.partitions)]
+        own = {"group.id": self._own, "isolation.level": "read_committed", "enable.partition.eof": True}
+        consumer = Consumer({**self._options.librdkafka(), **own, "enable.auto.commit": False})
+        consumer.assign(places)
+        found, ended = [], 0
+        while ended < len(places):
+            message = consumer.poll(10)
+            assert message is not None
+            error = message.error()
+            if error is None:
+                found.append(message)
+            elif error.code() == KafkaError._PARTITION_EOF:
+                ended += 1
+        consumer.close()
+        return found
+
+
+@contextmanager
+def _losing(*, happens: bool) -> Iterator[None]:
+    """Let a commit time out as librdkafka tells of it: with, or without, having reached the broker."""
+    call = Transaction._call
+
+    def lost(transaction: Transaction, method: str, *arguments: float) -> None:
+        if method != "commit_transaction":
+            call(transaction, method, *arguments)
+            return
+        if happens:
+            call(transaction, method, *arguments)
+        error = KafkaException(KafkaError(KafkaError._TIMED_OUT, "no answer", retriable=True))
+        raise transaction.translated(error, method)
+
+    with mock.patch.object(Transaction, "_call", lost):
+        yield
