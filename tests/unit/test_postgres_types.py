@@ -86,6 +86,7 @@ def test_all_that_does_not_fit_a_table_is_told_at_once() -> None:
         },
         frozenset({frozenset({"price"})}),
         is_unlogged=True,
+        has_row_security=True,
     )
     given = {"id": "bigint", "price": "double", "made": "int", "colour": "string"}
     with pytest.raises(ConfigurationError) as caught:
@@ -98,6 +99,10 @@ def test_all_that_does_not_fit_a_table_is_told_at_once() -> None:
         (
             "target.postgres.key: no unique index of the table has just the columns id "
             "(CREATE UNIQUE INDEX ON public.orders (id))"
+        ),
+        (
+            "target.postgres: row-level security is active for this login: COPY refuses it "
+            "(ALTER ROLE ... BYPASSRLS, or NO FORCE ROW LEVEL SECURITY and the table's owner)"
         ),
         (
             "target.postgres: the table is unlogged: a crash of the server empties it "

@@ -340,7 +340,13 @@ def _reset(connection: Connection, step: EmptyOutput | DeleteOutput) -> None:
 
 
 def _create(connection: Connection, creation: CreateTable) -> None:
-    """Make a table; two who do so at once may collide in the catalog, and both find it there."""
+    """Make a table unless it is there, which takes no right to make one.
+
+    Two who do so at once may collide in the catalog, and both find it there.
+    """
+    name = identifier(creation.name).as_string(connection)
+    if connection.execute("SELECT to_regclass(%s)", [name]).fetchone() != (None,):
+        return
     try:
         with connection.transaction():
             connection.execute(creation.statement())
@@ -350,5 +356,5 @@ def _create(connection: Connection, creation: CreateTable) -> None:
         text = creation.statement().as_string(connection)
         problem = Problem(creation.name, str(error).strip())
         raise ConfigurationError(
-            f"{creation.role} cannot be made", [problem], f"As its owner: {text}"
+            f"{creation.role.called(ResourceKind.TABLE)} cannot be made", [problem], f"As its owner: {text}"
         ) from error

@@ -101,6 +101,9 @@ def _of_table(target: PostgresTarget, table: Layout) -> Iterator[Problem]:
         names = ", ".join(target.key)
         hint = f"CREATE UNIQUE INDEX ON {target.table} ({names})"
         yield Problem(f"{_OPTION}.key", f"no unique index of the table has just the columns {names}", hint)
+    if table.has_row_security:
+        hint = "ALTER ROLE ... BYPASSRLS, or NO FORCE ROW LEVEL SECURITY and the table's owner"
+        yield Problem(_OPTION, "row-level security is active for this login: COPY refuses it", hint)
     if table.is_unlogged:
         hint = f"ALTER TABLE {target.table} SET LOGGED"
         yield Problem(_OPTION, "the table is unlogged: a crash of the server empties it", hint)

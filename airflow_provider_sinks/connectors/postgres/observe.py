@@ -38,7 +38,7 @@ _UNIQUE = """
     FROM pg_index i
     WHERE i.indrelid = to_regclass(%s) AND i.indisunique AND i.indisvalid AND i.indimmediate
       AND i.indpred IS NULL AND i.indexprs IS NULL"""
-_PERSISTENCE = "SELECT relpersistence = 'u' FROM pg_class WHERE oid = to_regclass(%s)"
+_SORT = "SELECT relpersistence = 'u', row_security_active(oid) FROM pg_class WHERE oid = to_regclass(%s)"
 _KINDS = {
     "v": "a view",
     "m": "a materialized view",
@@ -64,11 +64,13 @@ class Layout:
 
     :param unique: the columns of each unique index that every row is in.
     :param is_unlogged: a crash of the server empties it.
+    :param has_row_security: policies decide which rows this login may write.
     """
 
     columns: Mapping[str, Column]
     unique: frozenset[frozenset[str]] = frozenset()
     is_unlogged: bool = False
+    has_row_security: bool = False
 
 
 def look(
@@ -111,12 +113,13 @@ def layout(connection: Connection, table: str) -> Layout | None:
     found = connection.execute(_COLUMNS, [name]).fetchall()
     if not found:
         return None
-    unlogged = connection.execute(_PERSISTENCE, [name]).fetchone()
+    is_unlogged, has_row_security = connection.execute(_SORT, [name]).fetchone() or (False, False)
     unique = connection.execute(_UNIQUE, [name]).fetchall()
     return Layout(
         {column[0]: Column(*column) for column in found},
         frozenset(frozenset(names) for (names,) in unique),
-        bool(unlogged and unlogged[0]),
+        is_unlogged,
+        has_row_security,
     )
 
 
