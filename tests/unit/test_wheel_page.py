@@ -1,9 +1,10 @@
-"""The page of the wheel: links that lead somewhere, or none."""
+"""The wheel: its packages are all there, and the links of its page lead somewhere, or are none."""
 
 from __future__ import annotations
 
 import re
 import runpy
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -54,3 +55,11 @@ def test_what_is_no_address_is_refused(setup: dict[str, Any]) -> None:
     for wrong in ("forge.example/team", "https://", "file:///x", "https:// x"):
         with pytest.raises(SystemExit, match="PROJECT_URL is no address"):
             setup["project_url"](wrong)
+
+
+def test_every_package_is_named_for_the_wheel() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    named = set(project["tool"]["setuptools"]["packages"]) - {"airflow_provider_sinks.spark_jobs"}
+    folders = (file.parent for file in (ROOT / "airflow_provider_sinks").rglob("__init__.py"))
+
+    assert {".".join(folder.relative_to(ROOT).parts) for folder in folders} == named
