@@ -1,0 +1,93 @@
+"""What a start finds in a real database, and what it says of it: in tables, with the SQL that mends it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from airflow_provider_sinks.connectors.postgres.connector import PostgresConnector
+from airflow_provider_sinks.core.decision.decide import decide
+from airflow_provider_sinks.core.decision.start_request import StartRequest
+from airflow_provider_sinks.core.decision.verdict import Verdict, VerdictKind
+from airflow_provider_sinks.local.postgres import Postgres
+from airflow_provider_sinks.testing.played_start import SINK, SOURCE, PlayedStart
+from tests.contract.postgres_harness import PostgresHarness
+
+
+@pytest.fixture
+def made(postgres: Postgres) -> Iterator[PostgresHarness]:
+    """A schema in which a sink has started and written nothing."""
+    harness = PostgresHarness(postgres)
+    start = PlayedStart(harness).start()
+    start.connector.close()
+    yield harness
+    harness.close()
+
+
+def verdict_of(harness: PostgresHarness, login: tuple[str, str] | None = None) -> Verdict:
+    progress, data, dead = harness.creations()
+    options = harness._options
+    if login is not None:
+        as_user = {**options.parameters, "user": login[0], "password": login[1]}
+        options = replace(options, parameters=as_user)
+    request = StartRequest(SINK, "owner", SOURCE.name, data=data, progress=progress, dead_letter=dead)
+    connector = PostgresConnector(harness.sink(), options)
+    try:
+        return decide(connector.observe(SOURCE), request)
+    finally:
+        connector.close()
+
+
+def run(harness: PostgresHarness, statement: str) -> None:
+    names = {"schema": harness.schema, "sink": SINK, "progress": harness.sink().target.progress_table}
+    harness.direct.execute(statement.format(**names).encode())
+
+
+def test_something_else_under_the_name_of_the_progress_table_is_refused(made: PostgresHarness) -> None:
+    run(made, "DROP TABLE {progress}; CREATE TABLE {progress} (told text)")
+
+    verdict = verdict_of(made)
+
+    assert verdict.kind is VerdictKind.REFUSE
+    table = made.sink().target.progress_table
+    assert verdict.primary == f'progress table "{table}" has no column sink'
+    assert verdict.hint == "Name another table as progress: the sink makes it."
+
+
+def test_a_progress_table_that_a_crash_empties_is_refused_with_the_sql_that_mends_it(
+    made: PostgresHarness,
+) -> None:
+    run(made, "ALTER TABLE {progress} SET UNLOGGED")
+    refused = verdict_of(made)
+
+    assert refused.kind is VerdictKind.REFUSE
+    made.direct.execute(refused.hint.encode())
+    assert verdict_of(made).goes_on
+
+
+def test_a_view_under_the_name_of_the_target_is_refused(made: PostgresHarness) -> None:
+    run(made, "DROP TABLE {schema}.{sink}; CREATE VIEW {schema}.{sink} AS SELECT 1 AS part")
+
+    verdict = verdict_of(made)
+
+    assert verdict.kind is VerdictKind.REFUSE
+    assert f'data table "{made.schema}.{SINK}" is a view, and no table' in str(verdict)
+
+
+def test_a_right_that_is_missing_is_waited_for_with_its_grant(made: PostgresHarness) -> None:
+    user = f"u{uuid.uuid4().hex[:12]}"
+    made.direct.execute(f"CREATE ROLE {user} LOGIN PASSWORD 'secret'".encode())
+    run(made, f"GRANT USAGE ON SCHEMA {{schema}} TO {user}")
+    run(made, f"GRANT SELECT, INSERT, UPDATE ON {{progress}}, {{schema}}.{{sink}}_dead TO {user}")
+    try:
+        denied = verdict_of(made, (user, "secret"))
+        assert denied.kind is VerdictKind.WAIT
+        assert f"permission denied: INSERT on table {made.schema}.{SINK}" in denied.primary
+
+        made.direct.execute(denied.hint.replace("<user of the connection>", user).encode())
+        assert verdict_of(made, (user, "secret")).kind is not VerdictKind.WAIT
+    finally:
+        made.direct.execute(f"DROP OWNED BY {user}; DROP ROLE {user}".encode())
