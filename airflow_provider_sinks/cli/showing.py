@@ -92,6 +92,7 @@ def _row(home: SinkHome) -> dict[str, Any]:
 def _standing(home: SinkHome, entry: Entry) -> dict[str, Any]:
     names = ("launch", "generation", "epoch", "rows", "rows_total", "dead_total", "rows_per_second", "lag")
     error = entry.error or home.newest_error
+    target = {name: home.status[name] for name in ("health", "metrics") if home.status.get(name)}
     waiting = home.status.get("waits_for")
     return {
         "sink": home.name,
@@ -99,6 +100,7 @@ def _standing(home: SinkHome, entry: Entry) -> dict[str, Any]:
         "since": entry.since or None,
         **{name: home.status.get(name) for name in names},
         **({"waits_for": waiting} if waiting else {}),
+        **target,
         "heard_of": home.status.get("at"),
         "tasks": [str(task) for task in home.tasks],
         "drivers": [driver.runs for driver in home.drivers],

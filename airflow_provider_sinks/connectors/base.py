@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
+    from airflow_provider_sinks.core.checks.check import Check
+    from airflow_provider_sinks.core.connection.resolved import ConnectionOptions, ResolvedConnections
     from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 MetricValue: TypeAlias = int | float | str
@@ -272,6 +273,15 @@ class ConnectorKind(Protocol):
 
         :param output: the query's columns with the source columns behind them, without rows.
         :raises ConfigurationError: when they do not fit.
+        """
+
+    def target_checks(self, spec: SinkSpec, options: ConnectionOptions) -> Iterable[Check]:
+        """Judge outputs and progress place, beside the checks of the connection itself. No side effects.
+
+        Called by a validation once the connection was seen to work; it limits the time.
+
+        :param options: of the target's connection, with its address judged already.
+        :raises SinkError: they could not be looked at.
         """
 
     def end_abandoned(

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 
-from airflow_provider_sinks.clients.time_limit import Deadline
+from airflow_provider_sinks.clients.time_limit import Deadline, within
 from airflow_provider_sinks.connectors.kafka.preflight.run import Run, kafka_checks
+from airflow_provider_sinks.connectors.registry import kind
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family, Outcome, Report
 from airflow_provider_sinks.core.checks.database import DatabaseFacts, database_checks
 from airflow_provider_sinks.core.checks.fields import ConnectionFields, Given, options_check
@@ -28,6 +30,7 @@ from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 VALIDATION_SECONDS = 60.0
 """How long a whole validation may take, unless told otherwise."""
+_TABLE_SECONDS = 20.0
 
 
 def validate(
@@ -120,9 +123,20 @@ def _postgres(run: Run, options: PostgresOptions) -> Iterator[Check]:
     yield network.passes("authentication", f'accepted as "{found.user}"', found.seconds)
     checks = list(database_checks(options.conn_id, found, list(lookups.values())))
     yield from checks
+    yield from _target(run, options, address)
     if run.with_types and not any(check.outcome is Outcome.FAIL for check in checks):
         with suppress(SinkError):  # whoever wants to know them says that they are not known
             run.lookups |= postgres_survey.types(options, address, lookups, run.deadline)
+
+
+def _target(run: Run, options: PostgresOptions, address: str) -> Iterator[Check]:
+    """Judge the tables that a sink writes on this connection, at the address that was judged."""
+    sink = run.sink
+    if sink is None or sink.target.options.connection != options.conn_id:
+        return
+    pinned = {**options.parameters, **({"hostaddr": address} if address else {})}
+    there = replace(options, parameters=pinned)
+    yield from within(run.deadline.left(_TABLE_SECONDS), lambda: list(kind(sink).target_checks(sink, there)))
 
 
 def _lookups(sink: SinkSpec | None, conn_id: str) -> dict[str, PostgresLookup]:

@@ -39,6 +39,7 @@ from airflow_provider_sinks.streaming.epochs import Epochs
 from airflow_provider_sinks.streaming.executors import Warmup
 from airflow_provider_sinks.streaming.failures import ended_by_metrics, explain, unexpected
 from airflow_provider_sinks.streaming.guard import Guard
+from airflow_provider_sinks.streaming.health import HealthWatch
 from airflow_provider_sinks.streaming.lookups import Lookups
 from airflow_provider_sinks.streaming.patience import Patience
 from airflow_provider_sinks.streaming.reporter import Reporter
@@ -163,9 +164,11 @@ class _Job:
         target = start.connector
         guard = Guard(started.identities, start.look, target.demand_in_force, self._patience, target.service)
         epochs = self._epochs(spark, start, started, guard)
+        health = HealthWatch(target)
         guard.start()
+        health.start()
         try:
-            while not self._watch(self._start_query(spark, started, epochs), epochs, guard):
+            while not self._watch(self._start_query(spark, started, epochs), epochs, guard, health):
                 _wait_until_forgotten(spark, self._spec.name)
         except RefusedError as refused:
             spark.sparkContext.cancelAllJobs()
@@ -177,6 +180,7 @@ class _Job:
                 _demand_no_successor(target)
             raise
         finally:
+            health.close()
             guard.close()
 
     def _epochs(self, spark: SparkSession, start: Start, started: Started, guard: Guard) -> Epochs:
@@ -258,7 +262,7 @@ class _Job:
         self._lookups.refresh(spark)
         return spark.sql(self._spec.job_sql)
 
-    def _watch(self, query: StreamingQuery, epochs: Epochs, guard: Guard) -> bool:
+    def _watch(self, query: StreamingQuery, epochs: Epochs, guard: Guard, health: HealthWatch) -> bool:
         """Wait for the end of the query, a request to stop, or a refusal.
 
         :returns: whether the job is done; else the query must be started again.
@@ -268,7 +272,7 @@ class _Job:
                 raise guard.failure
             if (gave_up := self._patience.exhausted) is not None:
                 raise gave_up
-            self._reporter.alive(self._patience.waits_for)
+            self._reporter.alive(self._patience.waits_for, health.health, health.metrics)
             try:
                 if query.awaitTermination(_WATCH_SECONDS):  # type: ignore[arg-type]  # parts of seconds too
                     return True

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from airflow_provider_sinks.connectors.base import MetricValue
 from airflow_provider_sinks.core.errors import SinkError, UnavailableError
 from airflow_provider_sinks.core.launch.files import LaunchFiles
 from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus
@@ -46,13 +47,19 @@ class Reporter:
         self.change(self.status.state, waits_for=what)
         say(self.status.one_line())
 
-    def alive(self, waits_for: str = "") -> None:
+    def alive(
+        self, waits_for: str = "", health: str = "", metrics: Mapping[str, MetricValue] | None = None
+    ) -> None:
         """Say every few seconds that the driver lives, also while no epoch has anything to do.
 
         :param waits_for: what holds it up, which is said at once.
+        :param health: how the target does; a change is said at once.
+        :param metrics: figures about it.
         """
         if bool(waits_for) != bool(self.status.waits_for):
             self.waits(waits_for)
+        elif health != self.status.health:
+            self.change(self.status.state, health=health, metrics=dict(metrics or {}))
         elif time.monotonic() - self._written_at > _ALIVE_SECONDS:
             self.change(self.status.state, waits_for=waits_for)
 

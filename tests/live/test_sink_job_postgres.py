@@ -52,6 +52,7 @@ def test_rows_are_appended_once_over_starts_to_a_table_that_is_made(stage: Stage
     third = sink.run()
 
     assert [status.rows_total for status in (first, second, third)] == [4, 5, 5]
+    assert (first.health, set(first.metrics)) == ("well", {"server_version"})
     assert _read(stage, schema, "id, userid, price::text") == [
         (1, "ann", "1.25"),
         (1, "ann", "1.25"),

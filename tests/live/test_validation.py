@@ -415,3 +415,32 @@ def test_a_database_that_does_not_let_us_in_is_named_and_the_password_is_not(
 
     assert failed(report) == {"authentication"}
     assert _CANARY not in report.table() + repr(fields)
+
+
+@pytest.mark.parametrize(
+    ("target", "granted", "judged"),
+    [
+        ({"table": "users"}, "INSERT ON {0}.users", (Outcome.PASS, "is there")),
+        ({"table": "users"}, "SELECT ON {0}.users", (Outcome.FAIL, "INSERT")),
+        ({"table": "clicks"}, "", (Outcome.FAIL, "does not exist")),
+        ({"table": "clicks", "create": True}, "", (Outcome.PASS, "the sink makes it")),
+    ],
+)
+def test_the_table_of_a_target_is_judged(
+    postgres: Postgres,
+    database: Mapping[str, Any],
+    target: dict[str, Any],
+    granted: str,
+    judged: tuple[Outcome, str],
+) -> None:
+    name, table = database["name"], f"{database['name']}.{target['table']}"
+    with postgres.connect() as connection:
+        for right in filter(None, ("USAGE ON SCHEMA {0}", granted)):
+            connection.execute(f"GRANT {right.format(name)} TO {name}")
+    whole = {**target, "connection": "pg", "table": table}
+    spec = SinkSpec.parse({"name": "look", "source": "k/in", "target": {"postgres": whole}})
+
+    check = of_database(spec, database["fields"])[f'data table "{table}"']
+
+    assert check.outcome is judged[0]
+    assert judged[1] in check.detail

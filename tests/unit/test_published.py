@@ -131,3 +131,11 @@ def test_what_a_start_waits_for_is_there_while_it_lasts() -> None:
     assert len(json.dumps(published(waiting))) <= PUBLISHED_BYTES_MAX
     assert waiting.one_line().startswith("starting, waits: somebody's")
     assert "waits_for" not in published(waiting.ended())
+
+
+def test_how_the_target_does_is_told_once_it_was_asked() -> None:
+    asked = SinkStatus("orders", 1, health="no broker answers", metrics={"transactional_ids": 3})
+
+    assert "health" not in published(SinkStatus("orders", 1))
+    assert published(asked)["health"] == "no broker answers"
+    assert published(asked)["metrics"] == {"transactional_ids": 3}

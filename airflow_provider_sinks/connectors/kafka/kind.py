@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.connectors.base import HeldUp, Say
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink, kafka_sink
-from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
+from airflow_provider_sinks.core.checks.check import Check
+from airflow_provider_sinks.core.connection.resolved import ConnectionOptions, ResolvedConnections
 from airflow_provider_sinks.core.progress.record import WriterId
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 
@@ -41,6 +42,11 @@ class KafkaKind:
         from airflow_provider_sinks.connectors.kafka.encoding import encode
 
         encode(output, kafka_sink(spec).target.kafka, None)
+
+    def target_checks(self, spec: SinkSpec, options: ConnectionOptions) -> Iterable[Check]:
+        """Return none: topics, of the source too, are judged with their cluster."""
+        del spec, options
+        return ()
 
     def end_abandoned(
         self,

@@ -234,10 +234,17 @@ class PostgresConnector:
 
     def end_open(self, writers: Iterable[WriterId]) -> None:
         """End this run's own transactions, so that nobody waits for their locks."""
-        for writer in sorted({*writers} - {DRIVER}):
-            ending = partial(progress_table.end_now, name=self._name(writer))
-            with contextlib.suppress(SinkError):  # then the time-out ends them
-                self._ask(ending)
+        with contextlib.suppress(SinkError):  # then the time-out ends them
+            self.end_of(self._live_run.id, {*writers} - {DRIVER})
+
+    def end_of(self, run: str, writers: Iterable[WriterId]) -> None:
+        """End what the writers of a run have open.
+
+        :raises SinkError: the server did not do it.
+        """
+        for writer in sorted({*writers}):
+            name = SessionName(self._sink.place.table, self._sink.name, run, writer)
+            self._ask(partial(progress_table.end_now, name=name))
 
     def sweep(self) -> None:
         """Do nothing: nothing is staged outside of transactions."""

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.connectors.base import HeldUp, Say
 from airflow_provider_sinks.connectors.postgres.spec import PostgresSink, postgres_sink
-from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
+from airflow_provider_sinks.core.checks.check import Check
+from airflow_provider_sinks.core.connection.resolved import (
+    ConnectionOptions,
+    PostgresOptions,
+    ResolvedConnections,
+)
+from airflow_provider_sinks.core.errors import JobFailedError
 from airflow_provider_sinks.core.progress.record import WriterId
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 
@@ -32,13 +38,8 @@ class PostgresKind:
         say: Say,
     ) -> PostgresConnector:
         """Return the Postgres target of a sink; reading its progress waits for nobody."""
-        from airflow_provider_sinks.connectors.postgres.connector import PostgresConnector, SinkTables
-
         del read_seconds, held_up, say
-        sink = postgres_sink(spec)
-        dead = sink.dead_letter.table if sink.dead_letter else None
-        tables = SinkTables(sink.name, sink.target.postgres, dead, sink.transaction_timeout)
-        return PostgresConnector(tables, connections.postgres(sink.target.postgres.connection))
+        return _connector(postgres_sink(spec), connections.postgres(spec.target.options.connection))
 
     def demand_fits(self, output: DataFrame, spec: SinkSpec) -> None:
         """See that the columns that are named are there, and that a table to be made has types for all."""
@@ -50,6 +51,17 @@ class PostgresKind:
         if target.create:
             new_table(given, target)
 
+    def target_checks(self, spec: SinkSpec, options: ConnectionOptions) -> Iterable[Check]:
+        """Look at the tables, with the rights of the connection's login."""
+        from airflow_provider_sinks.connectors.postgres.preflight import table_checks
+
+        sink = postgres_sink(spec)
+        connector = _connector(sink, options)
+        try:
+            return list(table_checks(options.conn_id, sink, dict(connector.identify())))
+        finally:
+            connector.close()
+
     def end_abandoned(
         self,
         spec: SinkSpec,
@@ -58,7 +70,23 @@ class PostgresKind:
         writers: Iterable[WriterId],
         seconds: float,
     ) -> None:
-        """Do nothing: the server rolls back when a connection is gone, and ends one that is idle."""
+        """End the run's own connections, which rolls back what they have open and frees its locks."""
+        del seconds
+        connector = self.connect(spec, connections, None, lambda _: None, lambda _: None)
+        try:
+            connector.end_of(run, writers)
+        finally:
+            connector.close()
+
+
+def _connector(sink: PostgresSink, options: ConnectionOptions) -> PostgresConnector:
+    from airflow_provider_sinks.connectors.postgres.connector import PostgresConnector, SinkTables
+
+    if not isinstance(options, PostgresOptions):
+        raise JobFailedError(f'connection "{options.conn_id}" is not of type postgres')
+    dead = sink.dead_letter.table if sink.dead_letter else None
+    tables = SinkTables(sink.name, sink.target.postgres, dead, sink.transaction_timeout)
+    return PostgresConnector(tables, options)
 
 
 KIND = PostgresKind()

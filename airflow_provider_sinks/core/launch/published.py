@@ -46,7 +46,7 @@ def published(
 
     ``lag`` is the sum over all source partitions, or ``None`` before the first epoch of the launch; ``error``
     is ``None`` or has ``launch``, ``kind``, ``primary``, ``detail`` and ``hint``. ``waits_for`` is there
-    while a start is held up.
+    while a start is held up, ``health`` and ``metrics`` of the target once it was asked.
 
     :param follows: whether the sink launches again when one of its connections changes.
     :param before: what was published last, by this launch or one before.
@@ -57,6 +57,9 @@ def published(
     document["lag"] = sum(status.lag.values()) if status.lag else None
     if status.waits_for:
         document["waits_for"] = status.waits_for[:_WAIT_CHARACTERS_MAX]
+    if status.health:
+        document["health"] = status.health[:_WAIT_CHARACTERS_MAX]
+        document["metrics"] = dict(status.metrics)
     document |= _known(status, before or {})
     room_bytes = PUBLISHED_BYTES_MAX - _size({**document, "error": None})
     document["error"] = _fitting(_newest_error(status, before or {}), room_bytes)

@@ -105,6 +105,8 @@ class SinkStatus:
     :param at: when the driver was last heard of, in UTC.
     :param spark_app_id: Spark's id of the application.
     :param waits_for: what holds it up while it lasts, such as somebody's open transaction.
+    :param health: ``well``, or what is not well with the target; empty until it was asked.
+    :param metrics: figures about the target.
     """
 
     sink: str
@@ -128,6 +130,8 @@ class SinkStatus:
     spark_ui_url: str = ""
     spark_app_id: str = ""
     waits_for: str = ""
+    health: str = ""
+    metrics: Mapping[str, int | float | str] = field(default_factory=dict)
 
     @classmethod
     def begun(cls, sink: str, launch: int, owner: str, witness: Witness | None) -> SinkStatus:
