@@ -23,7 +23,7 @@ from airflow_provider_sinks.connectors.postgres.copying import CopyConnection, S
 from airflow_provider_sinks.connectors.postgres.factory import PostgresWriterFactory
 from airflow_provider_sinks.connectors.postgres.progress_table import Turn
 from airflow_provider_sinks.connectors.postgres.stage import BadRow, Stage
-from airflow_provider_sinks.core.errors import FencedError, SinkError
+from airflow_provider_sinks.core.errors import FencedError, SinkError, UnavailableError
 from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
 
 
@@ -50,6 +50,9 @@ class PostgresEpochWriter:
     def open(self) -> None:
         """Take the writer's row, which fences every other holder of it, and read it."""
         factory, holder = self._factory, progress_table.new_holder()
+        self._connecting.join()
+        if isinstance(self._made, UnavailableError):  # such as ended by a twin that opened while it connected
+            self._connect()
         with self._explained():
             self._live.ask(progress_table.end_open(factory.session(self._writer).name))
             found = self._live.ask(
