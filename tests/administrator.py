@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import (
@@ -23,13 +24,16 @@ from confluent_kafka.admin import (
     OffsetSpec,
 )
 
+from airflow_provider_sinks.connectors.kafka.connection import is_fenced
+
 _SECONDS = 60.0
 _POLL_SECONDS = 0.05
 
 
 def create_topic(admin: AdminClient, name: str, partitions: int = 1, **config: str) -> None:
     """Make a topic, and return when each of its partitions answers."""
-    admin.create_topics([NewTopic(name, partitions, config=config)])[name].result(_SECONDS)
+    topic = NewTopic(name, partitions, config=config)
+    _placed(lambda: admin.create_topics([topic])[name])
     _until(lambda: answering(admin, name) == partitions, f"topic {name} to answer")
 
 
@@ -41,7 +45,7 @@ def delete_topic(admin: AdminClient, name: str) -> None:
 
 def grow_topic(admin: AdminClient, name: str, partitions: int) -> None:
     """Add partitions to a topic until it has so many, and return when each answers."""
-    admin.create_partitions([NewPartitions(name, partitions)])[name].result(_SECONDS)
+    _placed(lambda: admin.create_partitions([NewPartitions(name, partitions)])[name])
     _until(lambda: answering(admin, name) == partitions, f"{partitions} partitions of {name} to answer")
 
 
@@ -69,6 +73,19 @@ def grant(admin: AdminClient, rights: Sequence[AclBinding]) -> None:
     for granted in admin.create_acls(list(rights)).values():
         granted.result(_SECONDS)
     _until(lambda: all(_is_granted(admin, right) for right in rights), f"the broker to grant {rights}")
+
+
+def _placed(ask: Callable[[], Future[None]]) -> None:
+    """Have replicas placed; ask again while the only broker is fenced, as it is right after a freeze."""
+    deadline = time.monotonic() + _SECONDS
+    while True:
+        try:
+            return ask().result(_SECONDS)
+        except KafkaException as error:
+            if not is_fenced(error) or time.monotonic() > deadline:
+                raise
+            error.__traceback__ = None  # see answering()
+        time.sleep(_POLL_SECONDS)
 
 
 def _is_granted(admin: AdminClient, right: AclBinding) -> bool:

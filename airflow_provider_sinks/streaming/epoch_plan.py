@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from airflow_provider_sinks.connectors.base import WriterFactory
+from airflow_provider_sinks.connectors.epoch_writer import WriterFactory
 from airflow_provider_sinks.core.errors import SinkError
 from airflow_provider_sinks.core.progress.identity import Identity
 from airflow_provider_sinks.core.progress.record import ProgressRecord

@@ -23,13 +23,8 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
-from airflow_provider_sinks.connectors.base import (
-    CommitsOn,
-    InDoubtError,
-    LostStageError,
-    SinkConnector,
-    Token,
-)
+from airflow_provider_sinks.connectors.base import CommitsOn, SinkConnector
+from airflow_provider_sinks.connectors.epoch_writer import Token
 from airflow_provider_sinks.core.errors import (
     ConfigurationError,
     FencedError,
@@ -54,6 +49,7 @@ from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
 from airflow_provider_sinks.streaming.failures import explain
 from airflow_provider_sinks.streaming.patience import Patience
 from airflow_provider_sinks.streaming.source import CheckpointLog, Offsets
+from airflow_provider_sinks.streaming.staged_commit import commit_staged
 from airflow_provider_sinks.streaming.task_report import REPORT_SCHEMA, Outcome, TaskReport
 from airflow_provider_sinks.streaming.writer import write_epoch
 
@@ -165,34 +161,11 @@ class Epochs:
             self._check_after()
             self._raise_if_stopped(reports)
             tokens = [Token(r.writer, r.staged, r.rows) for r in reports if r.staged]
-            if not tokens or self._committed(self._whole(record, reports), tokens):
+            if not tokens or commit_staged(
+                self._target, self._whole(record, reports), tokens, self._patience
+            ):
                 return reports
             say(f"epoch {record.epoch} is repeated: what its tasks had staged is gone")
-
-    def _committed(self, record: ProgressRecord, tokens: Sequence[Token]) -> bool:
-        """Commit an epoch once for all of its tokens; False when they have to be written again.
-
-        A commit without an answer is asked for in the target: its record is there, or it did not happen. Then
-        the same tokens are committed again, which does nothing if the first commit comes through after all.
-        """
-        target = self._target
-        while True:
-            try:
-                self._patience.ask(target.service, lambda: target.commit_epoch(record, tokens))
-            except LostStageError:
-                target.rollback_epoch(tokens)
-                return False
-            except InDoubtError as doubt:
-                say(f"epoch {record.epoch}: {doubt.primary}; asking what holds")
-                history = self._patience.ask(target.service, target.progress)
-                if history.current.get(DRIVER) == record:
-                    return True
-                time.sleep(_REPEAT_SECONDS)
-            except BaseException:
-                target.rollback_epoch(tokens)
-                raise
-            else:
-                return True
 
     def _act_patiently(self, rows: DataFrame, record: ProgressRecord) -> list[TaskReport]:
         """Run the action, and again while brokers are silent: it is what Spark does with a failed task.

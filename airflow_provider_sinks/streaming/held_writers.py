@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from airflow_provider_sinks.connectors.base import EpochWriter
+from airflow_provider_sinks.connectors.epoch_writer import EpochWriter
 
 HELD_MAX = 8
 

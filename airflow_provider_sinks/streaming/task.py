@@ -10,7 +10,12 @@ from datetime import UTC, datetime
 import pyarrow as pa
 
 from airflow_provider_sinks.connectors import rows
-from airflow_provider_sinks.connectors.base import EpochWriter, InDoubtError, RejectedRowError, WriteResult
+from airflow_provider_sinks.connectors.epoch_writer import (
+    EpochWriter,
+    InDoubtError,
+    RejectedRowError,
+    WriteResult,
+)
 from airflow_provider_sinks.core.progress.record import ProgressRecord
 from airflow_provider_sinks.streaming import held_writers
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan, StopDriverError

@@ -9,6 +9,7 @@ from pyspark.sql import functions as sql
 from pyspark.sql.types import StructType
 
 from airflow_provider_sinks.connectors import rows
+from airflow_provider_sinks.connectors.encoding import named
 from airflow_provider_sinks.core.query.analysis import INTERNAL, SOURCE
 from airflow_provider_sinks.core.spec.parts import Format, KafkaSource
 from airflow_provider_sinks.streaming import json_fields, json_values
@@ -67,7 +68,7 @@ def _source_columns(error: Column) -> list[Column]:
 def parsed_only(parsed: DataFrame) -> DataFrame:
     """Return the user's columns of those rows of the view ``source`` that did parse."""
     names = [name for name in parsed.columns if not name.startswith(INTERNAL)]
-    return parsed.where(sql.col(rows.ERROR).isNull()).select(*(sql.col(_quoted(name)) for name in names))
+    return parsed.where(sql.col(rows.ERROR).isNull()).select(*(named(name) for name in names))
 
 
 def dead_letters(parsed: DataFrame) -> DataFrame:
@@ -88,7 +89,3 @@ def with_source_columns(output: DataFrame, dead: DataFrame | None = None) -> Dat
         return good
     own = {field.name: sql.lit(None).cast(field.dataType) for field in output.schema.fields}
     return good.unionByName(dead.withColumns(own))
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"

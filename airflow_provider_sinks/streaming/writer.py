@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable
 
 import pyarrow as pa
 
-from airflow_provider_sinks.connectors.base import RejectedRowError
+from airflow_provider_sinks.connectors.epoch_writer import RejectedRowError
 from airflow_provider_sinks.core.errors import FencedError, RefusedError, SinkError
 from airflow_provider_sinks.streaming import daemon
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan, StopDriverError

@@ -27,13 +27,8 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_provider_sinks.connectors.base import (
-    CommitsOn,
-    InDoubtError,
-    LostStageError,
-    SinkConnector,
-    Token,
-)
+from airflow_provider_sinks.connectors.base import CommitsOn, SinkConnector
+from airflow_provider_sinks.connectors.epoch_writer import InDoubtError, LostStageError, Token
 from airflow_provider_sinks.core.decision.facts import Existence
 from airflow_provider_sinks.core.errors import FencedError, SinkError
 from airflow_provider_sinks.core.progress.record import DRIVER

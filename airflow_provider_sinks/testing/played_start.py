@@ -8,14 +8,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Final
 
-from airflow_provider_sinks.connectors.base import (
-    CommitsOn,
-    EpochWriter,
-    Run,
-    SinkConnector,
-    Token,
-    WriteResult,
-)
+from airflow_provider_sinks.connectors.base import CommitsOn, Run, SinkConnector
+from airflow_provider_sinks.connectors.epoch_writer import EpochWriter, Token, WriteResult
 from airflow_provider_sinks.core.decision.facts import Creation, Existence, ResourceFacts
 from airflow_provider_sinks.core.progress.history import NO_HISTORY
 from airflow_provider_sinks.core.progress.record import DRIVER, ProgressRecord, WriterId, partition_writer

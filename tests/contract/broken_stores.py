@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from airflow_provider_sinks.connectors.base import CommitsOn, Token
+from airflow_provider_sinks.connectors.base import CommitsOn
+from airflow_provider_sinks.connectors.epoch_writer import Token
 from airflow_provider_sinks.connectors.memory.store import Outputs, Row, Slot
 from airflow_provider_sinks.core.progress.record import DRIVER, SINGLE_WRITER, ProgressRecord
 from airflow_provider_sinks.testing.connector_contract import DriverCommits, ExecutorCommits

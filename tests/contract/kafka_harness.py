@@ -10,7 +10,8 @@ import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from airflow_provider_sinks.connectors import rows
-from airflow_provider_sinks.connectors.base import EpochWriter, SinkConnector
+from airflow_provider_sinks.connectors.base import SinkConnector
+from airflow_provider_sinks.connectors.epoch_writer import EpochWriter
 from airflow_provider_sinks.connectors.kafka.columns import KEY, VALUE
 from airflow_provider_sinks.connectors.kafka.creation import CreateTopic
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink, kafka_sink

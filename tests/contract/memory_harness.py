@@ -7,7 +7,8 @@ from typing import Any
 import pyarrow as pa
 
 from airflow_provider_sinks.connectors import rows
-from airflow_provider_sinks.connectors.base import CommitsOn, EpochWriter, InDoubtError, SinkConnector
+from airflow_provider_sinks.connectors.base import CommitsOn, SinkConnector
+from airflow_provider_sinks.connectors.epoch_writer import EpochWriter, InDoubtError
 from airflow_provider_sinks.connectors.memory.connector import CreateOutput, MemoryConnector
 from airflow_provider_sinks.connectors.memory.store import MemoryStore, Outputs, Slot
 from airflow_provider_sinks.core.decision.facts import Role

@@ -9,8 +9,9 @@ import pyarrow as pa
 from psycopg import sql
 
 from airflow_provider_sinks.connectors import rows
-from airflow_provider_sinks.connectors.base import EpochWriter, SinkConnector
-from airflow_provider_sinks.connectors.postgres.connector import PostgresConnector, SinkTables
+from airflow_provider_sinks.connectors.base import SinkConnector
+from airflow_provider_sinks.connectors.epoch_writer import EpochWriter
+from airflow_provider_sinks.connectors.postgres.connector import PostgresConnector
 from airflow_provider_sinks.connectors.postgres.copying import CopyConnection
 from airflow_provider_sinks.connectors.postgres.creation import (
     CreateTable,
@@ -19,6 +20,7 @@ from airflow_provider_sinks.connectors.postgres.creation import (
     progress_table,
 )
 from airflow_provider_sinks.connectors.postgres.spec import PostgresTarget
+from airflow_provider_sinks.connectors.postgres.tables import SinkTables
 from airflow_provider_sinks.connectors.postgres.writer import PostgresEpochWriter
 from airflow_provider_sinks.core.connection.postgres_options import PostgresOptions
 from airflow_provider_sinks.local.postgres import Postgres

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from airflow_provider_sinks.connectors import rows
-from airflow_provider_sinks.connectors.base import RejectedRowError, WriteResult
-from airflow_provider_sinks.connectors.postgres.connector import SinkTables
+from airflow_provider_sinks.connectors.epoch_writer import RejectedRowError, WriteResult
+from airflow_provider_sinks.connectors.postgres.tables import SinkTables
 from airflow_provider_sinks.core.progress.record import ProgressRecord
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.testing.played_start import SINK, PlayedStart

@@ -9,7 +9,7 @@ import sys
 from tests.fenced_broker import CLUSTER
 
 _FIRST = """
-import sys, threading
+import sys, threading, time
 from airflow_provider_sinks.connectors.kafka.connection import KafkaConnection
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.errors import UnavailableError
@@ -32,6 +32,19 @@ _FOR_GOOD = """
     except UnavailableError as error:
         print(error.primary.replace(broker.address, "it"))
 """
+_A_TOPIC = """
+    from airflow_provider_sinks.connectors.kafka.creation import CreateTopic
+    from airflow_provider_sinks.core.decision.facts import Role
+
+    broker.is_fenced = False
+    broker.refusals = {refusals}
+    begun = time.monotonic()
+    try:
+        connection.create_topic(CreateTopic(Role.DATA, "events", 1, 1), 'create topic "events"')
+    except UnavailableError as error:
+        print(error.primary.replace(broker.address, "it"))
+    print(broker.refusals == 0, time.monotonic() - begun < 5)
+"""
 _BY_THE_OTHER_CALL = """
     connection.admin.describe_cluster(request_timeout=3).result(5)
 """
@@ -52,6 +65,18 @@ def test_a_broker_that_stays_fenced_is_said_in_time() -> None:
     told = _play(_FOR_GOOD)
 
     assert (told.returncode, told.stdout) == (0, "Kafka at it could not name the cluster\n")
+
+
+def test_a_topic_that_a_fenced_broker_would_not_place_is_made_when_it_is_back() -> None:
+    told = _play(_A_TOPIC.format(refusals=5))
+
+    assert (told.returncode, told.stdout) == (0, "True True\n"), told.stderr
+
+
+def test_a_topic_that_is_not_placed_in_time_is_a_matter_for_a_retry() -> None:
+    told = _play(_A_TOPIC.format(refusals=10_000))
+
+    assert told.stdout == 'Kafka at it could not create topic "events"\nFalse True\n', told.stderr
 
 
 def test_the_call_that_nobody_uses_would_end_the_process() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 import pytest
 
-from airflow_provider_sinks.connectors.base import InDoubtError, Token, WriteResult
+from airflow_provider_sinks.connectors.epoch_writer import InDoubtError, Token, WriteResult
 from airflow_provider_sinks.core.errors import FencedError, RefusedError
 from airflow_provider_sinks.core.progress.identity import Identities, Identity
 from airflow_provider_sinks.core.progress.record import ProgressRecord

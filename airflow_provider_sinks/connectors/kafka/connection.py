@@ -30,8 +30,9 @@ from concurrent.futures import Future
 from typing import Any, Self, TypeVar
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, ClusterMetadata, OffsetSpec
+from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, OffsetSpec
 
+from airflow_provider_sinks.connectors.kafka.creation import CreateTopic
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.errors import AuthenticationError, SinkError, UnavailableError
 
@@ -118,6 +119,28 @@ class KafkaConnection:
             with contextlib.suppress(KafkaException):
                 found[place.topic, place.partition] = int(self.wait(future, "list offsets").offset)
         return found
+
+    def create_topic(self, topic: CreateTopic, what: str, *, is_rehearsal: bool = False) -> None:
+        """Have a topic made, or only judged; ask again while all brokers are fenced, until the time is over.
+
+        :param is_rehearsal: the broker judges all of it, and makes none.
+        :raises UnavailableError: no answer in time, or all brokers stay fenced.
+        :raises KafkaException: the broker's own answer, which the caller knows to judge.
+        """
+        partitions, copies = topic.partitions or -1, topic.replication_factor or -1  # the broker's defaults
+        new = NewTopic(topic.name, partitions, copies, config=dict(topic.config))
+        timeout, deadline = self.timeout_seconds, time.monotonic() + self.timeout_seconds
+        while True:
+            asked = self.admin.create_topics([new], validate_only=is_rehearsal, request_timeout=timeout)
+            made: Future[None] = asked[topic.name]
+            try:
+                return self.wait(made, what)
+            except KafkaException as error:
+                if not is_fenced(error):
+                    raise
+                if time.monotonic() > deadline:
+                    raise self.failure(error, what) from error
+            time.sleep(_SERVE_SECONDS)
 
     def _list(self, what: str) -> ClusterMetadata:
         """Return the listing; ask again while it does not come, until the time is over.
@@ -215,6 +238,15 @@ def is_about_reaching(error: BaseException) -> bool:
     reachable = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._RESOLVE)  # noqa: SLF001
     brokers = (KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT_QUEUE, KafkaError._DESTROY)  # noqa: SLF001
     return code in (*reachable, *brokers, *REFUSED_CREDENTIALS, *NOT_TRUSTED, KafkaError.REQUEST_TIMED_OUT)
+
+
+def is_fenced(error: BaseException) -> bool:
+    """Return whether a topic could not be placed because no broker takes part just now.
+
+    That is so for a moment after a freeze or a start of the only broker, and passes. It has the code of a
+    replication factor that is too large, which does not pass; only the text tells the two apart.
+    """
+    return code_of(error) == KafkaError.INVALID_REPLICATION_FACTOR and "fenced" in text_of(error)
 
 
 def reaching_failure(

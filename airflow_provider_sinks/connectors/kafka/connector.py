@@ -16,8 +16,8 @@ from airflow_provider_sinks.connectors.base import (
     MetricValue,
     Run,
     Say,
-    Token,
 )
+from airflow_provider_sinks.connectors.epoch_writer import Token
 from airflow_provider_sinks.connectors.kafka.creation import CreateTopic
 from airflow_provider_sinks.connectors.kafka.driver_records import DriverRecords
 from airflow_provider_sinks.connectors.kafka.observer import KafkaObserver
@@ -76,7 +76,7 @@ class KafkaConnector:
 
     def capabilities(self) -> Capabilities:
         """Return that each writer commits by itself, without anything left over that could be committed."""
-        return Capabilities(commits_on=CommitsOn.EXECUTOR, suggested_timeout=self.suggested_timeout())
+        return Capabilities(CommitsOn.EXECUTOR)
 
     def suggested_timeout(self) -> timedelta:
         """Return after what time the broker aborts a transaction."""

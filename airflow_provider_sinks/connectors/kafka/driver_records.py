@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_provider_sinks.connectors.base import InDoubtError
+from airflow_provider_sinks.connectors.epoch_writer import InDoubtError
 from airflow_provider_sinks.connectors.kafka.in_force import demand_in_force, driver_holder
 from airflow_provider_sinks.connectors.kafka.run import KafkaRun
 from airflow_provider_sinks.connectors.kafka.transaction import Transaction

@@ -6,19 +6,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 from airflow_provider_sinks.connectors import rows
+from airflow_provider_sinks.connectors.encoding import as_json, named
 from airflow_provider_sinks.connectors.kafka.columns import KEY, VALUE
 from airflow_provider_sinks.connectors.kafka.spec import KafkaTarget
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.query.analysis import INTERNAL
 from airflow_provider_sinks.core.spec.parts import Format
-
-_MOMENT = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
-_TO_JSON = {
-    "ignoreNullFields": "false",
-    "timestampFormat": f"{_MOMENT}[XXX]",
-    "timestampNTZFormat": _MOMENT,
-}
-"""Microseconds are what Spark's timestamps have; by itself it writes milliseconds, and drops the rest."""
 
 
 def encode(output: DataFrame, target: KafkaTarget, taken_bytes: int | None) -> DataFrame:
@@ -54,15 +47,15 @@ def _key(output: DataFrame, names: list[str], target: KafkaTarget) -> Column:
         return sql.col(rows.RAW_KEY)
     if len(target.key) == 1:
         return _bytes(output, target.key[0])
-    return _json([sql.col(_quoted(name)) for name in target.key])
+    return _json([named(name) for name in target.key])
 
 
 def _value(output: DataFrame, names: list[str], target: KafkaTarget) -> Column:
     if target.format is Format.JSON and target.value is None:
-        value = _json([sql.col(_quoted(name)) for name in names])
+        value = _json([named(name) for name in names])
         if not target.tombstones:
             return value
-        others = [sql.col(_quoted(name)).isNotNull() for name in names if name not in target.key]
+        others = [named(name).isNotNull() for name in names if name not in target.key]
         anything = others[0]
         for other in others[1:]:
             anything = anything | other
@@ -70,7 +63,7 @@ def _value(output: DataFrame, names: list[str], target: KafkaTarget) -> Column:
     column = _value_column(names, target)
     kind = dict(output.dtypes)[column]
     if target.format is Format.JSON and kind not in ("string", "binary"):
-        return sql.to_json(sql.col(_quoted(column)), _TO_JSON).cast("binary")
+        return as_json(named(column)).cast("binary")
     return _bytes(output, column)
 
 
@@ -88,13 +81,9 @@ def _value_column(names: list[str], target: KafkaTarget) -> str:
 
 
 def _json(columns: list[Column]) -> Column:
-    return sql.to_json(sql.struct(*columns), _TO_JSON).cast("binary")
+    return as_json(sql.struct(*columns)).cast("binary")
 
 
 def _bytes(output: DataFrame, name: str) -> Column:
-    column = sql.col(_quoted(name))
+    column = named(name)
     return column if dict(output.dtypes)[name] == "binary" else column.cast("string").cast("binary")
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"

@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
-from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType, TopicDescription
+from confluent_kafka.admin import ConfigResource, ResourceType, TopicDescription
 
 from airflow_provider_sinks.connectors.base import HeldUp
 from airflow_provider_sinks.connectors.kafka.connection import END, FIRST, KafkaConnection, code_of, text_of
@@ -141,13 +141,8 @@ class KafkaClient:
         :raises ConfigurationError: the broker refuses to make it like this, or refuses us.
         :raises UnavailableError: it did not become visible, or is a progress topic of another shape.
         """
-        timeout = self._connection.timeout_seconds
-        new = NewTopic(
-            topic.name, topic.partitions or -1, topic.replication_factor or -1, config=dict(topic.config)
-        )
-        future = self._connection.admin.create_topics([new], request_timeout=timeout)[topic.name]
         try:
-            self._connection.wait(future, f'create topic "{topic.name}"')
+            self._connection.create_topic(topic, f'create topic "{topic.name}"')
         except KafkaException as error:
             if code_of(error) != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise self._not_created(topic, error) from error

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from airflow_provider_sinks.connectors.base import InDoubtError
+from airflow_provider_sinks.connectors.epoch_writer import InDoubtError
 from airflow_provider_sinks.connectors.kafka.connection import Complaints
 from airflow_provider_sinks.connectors.kafka.in_force import demand_unrivalled
 from airflow_provider_sinks.connectors.kafka.run import KafkaRun

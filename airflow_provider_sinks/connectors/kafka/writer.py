@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from airflow_provider_sinks.connectors.base import Token, WriteResult
+from airflow_provider_sinks.connectors.epoch_writer import Token, WriteResult
 from airflow_provider_sinks.connectors.kafka.dead_letters import DeadLetterRecord, dead_letter
 from airflow_provider_sinks.connectors.kafka.in_force import demand_unrivalled
 from airflow_provider_sinks.connectors.kafka.row_limits import RowLimits
@@ -33,7 +33,7 @@ _LATE_LOOK_SECONDS = 5.0
 
 
 class KafkaEpochWriter:
-    """One transactional producer, for one writer. See :class:`.base.EpochWriter` for who calls what.
+    """One transactional producer, for one writer. See :class:`.epoch_writer.EpochWriter` for who calls what.
 
     :param run: the run that it belongs to.
     :param compression: the codec of the data topic's batches.

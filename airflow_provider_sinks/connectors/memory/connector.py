@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from airflow_provider_sinks.connectors.base import Capabilities, CommitsOn, Health, MetricValue, Run, Token
+from airflow_provider_sinks.connectors.base import Capabilities, CommitsOn, Health, MetricValue, Run
+from airflow_provider_sinks.connectors.epoch_writer import Token
 from airflow_provider_sinks.connectors.memory.store import MemoryStore, Outputs
 from airflow_provider_sinks.core.decision.facts import (
     Creation,
@@ -72,8 +73,7 @@ class MemoryConnector:
 
     def capabilities(self) -> Capabilities:
         """Return what the target can give."""
-        on_driver = self._commits_on is CommitsOn.DRIVER
-        return Capabilities(self._commits_on, _TIMEOUT, token_survives=on_driver, whole_epochs=on_driver)
+        return Capabilities(self._commits_on)
 
     def expect(self, output: DataFrame) -> None:
         """Do nothing: it takes any columns."""

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from airflow_provider_sinks.connectors.base import LostStageError, Token
+from airflow_provider_sinks.connectors.epoch_writer import LostStageError, Token
 from airflow_provider_sinks.core.errors import FencedError, RefusedError
 from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.progress.record import SINGLE_WRITER, ProgressRecord, WriterId

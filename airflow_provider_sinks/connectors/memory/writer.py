@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from airflow_provider_sinks.connectors import rows as columns
-from airflow_provider_sinks.connectors.base import CommitsOn, Token, WriteResult
+from airflow_provider_sinks.connectors.base import CommitsOn
+from airflow_provider_sinks.connectors.epoch_writer import Token, WriteResult
 from airflow_provider_sinks.connectors.memory.store import MemoryStore, Outputs, Row, Slot, Stage
 from airflow_provider_sinks.core.progress.record import SINGLE_WRITER, ProgressRecord, WriterId
 
@@ -35,7 +36,7 @@ class MemoryWriterFactory:
 
 
 class MemoryEpochWriter:
-    """See :class:`.base.EpochWriter` for who calls what."""
+    """See :class:`.epoch_writer.EpochWriter` for who calls what."""
 
     def __init__(self, factory: MemoryWriterFactory, writer: WriterId) -> None:
         self.holder_id = ""

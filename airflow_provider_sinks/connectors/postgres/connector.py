@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-import psycopg
-from psycopg import sql
-
-from airflow_provider_sinks.connectors.base import Capabilities, CommitsOn, Health, MetricValue, Run, Token
+from airflow_provider_sinks.connectors.base import Capabilities, CommitsOn, Health, MetricValue, Run
+from airflow_provider_sinks.connectors.epoch_writer import Token
 from airflow_provider_sinks.connectors.postgres import observe as look
 from airflow_provider_sinks.connectors.postgres import progress_table
-from airflow_provider_sinks.connectors.postgres.creation import CreateTable, identifier
+from airflow_provider_sinks.connectors.postgres.creation import CreateTable
 from airflow_provider_sinks.connectors.postgres.factory import PostgresWriterFactory, TablePlan
 from airflow_provider_sinks.connectors.postgres.fit import demand_fit, new_table, written
 from airflow_provider_sinks.connectors.postgres.observe import Layout
-from airflow_provider_sinks.connectors.postgres.progress_table import Place
 from airflow_provider_sinks.connectors.postgres.session import (
     Connection,
     ControlConnection,
@@ -27,7 +23,8 @@ from airflow_provider_sinks.connectors.postgres.session import (
     Session,
     SessionName,
 )
-from airflow_provider_sinks.connectors.postgres.spec import Mode, PostgresTarget, Tombstones
+from airflow_provider_sinks.connectors.postgres.spec import Tombstones
+from airflow_provider_sinks.connectors.postgres.tables import SinkTables, create_table, reset_table
 from airflow_provider_sinks.core.connection.resolved import PostgresOptions
 from airflow_provider_sinks.core.decision.facts import (
     Creation,
@@ -40,7 +37,6 @@ from airflow_provider_sinks.core.errors import (
     ConfigurationError,
     JobFailedError,
     Problem,
-    RefusedError,
     SinkError,
 )
 from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutput
@@ -51,40 +47,6 @@ from airflow_provider_sinks.core.progress.record import DRIVER, ProgressRecord, 
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-
-@dataclass(frozen=True)
-class SinkTables:
-    """A sink, as far as its Postgres target is concerned.
-
-    :param name: the sink's name.
-    :param dead_letter: the table of what is set aside, or ``None``.
-    :param timeout: after which a statement, or an idle transaction, ends by itself.
-    """
-
-    name: str
-    target: PostgresTarget
-    dead_letter: str | None = None
-    timeout: timedelta = timedelta(seconds=60)
-
-    @property
-    def place(self) -> Place:
-        """The rows of its progress."""
-        return Place(self.target.progress_table, self.name)
-
-    @property
-    def tables(self) -> dict[Role, str]:
-        """Its tables."""
-        found = {Role.DATA: self.target.table, Role.PROGRESS: self.target.progress_table}
-        return found | ({Role.DEAD_LETTER: self.dead_letter} if self.dead_letter else {})
-
-    @property
-    def needs(self) -> Mapping[Role, tuple[str, ...]]:
-        """What a login must be allowed to do with them."""
-        if self.target.mode is Mode.APPEND:
-            return look.NEEDS
-        deletes = self.target.tombstones is Tombstones.DELETE
-        return {**look.NEEDS, Role.DATA: look.NEEDS_OF_DELETE if deletes else look.NEEDS_OF_UPSERT}
 
 
 class PostgresConnector:
@@ -113,7 +75,7 @@ class PostgresConnector:
 
     def capabilities(self) -> Capabilities:
         """Return that each writer commits by itself."""
-        return Capabilities(CommitsOn.EXECUTOR, self._sink.timeout, upsert=True)
+        return Capabilities(CommitsOn.EXECUTOR)
 
     def suggested_timeout(self) -> timedelta:
         """Return after what time the server ends a transaction that is idle."""
@@ -187,7 +149,7 @@ class PostgresConnector:
             )
         if creation.role is Role.DATA and not creation.columns:
             creation = self._with_columns(creation)
-        self._ask(lambda connection: _create(connection, creation))
+        self._ask(lambda connection: create_table(connection, creation))
         self._layout = None
 
     def announce(self, record: ProgressRecord) -> None:
@@ -265,7 +227,7 @@ class PostgresConnector:
 
     def reset(self, step: EmptyOutput | DeleteOutput) -> None:
         """Empty a table, or drop it, if its oid is still the same."""
-        self._ask(lambda connection: _reset(connection, step))
+        self._ask(lambda connection: reset_table(connection, step))
         self._layout = None
 
     def health_check(self) -> Health:
@@ -323,45 +285,3 @@ class PostgresConnector:
             raise JobFailedError(f"{creation}: nobody has told them yet")
         table = new_table(self._columns, self._sink.target)
         return creation.with_columns({name: column.kind for name, column in table.columns.items()})
-
-
-def _reset(connection: Connection, step: EmptyOutput | DeleteOutput) -> None:
-    """Do it in one transaction, behind a lock that keeps the table the one that is compared."""
-    table = identifier(step.facts.name)
-    with connection.transaction():
-        try:
-            with connection.transaction():
-                connection.execute(sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(table))
-        except psycopg.errors.UndefinedTable:
-            return
-        name = table.as_string(connection)
-        found = connection.execute("SELECT to_regclass(%s)::oid::text", [name]).fetchone()
-        if not found or found[0] != step.facts.id:
-            raise RefusedError(
-                f'table "{step.facts.name}" is not the one any more that was looked at',
-                f"It had oid {step.facts.id}, now it has {found[0] if found else 'none'}.",
-                "Somebody else changes it at this moment; look again before anything is deleted.",
-            )
-        act = "TRUNCATE {}" if isinstance(step, EmptyOutput) else "DROP TABLE {}"
-        connection.execute(sql.SQL(act).format(table))
-
-
-def _create(connection: Connection, creation: CreateTable) -> None:
-    """Make a table unless it is there, which takes no right to make one.
-
-    Two who do so at once may collide in the catalog, and both find it there.
-    """
-    name = identifier(creation.name).as_string(connection)
-    if connection.execute("SELECT to_regclass(%s)", [name]).fetchone() != (None,):
-        return
-    try:
-        with connection.transaction():
-            connection.execute(creation.statement())
-    except (psycopg.errors.UniqueViolation, psycopg.errors.DuplicateTable):
-        return
-    except (psycopg.errors.InvalidSchemaName, psycopg.errors.InsufficientPrivilege) as error:
-        text = creation.statement().as_string(connection)
-        problem = Problem(creation.name, str(error).strip())
-        raise ConfigurationError(
-            f"{creation.role.called(ResourceKind.TABLE)} cannot be made", [problem], f"As its owner: {text}"
-        ) from error

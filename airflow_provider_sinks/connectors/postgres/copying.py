@@ -103,7 +103,7 @@ class CopyConnection:
     def close(self) -> None:
         """Drop the connection; what was not committed is rolled back by the server."""
         for part in (self._cursor, self._connection):
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(dbapi.Error):  # the server is gone, and with it what there was to close
                 part.close()
 
     def unavailable(self, error: StatementError) -> SinkError:

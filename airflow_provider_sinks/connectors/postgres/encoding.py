@@ -8,16 +8,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 from airflow_provider_sinks.connectors import rows
+from airflow_provider_sinks.connectors.encoding import as_json, named
 from airflow_provider_sinks.connectors.postgres.types import Column as TableColumn
 from airflow_provider_sinks.connectors.postgres.types import Conversion, conversion
 from airflow_provider_sinks.core.query.analysis import INTERNAL
-
-_MOMENT = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
-_TO_JSON = {
-    "ignoreNullFields": "false",
-    "timestampFormat": f"{_MOMENT}[XXX]",
-    "timestampNTZFormat": _MOMENT,
-}
 
 
 def types_of(output: DataFrame) -> dict[str, str]:
@@ -48,12 +42,12 @@ def encode(
 
 
 def _value(given: str, column: TableColumn) -> Column:
-    source = sql.col(_quoted(column.name))
+    source = named(column.name)
     match conversion(given, column):
         case Conversion.NONE:
             return source
         case Conversion.JSON:
-            return sql.to_json(source, _TO_JSON)
+            return as_json(source)
         case Conversion.CAST:
             return source.cast(column.spark)
         case Conversion.CHECKED:
@@ -65,7 +59,7 @@ def _value(given: str, column: TableColumn) -> Column:
 def _misfit(given: str, column: TableColumn) -> Column | None:
     if conversion(given, column) is not Conversion.CHECKED:
         return None
-    source = sql.col(_quoted(column.name))
+    source = named(column.name)
     what = sql.concat(
         sql.lit(f"column {column.name}: "), source.cast("string"), sql.lit(f" does not fit {column.kind}")
     )
@@ -78,8 +72,4 @@ def _target(given: str, column: TableColumn) -> str:
 
 
 def _null_key(name: str) -> Column:
-    return sql.when(sql.col(_quoted(name)).isNull(), sql.lit(f"key column {name} is null"))
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"
+    return sql.when(named(name).isNull(), sql.lit(f"key column {name} is null"))

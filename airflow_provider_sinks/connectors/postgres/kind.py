@@ -80,7 +80,8 @@ class PostgresKind:
 
 
 def _connector(sink: PostgresSink, options: ConnectionOptions) -> PostgresConnector:
-    from airflow_provider_sinks.connectors.postgres.connector import PostgresConnector, SinkTables
+    from airflow_provider_sinks.connectors.postgres.connector import PostgresConnector
+    from airflow_provider_sinks.connectors.postgres.tables import SinkTables
 
     if not isinstance(options, PostgresOptions):
         raise JobFailedError(f'connection "{options.conn_id}" is not of type postgres')

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_provider_sinks.connectors import rows as columns
-from airflow_provider_sinks.connectors.base import InDoubtError, RejectedRowError, Token, WriteResult
+from airflow_provider_sinks.connectors.epoch_writer import InDoubtError, RejectedRowError, Token, WriteResult
 from airflow_provider_sinks.connectors.postgres import progress_table
 from airflow_provider_sinks.connectors.postgres.copying import CopyConnection, StatementError
 from airflow_provider_sinks.connectors.postgres.factory import PostgresWriterFactory
@@ -28,7 +28,7 @@ from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
 
 
 class PostgresEpochWriter:
-    """One connection, for one writer. See :class:`.base.EpochWriter` for who calls what.
+    """One connection, for one writer. See :class:`.epoch_writer.EpochWriter` for who calls what.
 
     :param factory: what the sink's writers have in common.
     :param writer: the writer's id.

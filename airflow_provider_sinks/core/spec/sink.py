@@ -14,6 +14,7 @@ from __future__ import annotations
 import enum
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
@@ -74,7 +75,7 @@ def _patience(value: timedelta) -> timedelta:
     return value
 
 
-class SinkSpec(Part):
+class SinkSpec(Part, ABC):
     """A sink: where rows come from, what happens to them, where they go."""
 
     model_config = ConfigDict(title="Sink")
@@ -219,26 +220,26 @@ class SinkSpec(Part):
         return ()
 
     @property
+    @abstractmethod
     def progress_is_shared(self) -> bool:
         """Whether other sinks may have records in the same progress place."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def resources(self) -> Mapping[Role, str]:
         """The names of outputs and progress place, by what they are to the sink."""
-        raise NotImplementedError
 
+    @abstractmethod
     def creations(self) -> Mapping[Role, Creation]:
         """Return how each of them is made where it is missing."""
-        raise NotImplementedError
 
+    @abstractmethod
     def shown(self) -> Mapping[str, str | None]:
         """Return what of the target a person sees beside its name, in ``airflow sinks show``."""
-        raise NotImplementedError
 
+    @abstractmethod
     def told(self) -> Iterable[str]:
         """Give the lines about the target on the page of its DAG."""
-        raise NotImplementedError
 
     @property
     def connections(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ Why it changes nothing:
   refuses the whole request there, before the transaction's coordinator hears of it. The coordinator
   would refuse it too, because of the producer id. Neither a topic nor a transactional id comes into being,
   and no running producer is fenced (``InitProducerId`` would fence it).
-* To create a topic: ``CreateTopics`` with ``validate_only``, see ``kafka_survey.py``.
+* To create a topic: ``CreateTopics`` with ``validate_only``, see :mod:`.survey`.
 """
 
 from __future__ import annotations

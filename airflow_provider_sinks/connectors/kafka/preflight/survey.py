@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
-from confluent_kafka.admin import AclOperation, ConfigResource, NewTopic, ResourceType, TopicDescription
+from confluent_kafka.admin import AclOperation, ConfigResource, ResourceType, TopicDescription
 
 from airflow_provider_sinks.connectors.kafka.connection import KafkaConnection, code_of, text_of
+from airflow_provider_sinks.connectors.kafka.creation import CreateTopic
 from airflow_provider_sinks.connectors.kafka.preflight.right_checks import Held, Operation
 from airflow_provider_sinks.connectors.kafka.preflight.topic_checks import SinkTopic, TopicSurvey
 from airflow_provider_sinks.connectors.kafka.topics import spelled
@@ -49,7 +50,9 @@ def survey_topics(connection: KafkaConnection, topics: Sequence[SinkTopic]) -> d
     listed = connection.listing().topics
     seen = {name: _confirmed(survey, name in listed) for name, survey in seen.items()}
     seen = _with_config(connection, seen)
-    seen |= _creatable(connection, [topic for topic in topics if _may_be_made(topic, seen[topic.name])], seen)
+    for topic in topics:
+        if topic.creation is not None and seen[topic.name].existence is not Existence.PRESENT:
+            seen[topic.name] = _creatable(connection, topic.creation, seen[topic.name])
     return {name: replace(survey, seconds=time.monotonic() - begun) for name, survey in seen.items()}
 
 
@@ -123,34 +126,10 @@ def _values(config: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(entry.value) for name, entry in config.items() if entry.value is not None}
 
 
-def _may_be_made(topic: SinkTopic, survey: TopicSurvey) -> bool:
-    return topic.creation is not None and survey.existence is not Existence.PRESENT
-
-
-def _creatable(
-    connection: KafkaConnection, topics: Collection[SinkTopic], seen: Mapping[str, TopicSurvey]
-) -> dict[str, TopicSurvey]:
-    """Ask whether topics could be made: the broker judges all of it, and makes none."""
-    new = [
-        NewTopic(
-            wanted.name,
-            wanted.partitions or -1,
-            wanted.replication_factor or -1,
-            config=dict(wanted.config),
-        )
-        for wanted in (topic.creation for topic in topics)
-        if wanted is not None
-    ]
-    if not new:
-        return {}
-    timeout = connection.timeout_seconds
-    futures = connection.admin.create_topics(new, validate_only=True, request_timeout=timeout)
-    return {name: _judged(connection, seen[name], future) for name, future in futures.items()}
-
-
-def _judged(connection: KafkaConnection, survey: TopicSurvey, future: Future[Any]) -> TopicSurvey:
+def _creatable(connection: KafkaConnection, wanted: CreateTopic, survey: TopicSurvey) -> TopicSurvey:
+    """Ask whether a topic could be made: the broker judges all of it, and makes none."""
     try:
-        connection.wait(future, f'say whether topic "{survey.name}" could be made')
+        connection.create_topic(wanted, f'say whether topic "{survey.name}" could be made', is_rehearsal=True)
     except KafkaException as error:
         code = code_of(error)
         if code in _DENIED:

@@ -1,0 +1,24 @@
+"""What the encodings of all targets have in common, in Spark's expressions. Only a driver loads it."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+from pyspark.sql import functions as sql
+
+_MOMENT = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
+_TO_JSON = {
+    "ignoreNullFields": "false",
+    "timestampFormat": _MOMENT + "[XXX]",
+    "timestampNTZFormat": _MOMENT,
+}
+"""Microseconds are what Spark's timestamps have; by itself it writes milliseconds, and drops the rest."""
+
+
+def named(name: str) -> Column:
+    """Return the column of a name, whatever characters it has."""
+    return sql.col(f"`{name.replace('`', '``')}`")
+
+
+def as_json(value: Column) -> Column:
+    """Return a struct, array or map as JSON text, with every field and every digit of a timestamp."""
+    return sql.to_json(value, _TO_JSON)
