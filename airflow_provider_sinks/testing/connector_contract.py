@@ -320,27 +320,30 @@ class ConnectorContract(ABC):
 
     def _lose(self, harness: Harness, start: PlayedStart, *, happens: bool) -> None:
         """Lose a commit of epoch 2, or its answer, and see that nobody takes it for done or for failed."""
-        tasks = [PlayedTask(start, 2, partition, SECOND).go_on(until="flush") for partition in SECOND]
-        for task in tasks:
-            task.go_on(until="pre_commit")
-        tokens = [task.token for task in tasks if task.token]
-        with harness.losing_answers() if happens else harness.losing_commits():
-            if start.commits_on_driver:
-                with pytest.raises(InDoubtError):
-                    start.commit(2, SECOND, tokens)
-            for task in [] if start.commits_on_driver else tasks:
-                with pytest.raises(InDoubtError):
-                    task.go_on()
-                give_up(task)
-        assert harness.visible() == (rows_of(FIRST, SECOND) if happens else rows_of(FIRST))
+        tasks = [PlayedTask(start, 2, partition, SECOND) for partition in SECOND]
+        loses = harness.losing_answers() if happens else harness.losing_commits()
         if start.commits_on_driver:
+            for task in tasks:
+                task.go_on()
+            with loses, pytest.raises(InDoubtError):
+                start.commit(2, SECOND, [task.token for task in tasks if task.token])
+            assert harness.visible() == (rows_of(FIRST, SECOND) if happens else rows_of(FIRST))
             record = start.record(2, {0: 20, 1: 10}, ends(SECOND), rows=36, rows_total=start.rows_total + 36)
             found = start.connector.progress().newest
             assert (found is not None and replace(found, at=record.at) == record) is happens
             return
+        *others, lost = tasks
+        for task in others:
+            task.go_on()
+        lost.go_on(until="pre_commit")
+        with loses, pytest.raises(InDoubtError):
+            lost.go_on()
+        give_up(lost)
+        done = tasks if happens else others
+        assert harness.visible() == rows_of(FIRST, {task.partition: SECOND[task.partition] for task in done})
         for task in tasks:
             opened = PlayedTask(start, 2, task.partition, SECOND).go_on(until="open")
-            assert (opened.writer.last == task.record) is happens
+            assert (opened.writer.last == task.record) is (task in done)
             give_up(opened)
 
     def _wake(self, frozen: PlayedTask) -> None:

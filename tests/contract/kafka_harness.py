@@ -1,13 +1,11 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from datetime import timedelta
-from unittest import mock
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 
 import pyarrow as pa
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.connectors.base import SinkConnector
@@ -15,13 +13,13 @@ from airflow_provider_sinks.connectors.epoch_writer import EpochWriter
 from airflow_provider_sinks.connectors.kafka.columns import KEY, VALUE
 from airflow_provider_sinks.connectors.kafka.creation import CreateTopic
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink, kafka_sink
-from airflow_provider_sinks.connectors.kafka.transaction import Transaction
 from airflow_provider_sinks.connectors.kafka.writer import KafkaEpochWriter
 from airflow_provider_sinks.connectors.registry import connect
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions, ResolvedConnections
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.testing.played_start import SINK, SOURCE, Coordinates, Harness
+from tests.contract.wire import KafkaWire, Loss
 
 SCHEMA = pa.schema(
     {
@@ -34,15 +32,19 @@ SCHEMA = pa.schema(
         rows.RAW_VALUE: pa.binary(),
     }
 )
-_TIMEOUT = timedelta(seconds=10)
+_TIMEOUT = "10s"
 
 
 class KafkaHarness(Harness):
-    """Topics and transactional ids of its own on the shared broker."""
+    """Topics and transactional ids of its own on a broker.
 
-    def __init__(self, options: KafkaOptions) -> None:
+    :param wire: the way on which the broker is reached.
+    """
+
+    def __init__(self, options: KafkaOptions, wire: KafkaWire) -> None:
         super().__init__()
         self._options = options
+        self._wire = wire
         self._own = f"contract-{uuid.uuid4().hex[:8]}"
 
     def spec(self, sink: str) -> KafkaSink:
@@ -53,7 +55,7 @@ class KafkaHarness(Harness):
             "dead_letter": f"{self._own}-{sink}-dead",
             "progress": f"{self._own}-progress",
             "transactional_id_prefix": self._own,
-            "transaction_timeout": f"{_TIMEOUT.seconds}s",
+            "transaction_timeout": _TIMEOUT,
         }
         return kafka_sink(SinkSpec.parse(given))
 
@@ -85,10 +87,10 @@ class KafkaHarness(Harness):
         return sorted((int(told["source.partition"] or 0), int(told["source.offset"] or 0)) for told in found)
 
     def losing_answers(self) -> AbstractContextManager[None]:
-        return _losing(happens=True)
+        return self._wire.losing(Loss.ANSWER)
 
     def losing_commits(self) -> AbstractContextManager[None]:
-        return _losing(happens=False)
+        return self._wire.losing(Loss.COMMIT)
 
     def kill(self, writer: EpochWriter) -> None:
         assert isinstance(writer, KafkaEpochWriter)
@@ -115,21 +117,3 @@ class KafkaHarness(Harness):
                 ended += 1
         consumer.close()
         return found
-
-
-@contextmanager
-def _losing(*, happens: bool) -> Iterator[None]:
-    """Let a commit time out as librdkafka tells of it: with, or without, having reached the broker."""
-    call = Transaction._call
-
-    def lost(transaction: Transaction, method: str, *arguments: float) -> None:
-        if method != "commit_transaction":
-            call(transaction, method, *arguments)
-            return
-        if happens:
-            call(transaction, method, *arguments)
-        error = KafkaException(KafkaError(KafkaError._TIMED_OUT, "no answer", retriable=True))
-        raise transaction.translated(error, method)
-
-    with mock.patch.object(Transaction, "_call", lost):
-        yield

@@ -25,7 +25,7 @@ from airflow_provider_sinks.connectors.postgres.writer import PostgresEpochWrite
 from airflow_provider_sinks.core.connection.postgres_options import PostgresOptions
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.testing.played_start import SINK, Coordinates, Harness
-from tests.contract.postgres_proxy import Cuts, Proxy
+from tests.contract.wire import Loss, PostgresWire
 
 SCHEMA = pa.schema(
     {
@@ -117,8 +117,8 @@ class PostgresHarness(PostgresTables):
 
     def __init__(self, server: Postgres, **target: Any) -> None:
         self.direct = server.connect()
-        self.proxy = Proxy(server.host, server.port)
-        super().__init__(f"s{uuid.uuid4().hex[:12]}", options_of(server, self.proxy.port), target)
+        self.wire = PostgresWire((server.host, server.port))
+        super().__init__(f"s{uuid.uuid4().hex[:12]}", options_of(server, self.wire.port), target)
         self.direct.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(self.schema)))
 
     def visible(self, sink: str = SINK) -> list[Coordinates]:
@@ -128,10 +128,10 @@ class PostgresHarness(PostgresTables):
         return self._coordinates(f"{sink}_dead", "source_partition, source_offset")
 
     def losing_answers(self) -> AbstractContextManager[None]:
-        return self.proxy.cutting(Cuts.BEHIND_COMMIT)
+        return self.wire.losing(Loss.ANSWER)
 
     def losing_commits(self) -> AbstractContextManager[None]:
-        return self.proxy.cutting(Cuts.BEFORE_COMMIT)
+        return self.wire.losing(Loss.COMMIT)
 
     def kill(self, writer: EpochWriter) -> None:
         assert isinstance(writer, PostgresEpochWriter)
@@ -139,10 +139,10 @@ class PostgresHarness(PostgresTables):
         assert isinstance(writer._made, CopyConnection)
         query = "SELECT client_port FROM pg_stat_activity WHERE pid = %s"
         for (port,) in self.direct.execute(query, [writer._made.backend_pid]).fetchall():
-            self.proxy.cut(port)
+            self.wire.cut(port)
 
     def close(self) -> None:
-        self.proxy.close()
+        self.wire.close()
         self.direct.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(self.schema)))
         self.direct.close()
 
