@@ -30,7 +30,7 @@ _OUTPUT: dict[str, Any] = {
     "values_display": {
         "keep": "keep what it holds",
         "empty": "delete its records",
-        "recreate": "delete the topic and make it anew",
+        "recreate": "delete it and make it anew",
     },
 }
 
@@ -119,7 +119,7 @@ def reset_dag(
     """
     people = People(users, approvers or {})
     demand_fitting(reset_dag, dag, [*people.problems(), *sink_problems(sinks)])
-    topics = {"data": "The data topic", "dead_letter": "The dead-letter topic"}
+    topics = {"data": "The data topic or table", "dead_letter": "The dead-letter topic or table"}
     outputs = {name: Param("keep", title=title, **_OUTPUT) for name, title in topics.items()}
     fields = {"sink": sink_field(sinks), **outputs, "dry_run": _dry_run_field()}
     asked: dict[str, Any] = {"sink": _SINK, "airflow_api_conn_id": airflow_api_conn_id, **people.guarded}

@@ -37,11 +37,11 @@ from airflow_provider_sinks.core.lifecycle.steps import (
 )
 from airflow_provider_sinks.core.lifecycle.verbs import (
     demand_stopped,
+    outputs_to_delete,
     plan_drop,
     plan_pause,
     plan_restart,
     plan_resume,
-    topics_to_delete,
 )
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.drivers.abandoned import living_drivers
@@ -116,7 +116,7 @@ class SinkVerbs:
         if unknown and not names:  # where its transactions are is known to its task alone
             return self._drop(plan_drop(home, (), {}), None)
         spec = spec_of(home)
-        asked = topics_to_delete(spec, names)
+        asked = outputs_to_delete(spec, names)
         with ExitStack() as stack:
             try:
                 generations = stack.enter_context(self._generations(spec))

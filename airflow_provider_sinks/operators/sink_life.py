@@ -215,8 +215,8 @@ class ResetSinkOperator(_SinkVerbOperator):
     """Let a stopped sink begin anew where its spec says that it starts, as a new generation.
 
     :param sink: the sink's name, or the sink itself. (templated)
-    :param data: what becomes of the data topic: ``keep``, ``empty`` or ``recreate``. (templated)
-    :param dead_letter: what becomes of the dead-letter topic, likewise. (templated)
+    :param data: what becomes of the data topic or table: ``keep``, ``empty`` or ``recreate``. (templated)
+    :param dead_letter: what becomes of the one of dead letters, likewise. (templated)
     :param airflow_api_conn_id: the connection of type ``http`` to Airflow's REST API. (templated)
     :param dry_run: only log and return the plan. (templated)
     """
@@ -237,7 +237,7 @@ class DropSinkOperator(_SinkVerbOperator):
     """Stop a sink and forget it. Its topics stay, but for those that are named.
 
     :param sink: the sink's name, or the sink itself. (templated)
-    :param delete_topics: topics of the sink to delete with it, by name. (templated)
+    :param delete_topics: topics or tables of the sink to delete with it, by name. (templated)
     :param airflow_api_conn_id: the connection of type ``http`` to Airflow's REST API. (templated)
     :param dry_run: only log and return the plan. (templated)
     """

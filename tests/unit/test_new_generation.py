@@ -28,7 +28,7 @@ from airflow_provider_sinks.core.lifecycle.rewind import (
 )
 from airflow_provider_sinks.core.lifecycle.steps import Announce, Create, Fence, Plan
 from airflow_provider_sinks.core.progress.history import EARLIEST, NO_HISTORY, Finding, Flaw, fold
-from airflow_provider_sinks.core.progress.past_epochs import PastEpoch, past_epochs
+from airflow_provider_sinks.core.progress.past_epochs import PastEpoch, decoded, past_epochs
 from airflow_provider_sinks.core.progress.record import DRIVER, ProgressKey, ProgressRecord, partition_writer
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from tests.facts import (
@@ -337,34 +337,26 @@ def test_a_rewind_of_a_query_with_state_says_that_it_begins_without_any() -> Non
 # Which epochs are known.
 
 
-def _messages(*records: tuple[str, Any]) -> list[tuple[int, bytes | None, bytes | None]]:
-    keyed = [(ProgressKey("orders", writer).encode(), value.encode()) for writer, value in records]
-    return [(offset, key, value) for offset, (key, value) in enumerate(keyed)]
-
-
 def test_an_epoch_began_where_any_of_its_writers_says() -> None:
     epochs = past_epochs(
-        _messages(
+        [
             (DRIVER, record(epoch=2, from_={0: 20, 1: 18}, to={0: 20, 1: 18})),
             (partition_writer(0), record(epoch=3, from_={0: 20, 1: 20}, to={0: 30, 1: 30})),
             (partition_writer(1), record(epoch=5, from_={0: 40, 1: 40}, to={0: 50, 1: 50})),
-        ),
-        "orders",
+        ]
     )
 
     assert [(epoch.epoch, epoch.begin) for epoch in epochs] == [(3, {0: 20, 1: 20}), (5, {0: 40, 1: 40})]
 
 
 def test_the_single_writer_also_tells_where_the_next_epoch_began() -> None:
-    epochs = past_epochs(_messages(("all", record(epoch=3, from_={0: 20}, to={0: 30}))), "orders")
+    epochs = past_epochs([("all", record(epoch=3, from_={0: 20}, to={0: 30}))])
 
     assert [(epoch.epoch, epoch.begin) for epoch in epochs] == [(3, {0: 20}), (4, {0: 30})]
 
 
 def test_the_driver_tells_where_the_first_epoch_of_a_generation_began() -> None:
-    epochs = past_epochs(
-        _messages((DRIVER, record(generation=2, epoch=0, from_={0: 9}, to={0: 9}))), "orders"
-    )
+    epochs = past_epochs([(DRIVER, record(generation=2, epoch=0, from_={0: 9}, to={0: 9}))])
 
     assert [(epoch.generation, epoch.epoch, epoch.begin) for epoch in epochs] == [(2, 1, {0: 9})]
 
@@ -377,5 +369,5 @@ def test_other_sinks_and_what_cannot_be_read_tell_nothing() -> None:
         (3, None, record().encode()),
     ]
 
-    assert past_epochs(messages, "orders") == ()
+    assert list(decoded(messages, "orders")) == []
     assert not fold(messages[:1], "orders")

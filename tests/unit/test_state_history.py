@@ -25,11 +25,11 @@ from airflow_provider_sinks.core.lifecycle.state_history import (
 from airflow_provider_sinks.core.lifecycle.steps import TaskKey
 from airflow_provider_sinks.core.lifecycle.verbs import (
     demand_stopped,
+    outputs_to_delete,
     plan_drop,
     plan_pause,
     plan_restart,
     plan_resume,
-    topics_to_delete,
 )
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from tests.facts import DATA, PROGRESS, missing, present
@@ -227,8 +227,8 @@ def test_dropping_says_what_stays() -> None:
 def test_topics_are_deleted_by_name_only() -> None:
     spec = SinkSpec.parse({**SPEC, "dead_letter": {"topic": "orders-dlq"}})
 
-    assert topics_to_delete(spec, []) == {}
-    assert topics_to_delete(spec, ["orders-dlq", "_sinks-progress-orders"]) == {
+    assert outputs_to_delete(spec, []) == {}
+    assert outputs_to_delete(spec, ["orders-dlq", "_sinks-progress-orders"]) == {
         Role.PROGRESS: "_sinks-progress-orders",
         Role.DEAD_LETTER: "orders-dlq",
     }
@@ -238,9 +238,9 @@ def test_topics_that_are_not_the_sinks_own_are_all_named() -> None:
     spec = SinkSpec.parse({**SPEC, "progress": {"topic": "shared"}})
 
     with pytest.raises(ConfigurationError) as refused:
-        topics_to_delete(spec, ["orders-in", "order-out", "shared"])
+        outputs_to_delete(spec, ["orders-in", "order-out", "shared"])
 
     text = str(refused.value)
     assert "orders-in: is its source" in text
-    assert 'order-out: is none of its topics (did you mean "orders-out"?)' in text
-    assert "shared: is a progress topic that the spec names" in text
+    assert 'order-out: is nothing of its own (did you mean "orders-out"?)' in text
+    assert "shared: is named by the spec as its progress" in text

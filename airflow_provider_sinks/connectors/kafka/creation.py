@@ -28,6 +28,11 @@ class CreateTopic:
         """Return it with as many partitions as the source has, where the spec names no number."""
         return replace(self, partitions=self.partitions or source.partitions)
 
+    @property
+    def hindrance(self) -> None:
+        """Nothing: the broker alone decides."""
+        return None
+
     def anew(self, before: ResourceFacts, settings: Mapping[str, str]) -> CreateTopic:
         """Return it with the partitions, copies and settings of the topic that was there."""
         copies = before.replication_factor if isinstance(before, TopicFacts) else None

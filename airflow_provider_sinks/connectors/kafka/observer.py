@@ -17,7 +17,7 @@ from airflow_provider_sinks.core.decision.facts import Existence, Observation, R
 from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.progress.broker_memory import BrokerMemory
 from airflow_provider_sinks.core.progress.history import NO_HISTORY, History
-from airflow_provider_sinks.core.progress.past_epochs import PastEpoch, past_epochs
+from airflow_provider_sinks.core.progress.past_epochs import PastEpoch, decoded, past_epochs
 from airflow_provider_sinks.core.progress.record import DRIVER, SINGLE_WRITER, partition_writer
 
 
@@ -90,7 +90,7 @@ class KafkaObserver:
             return ()
         deadline = time.monotonic() + self._read_seconds
         with ProgressReader(self._options, topic, facts.low.get(0, 0)) as reader:
-            return past_epochs(reader.up_to(facts.high.get(0, 0), deadline), self._sink)
+            return past_epochs(decoded(reader.up_to(facts.high.get(0, 0), deadline), self._sink))
 
     def close(self) -> None:
         """Drop the client."""

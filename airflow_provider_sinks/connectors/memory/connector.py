@@ -37,6 +37,11 @@ class CreateOutput:
     role: Role
     name: str
 
+    @property
+    def hindrance(self) -> None:
+        """Nothing."""
+        return None
+
     def for_source(self, source: ResourceFacts) -> CreateOutput:
         """Return it as it is: nothing of it hangs on the source."""
         del source

@@ -32,17 +32,16 @@ from airflow_provider_sinks.core.decision.facts import (
     Observation,
     ResourceFacts,
     Role,
+    demand_makeable,
 )
 from airflow_provider_sinks.core.errors import (
-    ConfigurationError,
     JobFailedError,
-    Problem,
     SinkError,
 )
 from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutput
 from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.progress.identity import ResourceKind
-from airflow_provider_sinks.core.progress.past_epochs import PastEpoch
+from airflow_provider_sinks.core.progress.past_epochs import PastEpoch, past_epochs
 from airflow_provider_sinks.core.progress.record import DRIVER, ProgressRecord, WriterId
 
 if TYPE_CHECKING:
@@ -141,14 +140,10 @@ class PostgresConnector:
         """Make a table, unless it is there."""
         if not isinstance(creation, CreateTable):
             raise JobFailedError(f"{creation} is not for Postgres")
-        if not creation.may_be_made:
-            raise ConfigurationError(
-                f'{creation.role.called(ResourceKind.TABLE)} "{creation.name}" does not exist',
-                [Problem("target.postgres.create", "is not set, so the sink may not make it")],
-                "Write create: true, or make the table as the query's columns need it.",
-            )
-        if creation.role is Role.DATA and not creation.columns:
-            creation = self._with_columns(creation)
+        if creation.role is Role.DATA and not creation.columns and self._columns:
+            table = new_table(self._columns, self._sink.target)
+            creation = creation.with_columns({name: column.kind for name, column in table.columns.items()})
+        demand_makeable(creation, ResourceKind.TABLE)
         self._ask(lambda connection: create_table(connection, creation))
         self._layout = None
 
@@ -217,13 +212,13 @@ class PostgresConnector:
         return output
 
     def settings(self, output: ResourceFacts) -> Mapping[str, str]:
-        """Return nothing: what was set for a table is lost with it."""
-        del output
-        return {}
+        """Return the types of the columns; what else was set for a table is lost with it."""
+        found = self._ask(lambda connection: look.layout(connection, output.name))
+        return {name: column.kind for name, column in found.columns.items()} if found else {}
 
     def past_epochs(self) -> Iterable[PastEpoch]:
-        """Return none: only the newest record of each writer is kept."""
-        return ()
+        """Return what the newest record of each writer tells; older ones are not kept."""
+        return past_epochs(self.progress().records.items())
 
     def reset(self, step: EmptyOutput | DeleteOutput) -> None:
         """Empty a table, or drop it, if its oid is still the same."""
@@ -279,9 +274,3 @@ class PostgresConnector:
             demand_fit(given, self._sink.target, table)
             return table
         return new_table(given, self._sink.target)
-
-    def _with_columns(self, creation: CreateTable) -> CreateTable:
-        if not self._columns:
-            raise JobFailedError(f"{creation}: nobody has told them yet")
-        table = new_table(self._columns, self._sink.target)
-        return creation.with_columns({name: column.kind for name, column in table.columns.items()})

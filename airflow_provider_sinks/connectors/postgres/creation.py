@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from psycopg import sql
 
-from airflow_provider_sinks.core.decision.facts import ResourceFacts, Role
+from airflow_provider_sinks.core.decision.facts import ResourceFacts, Role, Unfit
 from airflow_provider_sinks.core.progress.identity import ResourceKind
 
 PROGRESS_COLUMNS: Mapping[str, str] = {
@@ -58,9 +58,26 @@ class CreateTable:
         return self
 
     def anew(self, before: ResourceFacts, settings: Mapping[str, str]) -> CreateTable:
-        """Return it as it is: its columns come from the query."""
-        del before, settings
-        return self
+        """Return it with the columns that it had, where the spec names none."""
+        del before
+        return self if self.columns else self.with_columns(settings)
+
+    @property
+    def hindrance(self) -> Unfit | None:
+        """Why it cannot be made as it is."""
+        if not self.may_be_made:
+            return Unfit(
+                "is not the sink's to make",
+                "target.postgres.create is not set.",
+                "Write create: true, or make the table as the query's columns need it.",
+            )
+        if not self.columns:
+            return Unfit(
+                "is made by the job alone",
+                "Only the job of the sink knows the columns of its query.",
+                "Start the sink with the accept code that its refusal offers, or make the table.",
+            )
+        return None
 
     def with_columns(self, columns: Mapping[str, str]) -> CreateTable:
         """Return it with the columns of a query."""

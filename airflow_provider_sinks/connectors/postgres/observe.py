@@ -21,7 +21,9 @@ _SYSTEM = """
            pg_is_in_recovery(), current_setting('transaction_read_only')::boolean"""
 _TABLE = """
     SELECT c.oid::text, c.relkind::text, has_schema_privilege(n.oid, 'USAGE'),
-           array(SELECT need FROM unnest(%(needs)s::text[]) need WHERE NOT has_table_privilege(c.oid, need))
+           array(SELECT need FROM unnest(%(needs)s::text[]) need WHERE NOT has_table_privilege(c.oid, need)),
+           CASE c.relkind WHEN 'r' THEN pg_relation_size(c.oid)
+                WHEN 'p' THEN (SELECT sum(pg_relation_size(relid)) FROM pg_partition_tree(c.oid)) END
     FROM pg_namespace n JOIN pg_class c ON c.relnamespace = n.oid
     WHERE n.nspname = %(schema)s AND c.relname = %(table)s"""
 _COLUMNS = """
@@ -131,9 +133,17 @@ def _facts(
     if found is None:
         existence = Existence.UNKNOWN if obstacle else Existence.MISSING
         return ResourceFacts(name, existence, system, reason=obstacle, kind=ResourceKind.TABLE)
-    oid, kind, may_enter, denied = found
+    oid, kind, may_enter, denied, size_bytes = found
     existence = Existence.UNKNOWN if obstacle else Existence.PRESENT
-    facts = ResourceFacts(name, existence, system, oid, reason=obstacle, kind=ResourceKind.TABLE)
+    facts = ResourceFacts(
+        name,
+        existence,
+        system,
+        oid,
+        size_bytes=int(size_bytes or 0),
+        reason=obstacle,
+        kind=ResourceKind.TABLE,
+    )
     if kind not in _TABLES:
         return replace(facts, unfit=_no_table(_KINDS.get(kind, "something else")))
     if not may_enter:

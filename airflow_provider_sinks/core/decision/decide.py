@@ -145,7 +145,7 @@ def _note(judgement: Judgement, observation: Observation) -> str:
     """Return what a person should know about a ruling that is followed without asking."""
     facts = observation.resources()[judgement.role]
     title = facts.title(judgement.role)
-    if judgement.cell is Ruling.TAKE and facts.records:
+    if judgement.cell is Ruling.TAKE and not facts.is_empty:
         return f"{title} holds {facts.contents} already; this sink has no record of writing them"
     if judgement.cell is Ruling.ADOPT:
         return f"{title} is another one than recorded; nothing was written to the old one, so it is taken"

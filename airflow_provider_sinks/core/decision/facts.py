@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from airflow_provider_sinks.core.errors import UnavailableError
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem, UnavailableError
 from airflow_provider_sinks.core.progress.broker_memory import BrokerMemory
 from airflow_provider_sinks.core.progress.checkpoint import CheckpointFacts
 from airflow_provider_sinks.core.progress.history import NO_HISTORY, History
@@ -62,6 +62,7 @@ class ResourceFacts:
     :param id: what the system gives it once: a topic id, as ``kafka-topics.sh`` spells it; a table's oid.
     :param low: first offset of each partition; empty if not looked at.
     :param high: offset after the last record of each partition, open transactions included.
+    :param size_bytes: what the rows of a table take, dead ones included; 0 tells that there is none.
     :param reason: why something could not be seen.
     :param grant: the command that lets it be seen.
     :param hidden: what of it could not be seen, although it is there and that matters, such as a setting.
@@ -76,6 +77,7 @@ class ResourceFacts:
     partitions: int = 0
     low: Mapping[int, int] = field(default_factory=dict)
     high: Mapping[int, int] = field(default_factory=dict)
+    size_bytes: int = 0
     reason: str = ""
     grant: str = ""
     hidden: str = ""
@@ -94,9 +96,16 @@ class ResourceFacts:
         return sum(high - self.low.get(partition, 0) for partition, high in self.high.items())
 
     @property
+    def is_empty(self) -> bool:
+        """Whether it certainly holds nothing."""
+        return not self.records and not self.size_bytes
+
+    @property
     def contents(self) -> str:
-        """At most how much it holds, such as ``up to 200 records``."""
-        return f"up to {self.records:,} {self.kind.entry}s"
+        """At most how much it holds, such as ``up to 200 records`` or ``up to 16 KiB of rows``."""
+        if self.size_bytes:
+            return f"up to {-(-self.size_bytes // 1024):,} KiB of rows"
+        return f"up to {count(self.records, self.kind.entry)}"
 
     def title(self, role: Role) -> str:
         """Return what it is called in a sentence, such as ``data topic "orders"``."""
@@ -125,6 +134,10 @@ class Creation(Protocol):
     def name(self) -> str:
         """Its name in the target."""
 
+    @property
+    def hindrance(self) -> Unfit | None:
+        """Why it cannot be made as it stands here; asked before something else is deleted for it."""
+
     def for_source(self, source: ResourceFacts) -> Creation:
         """Return it with what hangs on the source filled in, such as the number of partitions."""
 
@@ -134,6 +147,16 @@ class Creation(Protocol):
         :param before: what is there, and is deleted first.
         :param settings: what somebody has set for it.
         """
+
+
+def demand_makeable(creation: Creation, kind: ResourceKind) -> None:
+    """Stop where an output cannot be made.
+
+    :raises ConfigurationError: with the reason.
+    """
+    if (hindrance := creation.hindrance) is not None:
+        problem = Problem(creation.name, f"{hindrance.what}: {hindrance.why}")
+        raise ConfigurationError(f"{creation.role.called(kind)} cannot be made", [problem], hindrance.repair)
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ def render(observation: Observation, verdict: Verdict) -> str:
 def _lines(observation: Observation, verdict: Verdict) -> Iterator[str]:
     yield f"seen at {observation.at}:"
     for role, facts in observation.resources().items():
-        records = f", {facts.contents}" if facts.high else ""
+        records = f", {facts.contents}" if facts.high or facts.size_bytes else ""
         yield f"  {role.called(facts.kind) + ':':<18} {facts}{records}"
     yield f"  {'progress:':<18} {_progress(observation)}"
     if observation.checkpoint is not None:

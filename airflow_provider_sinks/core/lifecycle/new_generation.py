@@ -22,6 +22,7 @@ from airflow_provider_sinks.core.decision.facts import (
     Observation,
     ResourceFacts,
     Role,
+    demand_makeable,
 )
 from airflow_provider_sinks.core.decision.positions import next_generation
 from airflow_provider_sinks.core.decision.reasons.output import OutputReason
@@ -52,7 +53,6 @@ from airflow_provider_sinks.core.progress.record import (
 from airflow_provider_sinks.core.progress.source_range import start_positions
 from airflow_provider_sinks.core.progress.witness import Witness
 from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
-from airflow_provider_sinks.core.wording import count
 
 UNFINISHED = "unfinished-reset"
 """Stands for the id of an output that is being emptied or made anew; none has it."""
@@ -156,6 +156,9 @@ def generation_steps(
         steps.append(Announce(number, positions, rows, dead, tuple(changed), observation.data.kind))
     for role, facts in changed.items():
         steps += _anew(role, facts, ask.of(role), situation)
+    for step in steps:
+        if isinstance(step, Create):
+            demand_makeable(step.creation, observation.data.kind)
     return (*steps, Announce(number, positions, rows, dead))
 
 
@@ -246,6 +249,6 @@ def _demand_emptiable(situation: Situation, ask: Reset) -> None:
 
 def _kept(situation: Situation, ask: Reset) -> Iterator[str]:
     data = situation.observation.data
-    if ask.data is Output.KEEP and data.existence is Existence.PRESENT and data.records:
-        held = f"up to {count(data.records, data.kind.entry)}"
-        yield f"{data.title(Role.DATA)} keeps what it holds ({held}); rows read again are written again"
+    if ask.data is Output.KEEP and data.existence is Existence.PRESENT and not data.is_empty:
+        kept = f"{data.title(Role.DATA)} keeps what it holds ({data.contents})"
+        yield f"{kept}; rows read again are written again"

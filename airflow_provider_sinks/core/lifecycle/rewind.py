@@ -166,7 +166,9 @@ def _known(to: AtEpoch) -> str:
     """Name the epochs that can be gone back to, those near the one that was asked for."""
     near = sorted(to.known, key=lambda e: (e.generation == to.generation, abs(e.epoch - to.epoch)))
     shown = sorted((e.generation, e.epoch) for e in near[:_SHOWN_EPOCHS])
-    return "known: " + ", ".join(f"{g}/{e}" for g, e in shown) + " (generation/epoch)" if shown else ""
+    if not shown:
+        return "none is known: name offsets or a time"
+    return "known: " + ", ".join(f"{g}/{e}" for g, e in shown) + " (generation/epoch)"
 
 
 def _again(before: Mapping[int, int], after: Mapping[int, int], situation: Situation) -> Iterator[str]:

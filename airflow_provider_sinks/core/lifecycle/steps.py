@@ -74,7 +74,7 @@ class DeleteOutput:
     facts: ResourceFacts
 
     def __str__(self) -> str:
-        return f"delete {self.title} with up to {count(self.facts.records, self.facts.kind.entry)}"
+        return f"delete {self.title} with {self.facts.contents}"
 
 
 @dataclass(frozen=True)

@@ -103,10 +103,10 @@ def plan_drop(home: SinkHome, writers: Collection[WriterId], topics: Mapping[Rol
     return Plan(home.name, f'sink "{home.name}" is dropped', tuple(steps), tuple(_left(home, topics)))
 
 
-def topics_to_delete(spec: SinkSpec, names: Iterable[str]) -> dict[Role, str]:
-    """Return the topics that were asked for by name, by what they are to the sink.
+def outputs_to_delete(spec: SinkSpec, names: Iterable[str]) -> dict[Role, str]:
+    """Return the outputs that were asked for by name, by what they are to the sink.
 
-    :raises ConfigurationError: with every name that is not a topic of this sink alone.
+    :raises ConfigurationError: with every name that is not an output of this sink alone.
     """
     own = spec.resources
     asked = list(dict.fromkeys(names))
@@ -116,7 +116,7 @@ def topics_to_delete(spec: SinkSpec, names: Iterable[str]) -> dict[Role, str]:
         if (why := _why_not(name, spec, own))
     ]
     if problems:
-        raise ConfigurationError(f'these topics cannot be deleted with sink "{spec.name}"', problems)
+        raise ConfigurationError(f'not all of that can be deleted with sink "{spec.name}"', problems)
     return {role: name for role, name in own.items() if name in asked}
 
 
@@ -124,9 +124,9 @@ def _why_not(name: str, spec: SinkSpec, own: Mapping[Role, str]) -> str:
     if name == spec.source.kafka.topic:
         return "is its source, which is not its to delete"
     if name not in own.values():
-        return "is none of its topics"
+        return "is nothing of its own"
     if name == own[Role.PROGRESS] and spec.progress_is_shared:
-        return "is a progress topic that the spec names: other sinks may have their progress in it"
+        return "is named by the spec as its progress: other sinks may have theirs in it"
     return ""
 
 

@@ -1,7 +1,7 @@
-"""Where past epochs began, as far as the progress topic still tells.
+"""Where past epochs began, as far as the progress still tells.
 
-Compaction keeps the newest record of each writer and, for a while, older ones. Each tells where an epoch
-began; the surest come first:
+A table keeps the newest record of each writer, a compacted topic for a while older ones too. Each tells where
+an epoch began; the surest come first:
 
 1. a writer's record of epoch *e*: ``from`` is where *e* began, for every source partition,
 2. the single writer's record of *e*: it is committed wholly, so *e + 1* began at ``to``,
@@ -10,6 +10,7 @@ began; the surest come first:
 
 from __future__ import annotations
 
+import contextlib
 import enum
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -45,31 +46,35 @@ class PastEpoch:
     at: str
 
 
-def past_epochs(
-    messages: Iterable[tuple[int, bytes | None, bytes | None]], sink: str
-) -> tuple[PastEpoch, ...]:
+def past_epochs(records: Iterable[tuple[WriterId, ProgressRecord]]) -> tuple[PastEpoch, ...]:
     """Return the epochs of a sink whose begin is known, oldest first.
 
-    :param messages: offset, key and value, in the order of the progress topic. What cannot be read is left
-        out here; the decision about the records as such is made elsewhere.
+    :param records: with their writers, oldest first.
     """
     found: dict[tuple[int, int], tuple[_Surety, PastEpoch]] = {}
-    for _, key, value in messages:
-        decoded = ProgressKey.decode(key)
-        if decoded is None or decoded.sink != sink or value is None:
-            continue
-        for surety, epoch in _told_by(decoded.writer, value):
+    for writer, record in records:
+        for surety, epoch in _told_by(writer, record):
             place = (epoch.generation, epoch.epoch)
             if place not in found or found[place][0] <= surety:
                 found[place] = (surety, epoch)
     return tuple(epoch for _, (_, epoch) in sorted(found.items(), key=lambda item: item[0]))
 
 
-def _told_by(writer: WriterId, value: bytes) -> Iterator[tuple[_Surety, PastEpoch]]:
-    try:
-        record = ProgressRecord.decode(value)
-    except ProgressFormatError:
-        return
+def decoded(
+    messages: Iterable[tuple[int, bytes | None, bytes | None]], sink: str
+) -> Iterator[tuple[WriterId, ProgressRecord]]:
+    """Return what can be read of a sink's messages; the decision about the others is made elsewhere.
+
+    :param messages: offset, key and value, in the order of the progress topic.
+    """
+    for _, key, value in messages:
+        found = ProgressKey.decode(key)
+        if found is not None and found.sink == sink and value is not None:
+            with contextlib.suppress(ProgressFormatError):
+                yield found.writer, ProgressRecord.decode(value)
+
+
+def _told_by(writer: WriterId, record: ProgressRecord) -> Iterator[tuple[_Surety, PastEpoch]]:
     if writer != DRIVER:
         yield _Surety.OWN, _epoch(record, record.epoch, record.from_)
     if writer == SINGLE_WRITER:
