@@ -52,10 +52,17 @@ def _at_work(session: int, part: Part) -> Iterator[psutil.Process]:
 def _busy_workers(session: int) -> list[psutil.Process]:
     """Return the Python workers whose main thread woke up within a moment: the others wait for a task."""
     daemons = _members(session, ".streaming.daemon")
-    workers = [worker for daemon in daemons for worker in daemon.children()]
+    workers = [worker for daemon in daemons for worker in _children(daemon)]
     before = {worker: _wakes(worker) for worker in workers}
     time.sleep(_LOOK_SECONDS)
     return [worker for worker in workers if _wakes(worker) > before[worker]]
+
+
+def _children(process: psutil.Process) -> list[psutil.Process]:
+    try:
+        return process.children()
+    except psutil.NoSuchProcess:
+        return []
 
 
 def _wakes(process: psutil.Process) -> int:

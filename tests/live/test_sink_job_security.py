@@ -153,9 +153,10 @@ def _processes(driver: Driver) -> dict[str, bytes]:
     """Return what everyone on the machine, or in the family, can see of a driver's processes."""
     found = {}
     for pid in session_members(driver.service.pid):
-        process = psutil.Process(pid)
-        found[f"argv of {pid}"] = "\0".join(process.cmdline()).encode()
-        found[f"environment of {pid}"] = "\0".join(process.environ().values()).encode()
+        with contextlib.suppress(psutil.NoSuchProcess):  # Python workers come and go
+            process = psutil.Process(pid)
+            found[f"argv of {pid}"] = "\0".join(process.cmdline()).encode()
+            found[f"environment of {pid}"] = "\0".join(process.environ().values()).encode()
     assert any(b"SparkSubmit" in argv for argv in found.values())
     return found
 

@@ -134,8 +134,12 @@ def processes(sink: AirflowSink) -> dict[str, bytes]:
 
 def files(folder: Path) -> dict[str, bytes]:
     """Logs, launches, checkpoints, and the database as it stands on disk."""
-    paths = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
-    return {str(path): path.read_bytes() for path in paths}
+    found = {}
+    for path in folder.rglob("*"):
+        with contextlib.suppress(FileNotFoundError):  # Airflow and Spark tidy up while we look
+            if path.is_file() and not path.is_symlink():
+                found[str(path)] = path.read_bytes()
+    return found
 
 
 def database(home: Path) -> dict[str, bytes]:
