@@ -98,11 +98,13 @@ class Health:
 class ConnectorKind(Protocol):
     """A kind of target, as its entry point leads to it. Imports no client library, no Arrow and no Spark."""
 
-    sink: type[SinkSpec]
-    """The spec of a sink with such a target, with its rules."""
+    @property
+    def sink(self) -> type[SinkSpec]:
+        """The spec of a sink with such a target, with its rules."""
 
-    writer_module: str
-    """What its writers are made of; executors load it before their first task."""
+    @property
+    def writer_module(self) -> str:
+        """What its writers are made of; executors load it before their first task."""
 
     def connect(
         self,
@@ -123,12 +125,12 @@ class ConnectorKind(Protocol):
         :raises ConfigurationError: when they do not fit.
         """
 
-    def target_checks(self, spec: SinkSpec, options: ConnectionOptions) -> Iterable[Check]:
+    def target_checks(self, spec: SinkSpec, options: ConnectionOptions | None) -> Iterable[Check]:
         """Judge outputs and progress place, beside the checks of the connection itself. No side effects.
 
         Called by a validation once the connection was seen to work; it limits the time.
 
-        :param options: of the target's connection, with its address judged already.
+        :param options: of the target's connection, with its address judged already; ``None`` without one.
         :raises SinkError: they could not be looked at.
         """
 
@@ -245,7 +247,8 @@ class SinkConnector(Protocol):
 
         Called where the driver commits, once for each epoch, and again after :class:`InDoubtError` and after
         a crash. It changes something only if this run is in force and the newest epoch is the one before;
-        what is committed already by the same record is well.
+        what is committed already by the same record is well. :meth:`progress` has the record as that of
+        :data:`.SINGLE_WRITER`, beside the driver's own, which says who is in force.
 
         :raises FencedError: another run, or another epoch, is in force.
         :raises LostStageError: what a token stands for is gone.

@@ -50,7 +50,7 @@ class InDoubtError(SinkError):
 
 
 class LostStageError(SinkError):
-    """What a token stands for is not there any more: the epoch must be written again."""
+    """What a token stands for is not there any more: the epoch is written again, some times."""
 
     retryable = True
 
@@ -78,7 +78,8 @@ class EpochWriter(Protocol):
     another one is closed, because somebody else has committed since."""
 
     last: ProgressRecord | None
-    """The newest record of this writer in the newest generation, as of ``open`` or of the last commit."""
+    """The newest record of this writer in the newest generation, as of ``open`` or of the last commit.
+    Nothing where the driver commits: it alone knows."""
 
     def open(self) -> None:
         """Fence all other holders of this writer's id, THEN read ``last``. Called once, before the first row.

@@ -31,7 +31,8 @@ class EpochPlan:
     :param step_rows: a long range is committed after so many rows,
     :param step_seconds: or after so many seconds,
     :param step_bytes: or after so many bytes.
-    :param driver_commits: whether a writer only stages its rows; a long range is then not cut into steps.
+    :param newest: the record of the newest epoch, where the driver commits and so it alone knows; ``None``
+        where each writer does, and knows its own.
     :param demand_source: raises unless the source topic is still the recorded one.
     :param factory: makes the target's writers.
     """
@@ -48,6 +49,11 @@ class EpochPlan:
     step_rows: int
     step_seconds: float
     step_bytes: int
-    driver_commits: bool
+    newest: ProgressRecord | None
     demand_source: Callable[[Identity], None]
     factory: WriterFactory = field(repr=False)
+
+    @property
+    def driver_commits(self) -> bool:
+        """A writer only stages its rows; a long range is then not cut into steps."""
+        return self.newest is not None

@@ -57,6 +57,8 @@ STEP_ROWS = 1_000_000
 STEP_SECONDS = 30.0
 STEP_BYTES = 256 * 1024 * 1024
 _REPEAT_SECONDS = 4.0
+_STAGE_ATTEMPTS = 4
+"""As often as Spark runs a task."""
 
 
 class Epochs:
@@ -155,8 +157,11 @@ class Epochs:
         return self._settle(record, reports, time.monotonic() - started)
 
     def _written(self, rows: DataFrame, record: ProgressRecord) -> list[TaskReport]:
-        """Run the action; where the driver commits, commit what its tasks have staged."""
-        while True:
+        """Run the action; where the driver commits, commit what its tasks have staged.
+
+        :raises JobFailedError: what they stage is gone again and again.
+        """
+        for _ in range(_STAGE_ATTEMPTS):
             reports = self._act_patiently(rows, record)
             self._check_after()
             self._raise_if_stopped(reports)
@@ -166,6 +171,11 @@ class Epochs:
             ):
                 return reports
             say(f"epoch {record.epoch} is repeated: what its tasks had staged is gone")
+        raise JobFailedError(
+            f'what the tasks of sink "{self._sink}" stage is gone before it is committed',
+            f"Epoch {record.epoch} was written {_STAGE_ATTEMPTS} times; the driver never found its rows.",
+            f"See that executors and driver reach the same place: {self._target.service}.",
+        )
 
     def _act_patiently(self, rows: DataFrame, record: ProgressRecord) -> list[TaskReport]:
         """Run the action, and again while brokers are silent: it is what Spark does with a failed task.
@@ -248,18 +258,24 @@ class Epochs:
         )
 
     def _whole(self, record: ProgressRecord, reports: Sequence[TaskReport]) -> ProgressRecord:
-        """Return the driver's record that is committed together with all rows of an epoch."""
+        """Return the record that the driver commits together with all rows of an epoch.
+
+        It is the one of a single writer, whoever staged the rows: they become visible all at once, and the
+        driver's own record goes on saying which run is in force.
+        """
         rows, dead = sum(r.rows for r in reports), sum(r.dead for r in reports)
-        known = self._driver_record(record)
+        rows_total, dead_total = self._account.totals.get(SINGLE_WRITER, (0, 0))
         return replace(
-            known,
-            from_=record.from_,
-            to=record.to,
+            self._without_drivers_own(record),
             rows=rows,
-            rows_total=known.rows_total + rows,
-            dead_total=known.dead_total + dead,
+            rows_total=rows_total + rows,
+            dead_total=dead_total + dead,
             at=utc_now(),
         )
+
+    @staticmethod
+    def _without_drivers_own(record: ProgressRecord) -> ProgressRecord:
+        return replace(record, spec="", writers=(), writer_mode="", totals={})
 
     def _writers(self, record: ProgressRecord) -> tuple[WriterId, ...]:
         """Return the writers that can have rows in an epoch, in the order of Spark's tasks."""
@@ -271,7 +287,7 @@ class Epochs:
         known = {partition: self._account.positions.get(partition, 0) for partition in record.to}
         return EpochPlan(
             sink=self._sink,
-            record=replace(record, spec="", writers=(), writer_mode="", totals={}),
+            record=self._without_drivers_own(record),
             single_writer=SINGLE_WRITER if self._single else None,
             source_topic=self._source_topic,
             known=known,
@@ -282,7 +298,7 @@ class Epochs:
             step_rows=STEP_ROWS,
             step_seconds=STEP_SECONDS,
             step_bytes=STEP_BYTES,
-            driver_commits=self._driver_commits,
+            newest=self._account.newest if self._driver_commits else None,
             demand_source=self._demand_source,
             factory=self._factory,
         )
@@ -308,7 +324,7 @@ class Epochs:
         before = account.sums()
         if self._driver_commits:
             whole = self._whole(record, reports)
-            account.totals[DRIVER] = whole.rows_total, whole.dead_total
+            account.totals[SINGLE_WRITER] = whole.rows_total, whole.dead_total
         else:
             account.totals.update({r.writer: (r.rows_total, r.dead_total) for r in reports if r.writer})
         rows, dead = (now - then for now, then in zip(account.sums(), before, strict=True))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from airflow_provider_sinks.connectors.base import SinkConnector
 from airflow_provider_sinks.connectors.epoch_writer import InDoubtError, LostStageError, Token
-from airflow_provider_sinks.core.progress.record import DRIVER, ProgressRecord
+from airflow_provider_sinks.core.progress.record import SINGLE_WRITER, ProgressRecord
 from airflow_provider_sinks.streaming.driver_log import say
 from airflow_provider_sinks.streaming.patience import Patience
 
@@ -43,7 +43,7 @@ def _attempt(
         patience.ask(target.service, lambda: target.commit_epoch(record, tokens))
     except InDoubtError as doubt:
         say(f"epoch {record.epoch}: {doubt.primary}; asking what holds")
-        if patience.ask(target.service, target.progress).current.get(DRIVER) == record:
+        if patience.ask(target.service, target.progress).current.get(SINGLE_WRITER) == record:
             return True
         time.sleep(_AGAIN_SECONDS)
         return False

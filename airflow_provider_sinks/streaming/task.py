@@ -77,7 +77,7 @@ class Task(ABC):
         return bool(self.written.rows or self.written.dead)
 
     def _open(self, writer_id: str) -> ProgressRecord | None:
-        """Become this writer and return its newest record."""
+        """Become this writer and return the newest record of it, or of the driver that commits for it."""
         started = time.monotonic()
         self.writer_id = writer_id
         held = held_writers.take(self._held_key(writer_id))
@@ -91,7 +91,7 @@ class Task(ABC):
             self._writer.open()
         self._writer.begin_epoch()
         self._open_ms = _ms_since(started)
-        return self._writer.last
+        return self.plan.newest or self._writer.last
 
     def _write(self, batch: pa.RecordBatch) -> None:
         started = time.monotonic()

@@ -31,7 +31,7 @@ from airflow_provider_sinks.connectors.base import CommitsOn, SinkConnector
 from airflow_provider_sinks.connectors.epoch_writer import InDoubtError, LostStageError, Token
 from airflow_provider_sinks.core.decision.facts import Existence
 from airflow_provider_sinks.core.errors import FencedError, SinkError
-from airflow_provider_sinks.core.progress.record import DRIVER
+from airflow_provider_sinks.core.progress.record import DRIVER, SINGLE_WRITER
 from airflow_provider_sinks.testing.played_start import (
     CALLS,
     SOURCE,
@@ -407,6 +407,15 @@ class DriverCommits(ConnectorContract):
         start.connector.commit_epoch(record, tokens)
         assert failed.token not in tokens
         assert_exact(harness, start.connector, 1, FIRST)
+
+    def test_the_record_of_an_epoch_stands_beside_the_drivers_own(self, harness: Harness) -> None:
+        start = PlayedStart(harness).start()
+        start.epoch(1, FIRST)
+        again = PlayedStart(harness).start()
+        found = again.connector.progress().records
+        assert set(found) == {DRIVER, SINGLE_WRITER}
+        assert (found[SINGLE_WRITER].run, found[DRIVER].run) == (start.run.id, again.run.id)
+        assert (found[SINGLE_WRITER].from_, found[SINGLE_WRITER].to) == ({0: 0, 1: 0}, ends(FIRST))
 
     def test_tokens_of_an_older_start_are_refused(self, harness: Harness) -> None:
         older = PlayedStart(harness).start()

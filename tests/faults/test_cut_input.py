@@ -162,7 +162,7 @@ def plan(topic: TopicFactory, kafka_options: KafkaOptions) -> Iterator[EpochPlan
         10**6,
         30.0,
         10**9,
-        False,
+        None,
         lambda _: None,
         factory,
     )

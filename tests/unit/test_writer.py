@@ -136,7 +136,7 @@ def plan(
         source_topic="orders-in",
         known={0: begin if known is None else known},
         holders={},
-        driver_commits=False,
+        newest=None,
         expected=("all",) if single else ("p0",),
         has_dead_letters=False,
         dead_letter_example="{topic: ...}",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from airflow_provider_sinks.connectors.base import Capabilities, CommitsOn, Health, MetricValue, Run
 from airflow_provider_sinks.connectors.epoch_writer import Token
 from airflow_provider_sinks.connectors.memory.store import MemoryStore, Outputs
+from airflow_provider_sinks.connectors.plain import PlainConnector
 from airflow_provider_sinks.core.decision.facts import (
     Creation,
     Existence,
@@ -53,7 +54,7 @@ class CreateOutput:
         return self
 
 
-class MemoryConnector:
+class MemoryConnector(PlainConnector):
     """See :class:`.base.SinkConnector` for who calls what.
 
     :param store: the target.
@@ -80,16 +81,9 @@ class MemoryConnector:
         """Return what the target can give."""
         return Capabilities(self._commits_on)
 
-    def expect(self, output: DataFrame) -> None:
-        """Do nothing: it takes any columns."""
-
     def project(self, output: DataFrame) -> DataFrame:
         """Return the rows as they are: whatever has a name is kept under it."""
         return output
-
-    def schema(self) -> Mapping[str, str]:
-        """Return nothing: every column is taken."""
-        return {}
 
     def observe(self, source: ResourceFacts) -> Observation:
         """Return what is there."""
@@ -157,26 +151,9 @@ class MemoryConnector:
         """Return what is committed now."""
         return self._store.history(self._sink)
 
-    def end_open(self, writers: Iterable[WriterId]) -> None:
-        """Do nothing: nobody waits for rows that a writer keeps to itself."""
-
     def sweep(self) -> None:
         """Forget what older runs staged."""
         self._store.sweep(self._run)
-
-    def look_closely(self, role: Role, output: ResourceFacts) -> ResourceFacts:
-        """Return what was seen: any output can be emptied."""
-        del role
-        return output
-
-    def settings(self, output: ResourceFacts) -> Mapping[str, str]:
-        """Return nothing: nothing can be set."""
-        del output
-        return {}
-
-    def past_epochs(self) -> tuple[()]:
-        """Return none: only the newest records are kept."""
-        return ()
 
     def reset(self, step: EmptyOutput | DeleteOutput) -> None:
         """Empty an output, or forget it."""
@@ -194,15 +171,6 @@ class MemoryConnector:
     def suggested_timeout(self) -> timedelta:
         """Return how long an epoch may be open; nothing here ends one."""
         return _TIMEOUT
-
-    def as_schema_registry_aware(self) -> None:
-        """Return nothing: there is no registry."""
-
-    def as_schema_evolvable(self) -> None:
-        """Return nothing: there are no columns to add."""
-
-    def close(self) -> None:
-        """Do nothing: there is no client."""
 
     def _names(self) -> dict[Role, str]:
         found = {Role.DATA: self._outputs.data, Role.PROGRESS: self._outputs.progress}

@@ -11,7 +11,7 @@ from airflow_provider_sinks.connectors import rows as columns
 from airflow_provider_sinks.connectors.base import CommitsOn
 from airflow_provider_sinks.connectors.epoch_writer import Token, WriteResult
 from airflow_provider_sinks.connectors.memory.store import MemoryStore, Outputs, Row, Slot, Stage
-from airflow_provider_sinks.core.progress.record import SINGLE_WRITER, ProgressRecord, WriterId
+from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
 
 _INTERNAL = frozenset({*columns.COORDINATES, *columns.RAW})
 
@@ -55,8 +55,6 @@ class MemoryEpochWriter:
         self._held = make.store.take_writer(make.sink, make.run, self._writer)
         self.holder_id = self._held.holder
         record = self._held.record
-        if make.commits_on is CommitsOn.DRIVER:
-            record = make.store.history(make.sink).records.get(SINGLE_WRITER)
         self.last = record if record and record.generation == make.generation else None
 
     def begin_epoch(self) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.connectors.base import Capabilities, CommitsOn, Health, MetricValue, Run
-from airflow_provider_sinks.connectors.epoch_writer import Token
+from airflow_provider_sinks.connectors.plain import PlainConnector
 from airflow_provider_sinks.connectors.postgres import observe as look
 from airflow_provider_sinks.connectors.postgres import progress_table
 from airflow_provider_sinks.connectors.postgres.creation import CreateTable
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-class PostgresConnector:
+class PostgresConnector(PlainConnector):
     """See :class:`.base.SinkConnector` for who calls what, and when.
 
     :param sink: what is written where.
@@ -179,12 +179,6 @@ class PostgresConnector:
             sink.place, self._live_run.id, self._generation, plan, sink.timeout, self._options
         )
 
-    def commit_epoch(self, record: ProgressRecord, tokens: Sequence[Token]) -> None:
-        """Do nothing: each writer has committed."""
-
-    def rollback_epoch(self, tokens: Sequence[Token]) -> None:
-        """Do nothing: the server rolls back what was not committed."""
-
     def progress(self) -> History:
         """Read the progress table."""
         return self._ask(lambda connection: progress_table.read(connection, self._sink.place))
@@ -202,14 +196,6 @@ class PostgresConnector:
         for writer in sorted({*writers}):
             name = SessionName(self._sink.place.table, self._sink.name, run, writer)
             self._ask(partial(progress_table.end_now, name=name))
-
-    def sweep(self) -> None:
-        """Do nothing: nothing is staged outside of transactions."""
-
-    def look_closely(self, role: Role, output: ResourceFacts) -> ResourceFacts:
-        """Return what was seen: any table can be emptied, if the login may."""
-        del role
-        return output
 
     def settings(self, output: ResourceFacts) -> Mapping[str, str]:
         """Return the types of the columns; what else was set for a table is lost with it."""
@@ -236,12 +222,6 @@ class PostgresConnector:
     def metrics(self) -> Mapping[str, MetricValue]:
         """Return the server's version."""
         return {"server_version": self._version}
-
-    def as_schema_registry_aware(self) -> None:
-        """Return nothing: a table has its own types."""
-
-    def as_schema_evolvable(self) -> None:
-        """Return nothing: columns are added by hand."""
 
     def close(self) -> None:
         """Drop the connection."""

@@ -1,0 +1,67 @@
+"""What a target answers that has nothing to say. A connector inherits it and writes what it does have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from airflow_provider_sinks.connectors.base import MetricValue
+from airflow_provider_sinks.connectors.epoch_writer import Token
+from airflow_provider_sinks.core.decision.facts import ResourceFacts, Role
+from airflow_provider_sinks.core.progress.past_epochs import PastEpoch
+from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class PlainConnector:
+    """The part of :class:`.base.SinkConnector` that most targets leave empty."""
+
+    def expect(self, output: DataFrame) -> None:
+        """Do nothing: it takes any columns."""
+
+    def schema(self) -> Mapping[str, str]:
+        """Return nothing: every column is taken."""
+        return {}
+
+    def commit_epoch(self, record: ProgressRecord, tokens: Sequence[Token]) -> None:
+        """Do nothing: each writer has committed."""
+
+    def rollback_epoch(self, tokens: Sequence[Token]) -> None:
+        """Do nothing: what was not committed is gone by itself."""
+
+    def end_open(self, writers: Iterable[WriterId]) -> None:
+        """Do nothing: nobody waits for what a writer has open."""
+
+    def sweep(self) -> None:
+        """Do nothing: nothing is staged."""
+
+    def look_closely(self, role: Role, output: ResourceFacts) -> ResourceFacts:
+        """Return what was seen: any output can be emptied."""
+        del role
+        return output
+
+    def settings(self, output: ResourceFacts) -> Mapping[str, str]:
+        """Return nothing: nothing can be set that would be lost with the output."""
+        del output
+        return {}
+
+    def past_epochs(self) -> Iterable[PastEpoch]:
+        """Return none: only the newest records are kept."""
+        return ()
+
+    def metrics(self) -> Mapping[str, MetricValue]:
+        """Return no figures."""
+        return {}
+
+    def as_schema_registry_aware(self) -> object | None:
+        """Return nothing: there is no registry."""
+        return None
+
+    def as_schema_evolvable(self) -> object | None:
+        """Return nothing: columns are not added."""
+        return None
+
+    def close(self) -> None:
+        """Do nothing: there is no client."""
