@@ -127,7 +127,7 @@ def _ends(spec: SinkSpec) -> dict[str, Any]:
     source = spec.source.kafka
     return {
         "source": f"{source.connection}/{source.topic}",
-        "target": f"{spec.target.options.connection}/{spec.resources[Role.DATA]}",
+        "target": f"{spec.target_connection or spec.target_kind}/{spec.resources[Role.DATA]}",
         "connections": list(spec.connections),
     }
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
+
+from airflow_provider_sinks.core.query.analysis import INTERNAL
 
 _MOMENT = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
 _TO_JSON = {
@@ -17,6 +19,11 @@ _TO_JSON = {
 def named(name: str) -> Column:
     """Return the column of a name, whatever characters it has."""
     return sql.col(f"`{name.replace('`', '``')}`")
+
+
+def own_columns(output: DataFrame) -> list[str]:
+    """Return the names of a query's own columns, without the source columns behind them."""
+    return [name for name in output.columns if not name.startswith(INTERNAL)]
 
 
 def as_json(value: Column) -> Column:

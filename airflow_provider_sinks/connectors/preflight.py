@@ -63,6 +63,8 @@ def validate(
             checks += _whole(conn_id, kafka_checks(run, options))
         elif isinstance(options, PostgresOptions):
             checks += _whole(conn_id, _postgres(run, options))
+    if sink is not None and sink.target_connection is None:
+        checks += _whole(f"target {sink.target_kind}", _unconnected(run, sink))
     title = f'sink "{sink.name}"' if sink else " and ".join(f'connection "{name}"' for name in connections)
     return Report(title, tuple(checks), run.clusters, run.lookups)
 
@@ -74,10 +76,9 @@ def _wanted(
     if sink is None:
         return dict.fromkeys(connections)
     types = {"kafka": KafkaOptions, "postgres": PostgresOptions}
-    ends = {
-        sink.source.kafka.connection: KafkaOptions,
-        sink.target.options.connection: types[sink.connection_type],
-    }
+    ends: dict[str, type[ConnectionOptions] | None] = {sink.source.kafka.connection: KafkaOptions}
+    if sink.target_connection and sink.connection_type:
+        ends[sink.target_connection] = types[sink.connection_type]
     others = (name for name in sink.connections if name not in ends)
     return {**ends, **dict.fromkeys(others, PostgresOptions)}
 
@@ -132,11 +133,16 @@ def _postgres(run: Run, options: PostgresOptions) -> Iterator[Check]:
 def _target(run: Run, options: PostgresOptions, address: str) -> Iterator[Check]:
     """Judge the tables that a sink writes on this connection, at the address that was judged."""
     sink = run.sink
-    if sink is None or sink.target.options.connection != options.conn_id:
+    if sink is None or sink.target_connection != options.conn_id:
         return
     pinned = {**options.parameters, **({"hostaddr": address} if address else {})}
     there = replace(options, parameters=pinned)
     yield from within(run.deadline.left(_TABLE_SECONDS), lambda: list(kind(sink).target_checks(sink, there)))
+
+
+def _unconnected(run: Run, sink: SinkSpec) -> Iterator[Check]:
+    """Judge a target that needs no connection, as far as it can be seen from here."""
+    yield from within(run.deadline.left(_TABLE_SECONDS), lambda: list(kind(sink).target_checks(sink, None)))
 
 
 def _lookups(sink: SinkSpec | None, conn_id: str) -> dict[str, PostgresLookup]:

@@ -134,12 +134,14 @@ def resolve(spec: SinkSpec, kinds: Container[str] = (KAFKA, POSTGRES)) -> Resolv
 
 def end_types(spec: SinkSpec) -> frozenset[str]:
     """Return the types of the connections to the source and the target, without those of lookups."""
-    return frozenset({KAFKA, spec.connection_type})
+    return frozenset({KAFKA, *filter(None, [spec.connection_type])})
 
 
 def connection_types(spec: SinkSpec) -> dict[str, str]:
     """Return the connections that a sink names, and the type that each must have."""
-    ends = {spec.source.kafka.connection: KAFKA, spec.target.options.connection: spec.connection_type}
+    ends = {spec.source.kafka.connection: KAFKA}
+    if spec.target_connection and spec.connection_type:
+        ends[spec.target_connection] = spec.connection_type
     return ends | {lookup.postgres.connection: POSTGRES for lookup in spec.lookups.values()}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_provider_sinks.connectors.postgres.spec import postgres_sink
 from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 
@@ -47,4 +48,4 @@ def test_parts_that_contradict_each_other_are_refused(changes: dict[str, object]
 
 def test_a_stateful_query_may_replace_rows() -> None:
     target = {"connection": "pg", "table": "public.orders", "mode": "upsert", "key": "what"}
-    assert sink(query=COUNTS, target={"postgres": target}).target.options.key == ("what",)
+    assert postgres_sink(sink(query=COUNTS, target={"postgres": target})).target.postgres.key == ("what",)

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from airflow_provider_sinks.checker.facts import Declared, FolderFacts
 from airflow_provider_sinks.checker.finding import Finding
 from airflow_provider_sinks.core.decision.facts import Role
+from airflow_provider_sinks.core.spec.kinds import SHORT
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 Topic = tuple[str, str]
 """Connection and name."""
@@ -115,18 +117,25 @@ def _by_topic(facts: FolderFacts) -> Iterable[list[Written]]:
 
 
 def _writes(sink: Declared) -> Iterator[Written]:
-    connection = sink.spec.target.options.connection
+    connection, _ = _target(sink)
     for role, name in sink.spec.resources.items():
         yield Written(sink, (connection, name), _USES[role])
 
 
 def _finding(one: Written, other: Written, rule: str, remedy: str) -> Finding:
-    connection, topic = one.topic
+    spec, (_, name) = one.sink.spec, one.topic
+    where = (
+        f'connection "{spec.target_connection}"' if spec.target_connection else f"target {spec.target_kind}"
+    )
     what = (
-        f'sink "{one.sink.spec.name}" writes its {one.use} to topic "{topic}" of connection "{connection}", '
+        f'sink "{spec.name}" writes its {one.use} to {_word(spec)} "{name}" of {where}, '
         f'to which sink "{other.sink.spec.name}" ({other.sink.place}) writes its {other.use}'
     )
     return Finding(one.sink.place, rule, what, remedy)
+
+
+def _word(spec: SinkSpec) -> str:
+    return "topic" if spec.target_kind == SHORT else "output"
 
 
 def _source(sink: Declared) -> Topic:
@@ -135,4 +144,5 @@ def _source(sink: Declared) -> Topic:
 
 
 def _target(sink: Declared) -> Topic:
-    return sink.spec.target.options.connection, sink.spec.resources[Role.DATA]
+    place = sink.spec.target_connection or sink.spec.target_kind
+    return place, sink.spec.resources[Role.DATA]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from airflow_provider_sinks.connectors.base import HeldUp, Say
+from airflow_provider_sinks.connectors.base import ConnectorKind, HeldUp, Say
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink, kafka_sink
 from airflow_provider_sinks.core.checks.check import Check
 from airflow_provider_sinks.core.connection.resolved import ConnectionOptions, ResolvedConnections
@@ -43,7 +43,7 @@ class KafkaKind:
 
         encode(output, kafka_sink(spec).target.kafka, None)
 
-    def target_checks(self, spec: SinkSpec, options: ConnectionOptions) -> Iterable[Check]:
+    def target_checks(self, spec: SinkSpec, options: ConnectionOptions | None) -> Iterable[Check]:
         """Return none: topics, of the source too, are judged with their cluster."""
         del spec, options
         return ()
@@ -64,4 +64,4 @@ class KafkaKind:
         end_open_transactions(options, sink, run, writers, seconds)
 
 
-KIND = KafkaKind()
+KIND: ConnectorKind = KafkaKind()

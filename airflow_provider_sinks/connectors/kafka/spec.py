@@ -21,7 +21,7 @@ from airflow_provider_sinks.core.spec.fields import (
     Text,
     TopicName,
 )
-from airflow_provider_sinks.core.spec.parts import Format, Part, Source, Target, TargetOptions, address
+from airflow_provider_sinks.core.spec.parts import ConnectedTarget, Format, Part, Source, Target, address
 from airflow_provider_sinks.core.spec.rules import QUERY, Rule, known_column, needs
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 
@@ -36,7 +36,7 @@ class Compression(enum.StrEnum):
     ZSTD = "zstd"
 
 
-class KafkaTarget(TargetOptions):
+class KafkaTarget(ConnectedTarget):
     """A Kafka topic to write."""
 
     topic: TopicName

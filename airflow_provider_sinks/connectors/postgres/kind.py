@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from airflow_provider_sinks.connectors.base import HeldUp, Say
+from airflow_provider_sinks.connectors.base import ConnectorKind, HeldUp, Say
 from airflow_provider_sinks.connectors.postgres.spec import PostgresSink, postgres_sink
 from airflow_provider_sinks.core.checks.check import Check
 from airflow_provider_sinks.core.connection.resolved import (
@@ -39,7 +39,8 @@ class PostgresKind:
     ) -> PostgresConnector:
         """Return the Postgres target of a sink; reading its progress waits for nobody."""
         del read_seconds, held_up, say
-        return _connector(postgres_sink(spec), connections.postgres(spec.target.options.connection))
+        sink = postgres_sink(spec)
+        return _connector(sink, connections.postgres(sink.target.postgres.connection))
 
     def demand_fits(self, output: DataFrame, spec: SinkSpec) -> None:
         """See that the columns that are named are there, and that a table to be made has types for all."""
@@ -51,14 +52,15 @@ class PostgresKind:
         if target.create:
             new_table(given, target)
 
-    def target_checks(self, spec: SinkSpec, options: ConnectionOptions) -> Iterable[Check]:
+    def target_checks(self, spec: SinkSpec, options: ConnectionOptions | None) -> Iterable[Check]:
         """Look at the tables, with the rights of the connection's login."""
         from airflow_provider_sinks.connectors.postgres.preflight import table_checks
 
         sink = postgres_sink(spec)
         connector = _connector(sink, options)
         try:
-            return list(table_checks(options.conn_id, sink, dict(connector.identify())))
+            conn_id = sink.target.postgres.connection
+            return list(table_checks(conn_id, sink, dict(connector.identify())))
         finally:
             connector.close()
 
@@ -79,15 +81,15 @@ class PostgresKind:
             connector.close()
 
 
-def _connector(sink: PostgresSink, options: ConnectionOptions) -> PostgresConnector:
+def _connector(sink: PostgresSink, options: ConnectionOptions | None) -> PostgresConnector:
     from airflow_provider_sinks.connectors.postgres.connector import PostgresConnector
     from airflow_provider_sinks.connectors.postgres.tables import SinkTables
 
     if not isinstance(options, PostgresOptions):
-        raise JobFailedError(f'connection "{options.conn_id}" is not of type postgres')
+        raise JobFailedError(f'connection "{sink.target.postgres.connection}" is not of type postgres')
     dead = sink.dead_letter.table if sink.dead_letter else None
     tables = SinkTables(sink.name, sink.target.postgres, dead, sink.transaction_timeout)
     return PostgresConnector(tables, options)
 
 
-KIND = PostgresKind()
+KIND: ConnectorKind = PostgresKind()

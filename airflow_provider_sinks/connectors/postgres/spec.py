@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, StrictBool, model_validator
 from airflow_provider_sinks.core.decision.facts import Creation, Role
 from airflow_provider_sinks.core.errors import JobFailedError, Problem
 from airflow_provider_sinks.core.spec.fields import Columns, TableName
-from airflow_provider_sinks.core.spec.parts import Part, Target, TargetOptions
+from airflow_provider_sinks.core.spec.parts import ConnectedTarget, Part, Target
 from airflow_provider_sinks.core.spec.problems import UnfitError
 from airflow_provider_sinks.core.spec.rules import QUERY, Rule, known_column, needs
 from airflow_provider_sinks.core.spec.sink import OutputMode, SinkSpec
@@ -33,7 +33,7 @@ class Tombstones(enum.StrEnum):
     DELETE = "delete"
 
 
-class PostgresTarget(TargetOptions):
+class PostgresTarget(ConnectedTarget):
     """A Postgres table to write. ``connection/schema.table`` is its short form."""
 
     short_form = r"^[^\s]+/[^/.]+\.[^/.]+$"

@@ -152,7 +152,11 @@ class Lookup(Part):
 
 
 class TargetOptions(Part):
-    """What every kind of target has; the rest is its own."""
+    """The options of a kind of target."""
+
+
+class ConnectedTarget(TargetOptions):
+    """The options of a target that is reached by an Airflow connection."""
 
     connection: ConnectionId
     key: Columns = ()

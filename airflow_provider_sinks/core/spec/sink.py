@@ -5,7 +5,7 @@ once. The other way, ``to_json`` writes a canonical text: it is what travels to 
 progress record, and is digested.
 
 >>> spec = SinkSpec.parse({"name": "mirror", "source": "prod/clicks", "target": "prod/clicks-copy"})
->>> spec.target.options.connection, spec.writer_mode.value, spec.resources[Role.PROGRESS]
+>>> spec.target_connection, spec.writer_mode.value, spec.resources[Role.PROGRESS]
 ('prod', 'per_partition', '_sinks-progress-mirror')
 """
 
@@ -33,6 +33,7 @@ from airflow_provider_sinks.core.spec.durations import Duration
 from airflow_provider_sinks.core.spec.fields import VIEW_PATTERN, Checkpoint, SinkName, Text, ViewName
 from airflow_provider_sinks.core.spec.kinds import sink_model
 from airflow_provider_sinks.core.spec.parts import (
+    ConnectedTarget,
     Format,
     Lookup,
     Part,
@@ -200,10 +201,16 @@ class SinkSpec(Part, ABC):
         """The name of the target's connector."""
         return self.target.kind
 
+    @property
+    def target_connection(self) -> str | None:
+        """The id of the target's Airflow connection, where it needs one."""
+        options = self.target.options
+        return options.connection if isinstance(options, ConnectedTarget) else None
+
     # What its target makes of it; see the spec of a connector.
 
-    connection_type: ClassVar[str]
-    """The type of the target's Airflow connection."""
+    connection_type: ClassVar[str | None] = None
+    """The type of the target's Airflow connection, ``kafka`` or ``postgres``; none where it needs none."""
     dead_letter_example: ClassVar[str]
     """How a person writes where rows are set aside."""
     right_target: ClassVar[Any]
@@ -244,7 +251,7 @@ class SinkSpec(Part, ABC):
     @property
     def connections(self) -> tuple[str, ...]:
         """The ids of all Airflow connections that it names, sorted."""
-        named = {self.source.kafka.connection, self.target.options.connection}
+        named = {self.source.kafka.connection, *filter(None, [self.target_connection])}
         return tuple(sorted(named | {lookup.postgres.connection for lookup in self.lookups.values()}))
 
     def refresh_of(self, lookup: str) -> timedelta | None:

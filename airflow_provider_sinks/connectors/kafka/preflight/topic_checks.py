@@ -9,7 +9,7 @@ from typing import assert_never
 from airflow_provider_sinks.connectors.kafka.creation import CreateTopic
 from airflow_provider_sinks.connectors.kafka.preflight.right_checks import Held, Operation
 from airflow_provider_sinks.connectors.kafka.record_size import CLIENT_LIMIT, CLIENT_LIMIT_BYTES, TOPIC_LIMIT
-from airflow_provider_sinks.connectors.kafka.spec import kafka_target_on
+from airflow_provider_sinks.connectors.kafka.spec import kafka_sink, kafka_target_on
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.decision.facts import Existence, Role
@@ -192,7 +192,7 @@ def _policy(
     if Role.DEAD_LETTER in topic.roles and "compact" in policies:
         detail = f"is {policy}: records without a key are refused, and dead letters may have none"
         return checks.unknown(name, detail, "Use cleanup.policy=delete for dead letters.")
-    if Role.DATA in topic.roles and "compact" in policies and not spec.target.options.key:
+    if Role.DATA in topic.roles and "compact" in policies and not kafka_sink(spec).target.kafka.key:
         detail = f"is {policy}, and the sink names no key: rows whose source record has none are refused"
         return checks.unknown(name, detail, "Name target.kafka.key.")
     return checks.passes(name, policy)
