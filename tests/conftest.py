@@ -19,6 +19,7 @@ from airflow_provider_sinks.local import spark
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres
 from tests import administrator
+from tests.installed_connector import Installed, install
 from tests.support import TopicFactory
 
 
@@ -60,6 +61,12 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
         report.outcome = "failed"
         report.longrepr = f"a test must not be skipped: {report.longrepr}"
     return report
+
+
+@pytest.fixture(scope="session")
+def installed_files(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The example connector, installed; this process finds it only where a test says so."""
+    return install(tmp_path_factory.mktemp("connector"))
 
 
 @pytest.fixture(scope="session")

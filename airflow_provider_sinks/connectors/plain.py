@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
 from airflow_provider_sinks.connectors.base import MetricValue
 from airflow_provider_sinks.connectors.epoch_writer import Token
@@ -13,6 +14,29 @@ from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class PlainCreation:
+    """An action: this output, or progress place, must exist. Nothing more can be said of how."""
+
+    role: Role
+    name: str
+
+    @property
+    def hindrance(self) -> None:
+        """Nothing: it can always be made."""
+        return
+
+    def for_source(self, source: ResourceFacts) -> Self:
+        """Return it as it is: nothing of it hangs on the source."""
+        del source
+        return self
+
+    def anew(self, before: ResourceFacts, settings: Mapping[str, str]) -> Self:
+        """Return it as it is: nothing can be set for it."""
+        del before, settings
+        return self
 
 
 class PlainConnector:

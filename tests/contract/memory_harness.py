@@ -9,8 +9,9 @@ import pyarrow as pa
 from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.connectors.base import CommitsOn, SinkConnector
 from airflow_provider_sinks.connectors.epoch_writer import EpochWriter, InDoubtError
-from airflow_provider_sinks.connectors.memory.connector import CreateOutput, MemoryConnector
+from airflow_provider_sinks.connectors.memory.connector import MemoryConnector
 from airflow_provider_sinks.connectors.memory.store import MemoryStore, Outputs, Slot
+from airflow_provider_sinks.connectors.plain import PlainCreation
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.testing.played_start import SINK, Coordinates, Harness
 
@@ -36,12 +37,12 @@ class MemoryHarness(Harness):
     def connector(self, sink: str = SINK) -> SinkConnector:
         return MemoryConnector(self.store, sink, _outputs(sink), self._commits_on)
 
-    def creations(self, sink: str = SINK) -> Sequence[CreateOutput]:
+    def creations(self, sink: str = SINK) -> Sequence[PlainCreation]:
         names = _outputs(sink)
         return [
-            CreateOutput(Role.PROGRESS, names.progress),
-            CreateOutput(Role.DATA, names.data),
-            CreateOutput(Role.DEAD_LETTER, f"{sink}-dead"),
+            PlainCreation(Role.PROGRESS, names.progress),
+            PlainCreation(Role.DATA, names.data),
+            PlainCreation(Role.DEAD_LETTER, f"{sink}-dead"),
         ]
 
     def batch(self, partition: int, offsets: range, bad: Sequence[int] = ()) -> pa.RecordBatch:

@@ -15,6 +15,7 @@ from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.yarn import YarnCluster
 from tests.faults.driver import QUICK_START
+from tests.installed_connector import Installed
 from tests.live import people
 from tests.live.shared_driver import SharedDriver
 from tests.live.stage import Stage
@@ -51,9 +52,11 @@ def yarn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[YarnCluster]:
 
 
 @pytest.fixture(scope="session")
-def shared_driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedDriver]:
-    """A running driver; the tests of sinks give it their launches."""
-    driver = SharedDriver(tmp_path_factory.mktemp("shared driver"))
+def shared_driver(
+    tmp_path_factory: pytest.TempPathFactory, installed_files: Installed
+) -> Iterator[SharedDriver]:
+    """A running driver, that finds the example connector; the tests of sinks give it their launches."""
+    driver = SharedDriver(tmp_path_factory.mktemp("shared driver"), installed_files.folder)
     try:
         yield driver.wait_ready()
     finally:

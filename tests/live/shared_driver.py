@@ -17,7 +17,7 @@ from typing import Self
 
 from airflow_provider_sinks.core.launch.files import LaunchFiles
 from airflow_provider_sinks.streaming import small_epochs
-from tests.faults.driver import Driver, Process, submit
+from tests.faults.driver import ROOT, Driver, Process, submit
 
 _INBOX = "inbox"
 _EXIT_CODE = "exit code"
@@ -52,12 +52,15 @@ class SharedDriver:
     """A driver that runs launches of any sinks, also side by side.
 
     :param folder: for its log and its inbox.
+    :param python_path: folders beside ours in which it finds code.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *python_path: Path) -> None:
         self._inbox = folder / _INBOX
         self._inbox.mkdir(parents=True)
-        self.process = submit("shared driver", folder, "--master", "local[2,4]", __file__, str(self._inbox))
+        env = {"PYTHONPATH": ":".join(map(str, [ROOT, *python_path]))}
+        arguments = ["--master", "local[2,4]", __file__, str(self._inbox)]
+        self.process = submit("shared driver", folder, *arguments, env=env)
 
     def run(self, files: LaunchFiles, driver_rows: int = small_epochs.ROWS_MAX) -> HostedLaunch:
         """Begin a launch.

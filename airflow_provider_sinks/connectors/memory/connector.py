@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -29,29 +28,6 @@ if TYPE_CHECKING:
     from airflow_provider_sinks.connectors.memory.writer import MemoryWriterFactory
 
 _TIMEOUT = timedelta(seconds=60)
-
-
-@dataclass(frozen=True)
-class CreateOutput:
-    """An action: this output, or progress place, must exist."""
-
-    role: Role
-    name: str
-
-    @property
-    def hindrance(self) -> None:
-        """Nothing."""
-        return None
-
-    def for_source(self, source: ResourceFacts) -> CreateOutput:
-        """Return it as it is: nothing of it hangs on the source."""
-        del source
-        return self
-
-    def anew(self, before: ResourceFacts, settings: Mapping[str, str]) -> CreateOutput:
-        """Return it as it is: nothing can be set for it."""
-        del before, settings
-        return self
 
 
 class MemoryConnector(PlainConnector):

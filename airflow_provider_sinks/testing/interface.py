@@ -1,0 +1,61 @@
+"""What a connector in a package of its own may import of us. All else may change with any release."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+_US = "airflow_provider_sinks"
+
+INTERFACE: Mapping[str, str] = {
+    f"{_US}.connectors.base": "the interface on the driver, from `ConnectorKind` on",
+    f"{_US}.connectors.epoch_writer": "the interface on executors: writers, tokens, doubt, lost stages",
+    f"{_US}.connectors.plain": "`PlainConnector`: what a target answers that has nothing to say",
+    f"{_US}.connectors.rows": "the columns in which rows reach a writer beside those of the target",
+    f"{_US}.connectors.encoding": "names and JSON in Spark's expressions; for drivers only",
+    f"{_US}.core.spec.parts": "`TargetOptions`, `ConnectedTarget`, `Target`: what the options inherit",
+    f"{_US}.core.spec.sink": "`SinkSpec`: what the spec of a sink with such a target inherits",
+    f"{_US}.core.spec.fields": "types of options, such as columns, with their errors",
+    f"{_US}.core.spec.rules": "rules between options",
+    f"{_US}.core.spec.problems": "`UnfitError`: what is wrong with one value, and what to write instead",
+    f"{_US}.core.decision.facts": "`Observation`, `ResourceFacts`, `Creation`: what is seen or to be made",
+    f"{_US}.core.progress.record": "`ProgressRecord`, to be stored as it encodes itself; the ids of writers",
+    f"{_US}.core.progress.history": "`History`: the newest record of each writer",
+    f"{_US}.core.progress.identity": "`ResourceKind`: whether people call an output a topic or a table",
+    f"{_US}.core.progress.past_epochs": "`PastEpoch`: what a rewind by epoch needs, where a target keeps it",
+    f"{_US}.core.lifecycle.steps": "`EmptyOutput` and `DeleteOutput`: what a reset asks for",
+    f"{_US}.core.connection.resolved": "the options of connections, for targets that need one",
+    f"{_US}.core.checks.check": "what a validation reports",
+    f"{_US}.core.errors": "the errors, each of which says whether a retry helps",
+    f"{_US}.testing.connector_contract": "the suite that proves a connector; for its tests",
+    f"{_US}.testing.played_start": "what that suite must know of the target: `Harness`; for its tests",
+}
+"""The modules, and what each is for."""
+
+
+def foreign_imports(folder: Path) -> list[str]:
+    """Return where the code of a folder imports anything else of us, as ``file:line: module``.
+
+    A test of your package needs no more than ``assert foreign_imports(folder) == []``.
+    """
+    return [
+        f"{path.relative_to(folder)}:{line}: {module}"
+        for path in sorted(folder.rglob("*.py"))
+        for line, module in _imports(ast.parse(path.read_text(encoding="utf-8")))
+        if module.split(".")[0] == _US and module not in INTERFACE
+    ]
+
+
+def _imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Give the modules that are imported anywhere, also inside of functions."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import():
+                yield from ((node.lineno, alias.name) for alias in node.names)
+            case ast.ImportFrom(module=str(module)):
+                for alias in node.names:
+                    is_module = f"{module}.{alias.name}" in INTERFACE
+                    yield node.lineno, f"{module}.{alias.name}" if is_module else module
+            case _:
+                pass

@@ -1,0 +1,59 @@
+"""The example of a connector in a package of its own, built and installed as its users install it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_sinks.core.spec import kinds
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "sinks-connector-files"
+
+
+@dataclass(frozen=True)
+class Installed:
+    """:param folder: where it is installed, for the paths of Python.
+
+    :param wheel: what was installed.
+    """
+
+    folder: Path
+    wheel: Path
+
+    @contextmanager
+    def found(self) -> Iterator[None]:
+        """Let this process find it inside, as a process does that starts with the folder on its path."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.syspath_prepend(self.folder)
+            _forget()
+            yield
+        _forget()
+
+
+def install(folder: Path) -> Installed:
+    """Build the example and install it, in seconds: it needs nothing that is not here."""
+    source = folder / "source"
+    shutil.copytree(EXAMPLE, source)  # a build writes beside what it builds
+    _uv("build", "--wheel", "--no-build-isolation", "--out-dir", str(folder / "dist"), str(source))
+    (wheel,) = (folder / "dist").glob("*.whl")
+    target = folder / "installed"
+    _uv("pip", "install", "--no-index", "--no-deps", "--target", str(target), str(wheel))
+    return Installed(target, wheel)
+
+
+def _uv(*arguments: str) -> None:
+    command = [sys.executable, "-m", "uv", *arguments, "--offline", "--quiet", "--python", sys.executable]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def _forget() -> None:
+    kinds.points.cache_clear()
+    kinds.load.cache_clear()
