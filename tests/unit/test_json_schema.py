@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import enum
 import json
+from abc import ABC
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jsonschema
 import pytest
 
+from airflow_provider_sinks.connectors.kafka.spec import KafkaSink
+from airflow_provider_sinks.connectors.postgres.spec import PostgresSink
 from airflow_provider_sinks.core.errors import ConfigurationError
+from airflow_provider_sinks.core.spec import json_schema
 from airflow_provider_sinks.core.spec.json_schema import document_schema, schema_text
+from airflow_provider_sinks.core.spec.parts import Target, TargetOptions
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.core.spec.sink_file import load_entries
 
@@ -124,3 +131,37 @@ def test_the_schema_and_the_parser_agree_on_what_a_file_says_about_a_dag(dag: An
 def test_what_the_job_writes_the_schema_takes() -> None:
 
     check(json.loads(SinkSpec.parse({"name": "x", "source": SOURCE, "target": TARGET}).to_json()))
+
+
+class Mode(enum.StrEnum):
+    """As the one of Postgres is called too."""
+
+    FAST = "fast"
+
+
+class OtherTarget(TargetOptions):
+    mode: Mode
+
+
+class OtherChoice(Target):
+    other: OtherTarget
+
+
+class OtherSink(SinkSpec, ABC):
+    target: OtherChoice
+
+
+def test_classes_of_one_name_in_two_packages_do_not_meet(monkeypatch: pytest.MonkeyPatch) -> None:
+    sinks = {"kafka": KafkaSink, "other": OtherSink, "postgres": PostgresSink}
+    monkeypatch.setattr(json_schema, "points", lambda: sinks)
+    monkeypatch.setattr(json_schema, "load", lambda name: SimpleNamespace(sink=sinks[name]))
+
+    for target, is_right in [
+        ({"other": {"mode": "fast"}}, True),
+        ({"other": {"mode": "append"}}, False),
+        ({"postgres": {"connection": "pg", "table": "public.t", "mode": "append"}}, True),
+        ({"postgres": {"connection": "pg", "table": "public.t", "mode": "fast"}}, False),
+    ]:
+        sink = {"name": "orders", "source": SOURCE, "target": target}
+        judge = jsonschema.Draft202012Validator(document_schema())
+        assert judge.is_valid({"sinks": [sink]}) is is_right

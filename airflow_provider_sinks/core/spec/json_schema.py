@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,25 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 def sink_schema() -> dict[str, Any]:
     """Return the JSON Schema of one sink, of every kind of target at once: they share all but a few keys."""
-    schemas = [load(name).sink.model_json_schema(by_alias=True) for name in points()]
-    whole: dict[str, Any] = schemas[0]
-    for other in schemas[1:]:
+    schemas = {name: load(name).sink.model_json_schema(by_alias=True) for name in points()}
+    whole: dict[str, Any] = schemas.pop(next(iter(schemas)))
+    for name, schema in schemas.items():
+        other = _apart(schema, whole["$defs"], name)
         whole["$defs"] |= other["$defs"]
         for key, value in other["properties"].items():
             whole["properties"][key] = _either(whole["properties"].get(key), value)
     return {**whole, "title": "Sink", "description": str(SinkSpec.__doc__)}
+
+
+def _apart(schema: dict[str, Any], known: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """Return a schema whose definitions are no others' of the same name: each package names its own."""
+    while clashes := [name for name, found in schema["$defs"].items() if known.get(name, found) != found]:
+        text = json.dumps(schema)
+        for name in clashes:
+            text = text.replace(json.dumps(f"#/$defs/{name}"), json.dumps(f"#/$defs/{kind}.{name}"))
+        schema = json.loads(text)
+        schema["$defs"] |= {f"{kind}.{name}": schema["$defs"].pop(name) for name in clashes}
+    return schema
 
 
 def _either(one: Any, other: Any) -> Any:

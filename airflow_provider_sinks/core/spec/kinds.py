@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, Protocol
 
-from airflow_provider_sinks.core.errors import ConfigurationError, Problem, nearest
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 
 if TYPE_CHECKING:
     from airflow_provider_sinks.core.spec.sink import SinkSpec
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 GROUP = "airflow_provider_sinks.connectors"
 SHORT = "kafka"
 """What ``connection/name`` alone stands for."""
+CONNECTION_TYPES = ("kafka", "postgres", None)
+"""Which Airflow connections a target may need."""
 
 
 class SpecKind(Protocol):
@@ -45,13 +47,36 @@ def load(name: str) -> Any:
     :raises ConfigurationError: nobody has registered it, or it cannot be loaded.
     """
     if name not in points():
-        problem = Problem("target", f"{name!r} is not known", nearest(name, points()))
-        raise ConfigurationError("there is no such target", [problem], f"Known are {', '.join(points())}.")
+        raise ConfigurationError("there is no such target", [not_installed(name)])
+    value = points()[name].value
     try:
-        return points()[name].load()
-    except ImportError as error:
-        problem = Problem("target", f"{name!r} cannot be loaded from {points()[name].value}", str(error))
+        kind = points()[name].load()
+    except Exception as error:  # another package's code may raise anything while it is imported
+        problem = Problem(
+            "target", f"{name!r} cannot be loaded from {value}", f"{type(error).__name__}: {error}"
+        )
         raise ConfigurationError("a target cannot be loaded", [problem]) from error
+    if kind.sink.connection_type not in CONNECTION_TYPES:
+        known = ", ".join(filter(None, CONNECTION_TYPES))
+        what = f"{value} asks for connections of type {kind.sink.connection_type!r}"
+        hint = f"a target has a connection of a type that is known ({known}), or none"
+        raise ConfigurationError("a target cannot be used", [Problem("target", what, hint)])
+    return kind
+
+
+def unknown_kind(target: Any) -> str | None:
+    """Return what a user has written as a kind of target, if that is none and near to none.
+
+    :param target: as the user wrote it.
+    """
+    name = str(next(iter(target))) if isinstance(target, Mapping) and len(target) == 1 else None
+    return None if name is None or name in points() or _near(name) else name
+
+
+def not_installed(name: str) -> Problem:
+    """Return what is wrong with a kind of target that nobody has registered."""
+    hint = f"known are {', '.join(points())}; another comes in a package that must be installed here too"
+    return Problem(f"target.{name}", "is no kind of target that is installed", hint)
 
 
 def sink_model(target: Any) -> type[SinkSpec]:
@@ -60,7 +85,11 @@ def sink_model(target: Any) -> type[SinkSpec]:
     :param target: as the user wrote it.
     """
     named = list(target) if isinstance(target, Mapping) else []
-    near = difflib.get_close_matches(str(named[0]), list(points()), n=1) if named else []
+    near = _near(str(named[0])) if named else []
     known = [name for name in named if name in points()]
     kind: SpecKind = load(next(iter([*known, *near]), SHORT))
     return kind.sink
+
+
+def _near(name: str) -> list[str]:
+    return difflib.get_close_matches(name, list(points()), n=1)

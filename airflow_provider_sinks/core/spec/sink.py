@@ -31,7 +31,7 @@ from airflow_provider_sinks.core.spec import rules
 from airflow_provider_sinks.core.spec.ddl import columns_of
 from airflow_provider_sinks.core.spec.durations import Duration
 from airflow_provider_sinks.core.spec.fields import VIEW_PATTERN, Checkpoint, SinkName, Text, ViewName
-from airflow_provider_sinks.core.spec.kinds import sink_model
+from airflow_provider_sinks.core.spec.kinds import not_installed, sink_model, unknown_kind
 from airflow_provider_sinks.core.spec.parts import (
     ConnectedTarget,
     Format,
@@ -110,6 +110,9 @@ class SinkSpec(Part, ABC):
         model = sink_model(data.get("target"))
         shown = model.completed(data)
         problems: list[Problem] = []
+        if unknown := unknown_kind(data.get("target")):
+            problems.append(not_installed(unknown))
+            shown["target"] = model.right_target
         broken: frozenset[str] = frozenset()
         try:
             spec = model.model_validate(shown)
