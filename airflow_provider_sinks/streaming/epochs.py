@@ -204,7 +204,7 @@ class Epochs:
             written = small_epochs.write_here(plan, rows)
             if written is not None:
                 return written
-        collected = rows.mapInArrow(write_epoch(plan), REPORT_SCHEMA).collect()
+        collected = _numbered(rows).mapInArrow(write_epoch(plan, rows.columns), REPORT_SCHEMA).collect()
         reports = [TaskReport.from_json(row.report) for row in collected]
         self._has_large_rows = small_epochs.is_of_large_rows(reports)
         return reports
@@ -342,6 +342,11 @@ class Epochs:
             dict(account.positions),
             tuple(reports),
         )
+
+
+def _numbered(rows: DataFrame) -> DataFrame:
+    """Return rows by names that ``mapInArrow`` takes: it takes none with a dot in it."""
+    return rows.toDF(*(f"column{number}" for number in range(len(rows.columns))))
 
 
 def _fits(newest: ProgressRecord, begin: Offsets, end: Offsets) -> bool:

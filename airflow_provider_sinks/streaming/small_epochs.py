@@ -17,6 +17,7 @@ is complete needs no other proof here: a Spark job hands over its result as a wh
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -24,10 +25,11 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 from airflow_provider_sinks.connectors import rows
+from airflow_provider_sinks.connectors.encoding import named
 from airflow_provider_sinks.core.errors import SinkError
 from airflow_provider_sinks.core.progress.record import partition_writer
 from airflow_provider_sinks.streaming import held_writers
@@ -42,7 +44,7 @@ SETTING = "spark.sinks.driverEpochRows"
 ROW_BYTES_MAX = 16 * 1024
 """What the texts and bytes of a row may have at most to be written by the driver."""
 _LARGE = "__sinks_large"
-_SIZED = frozenset({"string", "binary"})
+_SIZED = re.compile("string|binary|variant|array<|map<|struct<")
 _ATTEMPTS = 4
 """As often as Spark runs a task."""
 
@@ -71,11 +73,16 @@ def write_here(plan: EpochPlan, frame: DataFrame) -> list[TaskReport] | None:
 
 def _with_large_rows_marked(frame: DataFrame) -> DataFrame:
     """Return the rows without the contents of those that are too large."""
-    held = [name for name, kind in frame.dtypes if kind in _SIZED and name != rows.ERROR]
-    size = sum((sql.coalesce(sql.length(name), sql.lit(0)) for name in held), sql.lit(0))
+    held = {name: kind for name, kind in frame.dtypes if _SIZED.match(kind) and name != rows.ERROR}
+    size = sum((sql.coalesce(_length(name, kind), sql.lit(0)) for name, kind in held.items()), sql.lit(0))
     sized = frame.withColumn(_LARGE, size > ROW_BYTES_MAX)
-    small = [sql.when(~sql.col(_LARGE), sql.col(name)).alias(name) for name in held]
-    return sized.select(*(name for name in frame.columns if name not in held), *small, _LARGE)
+    small = [sql.when(~sql.col(_LARGE), named(name)).alias(name) for name in held]
+    return sized.select(*(named(name) for name in frame.columns if name not in held), *small, _LARGE)
+
+
+def _length(name: str, kind: str) -> Column:
+    """Return how long a value is; of one that has parts, as text."""
+    return sql.length(named(name) if kind in ("string", "binary") else named(name).cast("string"))
 
 
 def is_of_large_rows(reports: Iterable[TaskReport]) -> bool:

@@ -19,7 +19,7 @@ rows or not at all. Whatever dies where: the position says what is in the target
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import pyarrow as pa
 
@@ -33,11 +33,16 @@ from airflow_provider_sinks.streaming.task import Task
 from airflow_provider_sinks.streaming.task_report import Outcome, TaskReport
 
 
-def write_epoch(plan: EpochPlan) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
-    """Return the function for ``mapInArrow``: it writes the rows of its task and yields one report."""
+def write_epoch(
+    plan: EpochPlan, names: Sequence[str]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
+    """Return the function for ``mapInArrow``: it writes the rows of its task and yields one report.
+
+    :param names: of the columns, whatever they are called on the way here.
+    """
 
     def write(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-        yield _run_proved(plan, batches).to_batch()
+        yield _run_proved(plan, (batch.rename_columns(names) for batch in batches)).to_batch()
 
     return write
 

@@ -269,7 +269,8 @@ def test_nothing_is_written_under_a_daemon_that_proves_nothing(monkeypatch: pyte
     monkeypatch.setattr(daemon, "input_is_proved", lambda: False)
     target = Target()
 
-    (only,) = write_epoch(plan(target))([batch([0])])
+    numbered = batch([0]).rename_columns([f"column{number}" for number in range(len(SCHEMA))])
+    (only,) = write_epoch(plan(target), SCHEMA.names)([numbered])
     report = TaskReport.from_json(only.column("report")[0].as_py())
 
     assert (report.outcome, written(target)) == (Outcome.STOPPED, [])
