@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from airflow_provider_sinks.connectors.base import MetricValue
+from airflow_provider_sinks.connectors.base import MetricValue, SinkConnector
 from airflow_provider_sinks.connectors.epoch_writer import Token
 from airflow_provider_sinks.core.decision.facts import ResourceFacts, Role
-from airflow_provider_sinks.core.progress.past_epochs import PastEpoch
+from airflow_provider_sinks.core.progress.past_epochs import PastEpoch, past_epochs
 from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
 
 if TYPE_CHECKING:
@@ -71,9 +71,9 @@ class PlainConnector:
         del output
         return {}
 
-    def past_epochs(self) -> Iterable[PastEpoch]:
-        """Return none: only the newest records are kept."""
-        return ()
+    def past_epochs(self: SinkConnector) -> Iterable[PastEpoch]:
+        """Return what the newest record of each writer tells; older ones are not kept."""
+        return past_epochs(self.progress().records.items())
 
     def metrics(self) -> Mapping[str, MetricValue]:
         """Return no figures."""

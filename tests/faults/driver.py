@@ -203,7 +203,6 @@ class SinkUnderTest:
 
     :param spec: the sink, as ``SinkSpec.parse`` takes it.
     :param folder: for launches and checkpoints.
-    :param env: environment variables of drivers of its own.
     """
 
     spec: Mapping[str, object]
@@ -211,7 +210,6 @@ class SinkUnderTest:
     folder: Path
     master: str = "local[2,4]"
     conf: Mapping[str, str] = field(default_factory=dict)
-    env: Mapping[str, str] = field(default_factory=dict)
     launches: list[Driver] = field(default_factory=list)
 
     @property
@@ -241,8 +239,7 @@ class SinkUnderTest:
         files = self.prepare(accept)
         arguments = ["--master", self.master, str(APPLICATION), "--launch", str(files.directory)]
         driver = Driver(
-            submit("driver", files.directory, *arguments, conf={**self.conf, **(conf or {})}, env=self.env),
-            files,
+            submit("driver", files.directory, *arguments, conf={**self.conf, **(conf or {})}), files
         )
         self.launches.append(driver)
         return driver

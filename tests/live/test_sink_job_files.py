@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import random
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,6 @@ from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import ExitCode
 from airflow_provider_sinks.core.lifecycle.new_generation import Output
 from airflow_provider_sinks.streaming import small_epochs
-from tests.faults.driver import ROOT
 from tests.faults.parts import Part
 from tests.installed_connector import Installed
 from tests.live.generations import reset
@@ -26,6 +26,7 @@ from tests.live.stage import WHO_WRITES, KeyValue, Sink, Stage
 KILLS = int(os.environ.get("FAULT_ROUNDS", "1"))
 SEED = int(os.environ.get("FAULT_SEED") or time.time())
 _SCHEMA = "id int, name string, tags array<string>"
+_SELECT = ["id", "name AS `a.name`", "tags"]
 _WRITERS = ["per_partition", "single"]
 
 
@@ -43,7 +44,9 @@ def _sink(stage: Stage, source: str, **parts: object) -> Sink:
     folder = stage.folder / "data"
     target = {"files": {"path": str(folder / "orders")}}
     dead = {"path": str(folder / "dead")}
-    return stage.sink("files", source, from_={"schema": _SCHEMA}, target=target, dead_letter=dead, **parts)
+    source_options = {"schema": _SCHEMA}
+    made = {"target": target, "dead_letter": dead, "select": _SELECT, **parts}
+    return stage.sink("files", source, from_=source_options, **made)
 
 
 def _read(sink: Sink, role: Role = Role.DATA) -> list[dict[str, Any]]:
@@ -81,7 +84,7 @@ def test_rows_become_visible_once_over_starts(stage: Stage, writers: str) -> Non
     assert [s.epoch for s in (first, second)] == [1, 2]
     assert (first.health, set(first.metrics)) == ("well", {"log_entries"})
     assert _ids(sink) == [0, 1, 2, 3, 4, 5, 6]
-    assert {"id": 0, "name": "n0", "tags": ["a", "b"]} in _read(sink)
+    assert {"id": 0, "a.name": "n0", "tags": ["a", "b"]} in _read(sink)
     dead = _read(sink, Role.DEAD_LETTER)
     assert sorted((row["source_partition"], row["source_offset"], row["value"]) for row in dead) == [
         (1, 1, b"{"),
@@ -135,17 +138,21 @@ def test_after_a_reset_everything_comes_again_into_an_empty_table(stage: Stage, 
     assert len(_read(sink, Role.DEAD_LETTER)) == 2
 
 
-def test_a_driver_that_is_killed_leaves_no_row_out_and_none_twice(
-    stage: Stage, installed_files: Installed
+def test_drivers_that_are_killed_leave_no_row_out_and_none_twice(
+    stage: Stage, installed_files: Installed, tmp_path: Path
 ) -> None:
-    """The first kill is aimed at the moment behind the staging, the others strike at random."""
+    """The first kill is aimed at what is staged and not committed, the others strike at random.
+
+    The drivers have the connector from its wheel alone, as on a cluster.
+    """
+    wheel = shutil.copy(installed_files.wheel, tmp_path / "files.zip")
     chance, partitions = random.Random(SEED), range(3)  # noqa: S311  chance, no secret
     source = stage.source("kills", {partition: _rows(0) for partition in partitions})
     sink = _sink(stage, source, trigger={"every": "100ms"})
-    sink.env = {"PYTHONPATH": f"{ROOT}:{installed_files.folder}"}
     written, torn = 1, 0
     for number in range(KILLS):
-        driver = sink.start(conf={small_epochs.SETTING: str(1000 * (number % 2))})
+        sink.conf = {small_epochs.SETTING: str(1000 * (number % 2))}
+        driver = sink.submit("--py-files", str(wheel))
         driver.wait_epochs(1)
         before = _there(sink)
         moment = time.monotonic() + (chance.uniform(0, 2) if number else 20)

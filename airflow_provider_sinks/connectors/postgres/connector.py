@@ -41,7 +41,6 @@ from airflow_provider_sinks.core.errors import (
 from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutput
 from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.progress.identity import ResourceKind
-from airflow_provider_sinks.core.progress.past_epochs import PastEpoch, past_epochs
 from airflow_provider_sinks.core.progress.record import DRIVER, ProgressRecord, WriterId
 
 if TYPE_CHECKING:
@@ -201,10 +200,6 @@ class PostgresConnector(PlainConnector):
         """Return the types of the columns; what else was set for a table is lost with it."""
         found = self._ask(lambda connection: look.layout(connection, output.name))
         return {name: column.kind for name, column in found.columns.items()} if found else {}
-
-    def past_epochs(self) -> Iterable[PastEpoch]:
-        """Return what the newest record of each writer tells; older ones are not kept."""
-        return past_epochs(self.progress().records.items())
 
     def reset(self, step: EmptyOutput | DeleteOutput) -> None:
         """Empty a table, or drop it, if its oid is still the same."""

@@ -24,6 +24,7 @@ from airflow_provider_sinks.core.errors import FencedError, RefusedError, SinkEr
 from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutput
 from airflow_provider_sinks.core.progress.history import NO_HISTORY, History
 from airflow_provider_sinks.core.progress.identity import ResourceKind
+from airflow_provider_sinks.core.progress.past_epochs import PastEpoch, past_epochs
 from airflow_provider_sinks.core.progress.record import DRIVER, SINGLE_WRITER, ProgressRecord, WriterId
 from sinks_connector_files import tables
 from sinks_connector_files.log import Entry, Log
@@ -155,6 +156,10 @@ class FilesConnector(PlainConnector):
         for role in _OUTPUTS:
             if role in self._folders:
                 tables.sweep(self._folders[role], named, self._run)
+
+    def past_epochs(self) -> Iterable[PastEpoch]:
+        """Return every epoch: the log keeps all."""
+        return past_epochs(found for entry in self._log.all() for found in entry.records.items())
 
     def reset(self, step: EmptyOutput | DeleteOutput) -> None:
         """Empty a table or delete it, if it is still the one that was looked at."""
