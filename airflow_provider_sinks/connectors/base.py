@@ -157,7 +157,8 @@ class SinkConnector(Protocol):
     """The target of one sink, on the driver; also in Airflow, except for frames and writers.
 
     Made by the connector's entry point, from a spec and the options of its connections. Safe for threads: the
-    guard asks ``identify`` and ``demand_in_force`` while an epoch runs.
+    guard asks ``identify`` and ``demand_in_force`` while an epoch runs, and the status ``health_check``.
+    What a target has nothing to say to it inherits from :class:`.plain.PlainConnector`.
     """
 
     @property

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from airflow_provider_sinks.connectors.base import ConnectorKind, SinkConnector
+from airflow_provider_sinks.connectors.epoch_writer import EpochWriter, WriterFactory
 from airflow_provider_sinks.testing.interface import INTERFACE, foreign_imports
 from tests.installed_connector import EXAMPLE
 
@@ -36,6 +38,19 @@ def test_the_page_lists_the_interface() -> None:
     page = (ROOT / "docs" / "connectors.md").read_text(encoding="utf-8")
 
     assert dict(_ROW.findall(page[page.index("## What you may import") :])) == dict(INTERFACE)
+
+
+def test_the_page_tells_of_each_method_who_calls_it() -> None:
+    page = (ROOT / "docs" / "connectors.md").read_text(encoding="utf-8")
+    told = page[page.index("## Who calls what") : page.index("## Who commits")]
+    methods = {
+        name
+        for protocol in (ConnectorKind, SinkConnector, EpochWriter, WriterFactory)
+        for name in vars(protocol)
+        if not name.startswith("_")
+    }
+
+    assert {name for name in methods if not re.search(rf"`(KIND\.)?{name}`", told)} == set()
 
 
 def test_the_example_is_one_folder_that_nothing_of_ours_knows() -> None:

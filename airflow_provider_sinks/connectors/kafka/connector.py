@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -17,7 +17,6 @@ from airflow_provider_sinks.connectors.base import (
     Run,
     Say,
 )
-from airflow_provider_sinks.connectors.epoch_writer import Token
 from airflow_provider_sinks.connectors.kafka.creation import CreateTopic
 from airflow_provider_sinks.connectors.kafka.driver_records import DriverRecords
 from airflow_provider_sinks.connectors.kafka.observer import KafkaObserver
@@ -31,6 +30,7 @@ from airflow_provider_sinks.connectors.kafka.transactional_ids import (
     transactional_id,
 )
 from airflow_provider_sinks.connectors.kafka.transactions import fence, fence_dead
+from airflow_provider_sinks.connectors.plain import PlainConnector
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.decision.facts import Creation, Observation, ResourceFacts, Role
 from airflow_provider_sinks.core.errors import JobFailedError, SinkError
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from airflow_provider_sinks.connectors.kafka.factory import KafkaWriterFactory
 
 
-class KafkaConnector:
+class KafkaConnector(PlainConnector):
     """See :class:`.base.SinkConnector` for who calls what, and when.
 
     :param spec: the sink.
@@ -86,13 +86,6 @@ class KafkaConnector:
     def service(self) -> str:
         """Which brokers these are, for a sentence."""
         return f"Kafka at {self._options.bootstrap_servers}"
-
-    def schema(self) -> Mapping[str, str]:
-        """Return nothing: a topic takes any bytes."""
-        return {}
-
-    def expect(self, output: DataFrame) -> None:
-        """Do nothing: a topic takes any columns."""
 
     def project(self, output: DataFrame) -> DataFrame:
         """Return keys and values as bytes, as the target's key and format say."""
@@ -154,12 +147,6 @@ class KafkaConnector:
 
         return KafkaWriterFactory(self._live_run, self._spec.target.kafka.compression.value)
 
-    def commit_epoch(self, record: ProgressRecord, tokens: Sequence[Token]) -> None:
-        """Do nothing: each writer has committed."""
-
-    def rollback_epoch(self, tokens: Sequence[Token]) -> None:
-        """Do nothing: a writer that did not commit was aborted, or will be by the next one's fence."""
-
     def progress(self) -> History:
         """Read the progress topic to its end."""
         return self._observer.read_progress()
@@ -173,9 +160,6 @@ class KafkaConnector:
         ids = [self._id(writer) for writer in sorted({*writers} - {DRIVER})]
         with contextlib.suppress(SinkError):  # then the timeout aborts them
             fence(self._options, ids, self._spec.transaction_timeout)
-
-    def sweep(self) -> None:
-        """Do nothing: nothing is staged outside of transactions."""
 
     def look_closely(self, role: Role, output: ResourceFacts) -> ResourceFacts:
         """Return a topic with its cleanup policy: records of a compacted one cannot be deleted."""
@@ -210,12 +194,6 @@ class KafkaConnector:
     def metrics(self) -> Mapping[str, MetricValue]:
         """Return how many transactional ids the run has."""
         return {"transactional_ids": len(self._fenced)}
-
-    def as_schema_registry_aware(self) -> None:
-        """Return nothing: values are JSON, text or bytes."""
-
-    def as_schema_evolvable(self) -> None:
-        """Return nothing: a topic has no columns."""
 
     def close(self) -> None:
         """Drop all clients."""
