@@ -20,17 +20,20 @@ from __future__ import annotations
 
 import contextlib
 import pickle
+import threading
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 
 from airflow_provider_sinks.connectors.base import CommitsOn, SinkConnector
 from airflow_provider_sinks.connectors.epoch_writer import InDoubtError, LostStageError, Token
-from airflow_provider_sinks.core.decision.facts import Existence
+from airflow_provider_sinks.core.decision.facts import Existence, Role
 from airflow_provider_sinks.core.errors import FencedError, SinkError
+from airflow_provider_sinks.core.progress.identity import Identity
 from airflow_provider_sinks.core.progress.record import DRIVER, SINGLE_WRITER
 from airflow_provider_sinks.testing.played_start import (
     CALLS,
@@ -417,6 +420,27 @@ class DriverCommits(ConnectorContract):
         assert (found[SINGLE_WRITER].run, found[DRIVER].run) == (start.run.id, again.run.id)
         assert (found[SINGLE_WRITER].from_, found[SINGLE_WRITER].to) == ({0: 0, 1: 0}, ends(FIRST))
 
+    def test_the_guard_and_the_status_ask_while_epochs_are_committed(self, harness: Harness) -> None:
+        start = PlayedStart(harness).start()
+        before, is_over = identities(start.connector), threading.Event()
+
+        def ask() -> int:
+            asked = 0
+            while not is_over.is_set() or not asked:
+                start.connector.demand_in_force()
+                assert identities(start.connector) == before
+                assert start.connector.health_check().is_well
+                asked += 1
+            return asked
+
+        with ThreadPoolExecutor(2) as others:
+            asking = [others.submit(ask) for _ in range(2)]
+            for epoch in range(1, 6):
+                start.epoch(epoch, {0: range(10 * epoch - 10, 10 * epoch)})
+            is_over.set()
+            assert all(one.result() for one in asking)
+        assert harness.visible() == rows_of({0: range(50)})
+
     def test_tokens_of_an_older_start_are_refused(self, harness: Harness) -> None:
         older = PlayedStart(harness).start()
         tasks = [PlayedTask(older, 1, partition, FIRST).go_on() for partition in FIRST]
@@ -446,6 +470,11 @@ class DriverCommits(ConnectorContract):
                 start.commit(1, FIRST, [token])
         start.epoch(1, FIRST)
         assert_exact(harness, start.connector, 1, FIRST)
+
+
+def identities(connector: SinkConnector) -> dict[Role, Identity]:
+    """Return which resources these are, as the guard compares them."""
+    return {role: facts.identity for role, facts in connector.identify().items()}
 
 
 def give_up(task: PlayedTask) -> None:

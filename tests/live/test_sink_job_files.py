@@ -92,10 +92,18 @@ def test_rows_become_visible_once_over_starts(stage: Stage, writers: str) -> Non
     ]
 
 
-@pytest.mark.parametrize("writers", _WRITERS)
-def test_an_epoch_that_spark_repeats_is_not_committed_again(stage: Stage, writers: str) -> None:
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"writers": "per_partition"},
+        {"writers": "single"},
+        {"query": "SELECT id, count(*) AS n FROM source GROUP BY id", "select": None},
+    ],
+    ids=["per_partition", "single", "stateful"],
+)
+def test_an_epoch_that_spark_repeats_is_not_committed_again(stage: Stage, query: dict[str, Any]) -> None:
     source = stage.source("replay", {0: _rows(0, 1), 1: _rows(2)})
-    sink = _sink(stage, source, writers=writers)
+    sink = _sink(stage, source, **query)
     sink.run()
     for _ in range(2):  # two starts that died behind our commit and before Spark's
         for folder in sink.checkpoints.glob("*/*/commits"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -26,7 +27,7 @@ from airflow_provider_sinks.core.progress.history import NO_HISTORY, History
 from airflow_provider_sinks.core.progress.identity import ResourceKind
 from airflow_provider_sinks.core.progress.past_epochs import PastEpoch, past_epochs
 from airflow_provider_sinks.core.progress.record import DRIVER, SINGLE_WRITER, ProgressRecord, WriterId
-from sinks_connector_files import tables
+from sinks_connector_files import disk, tables
 from sinks_connector_files.log import Entry, Log
 from sinks_connector_files.writer import FilesWriterFactory
 
@@ -51,6 +52,7 @@ class FilesConnector(PlainConnector):
         self._log = Log(self._folders[Role.PROGRESS], sink)
         self._run = ""
         self._number, self._newest = 0, Entry()
+        self._lock = threading.RLock()  # the guard asks while an epoch is committed
 
     @property
     def service(self) -> str:
@@ -111,8 +113,9 @@ class FilesConnector(PlainConnector):
 
     def ensure(self, creation: Creation) -> None:
         """Make a folder a table, unless it is one."""
-        sink = self._sink if creation.role in _OUTPUTS else ""
-        tables.make(Path(creation.name), sink)
+        folder, sink = Path(creation.name), self._sink if creation.role in _OUTPUTS else ""
+        with disk.answering(folder):
+            tables.make(folder, sink)
 
     def announce(self, record: ProgressRecord) -> None:
         """Write a record of the driver, unless that is done."""
@@ -123,7 +126,8 @@ class FilesConnector(PlainConnector):
 
     def demand_in_force(self) -> None:
         """Raise :class:`FencedError` when another run has written."""
-        self._follow()
+        with self._lock:
+            self._follow()
 
     def factory(self) -> FilesWriterFactory:
         """Return what makes the writers of the announced run."""
@@ -155,7 +159,8 @@ class FilesConnector(PlainConnector):
         named = self._named()
         for role in _OUTPUTS:
             if role in self._folders:
-                tables.sweep(self._folders[role], named, self._run)
+                with disk.answering(self._folders[role]):
+                    tables.sweep(self._folders[role], named, self._run)
 
     def past_epochs(self) -> Iterable[PastEpoch]:
         """Return every epoch: the log keeps all."""
@@ -164,15 +169,16 @@ class FilesConnector(PlainConnector):
     def reset(self, step: EmptyOutput | DeleteOutput) -> None:
         """Empty a table or delete it, if it is still the one that was looked at."""
         folder = Path(step.facts.name)
-        table = tables.find(folder)
-        if table is None:
-            return
-        if table.id != step.facts.id:
-            raise RefusedError(f'table "{folder}" is not the one any more that was looked at')
-        if isinstance(step, EmptyOutput):
-            tables.empty(folder, table)
-        else:
-            tables.delete(folder)
+        with disk.answering(folder):
+            table = tables.find(folder)
+            if table is None:
+                return
+            if table.id != step.facts.id:
+                raise RefusedError(f'table "{folder}" is not the one any more that was looked at')
+            if isinstance(step, EmptyOutput):
+                tables.empty(folder, table)
+            else:
+                tables.delete(folder)
 
     def health_check(self) -> Health:
         """Return whether the log can be written."""
@@ -193,12 +199,13 @@ class FilesConnector(PlainConnector):
 
         Whoever writes in between, we look again: at ourselves in an answer that was lost, or at a newer run.
         """
-        while self._follow().records.get(writer) != record:
-            if names:
-                self._demand_next(record)
-                self._demand_staged(names)
-            entry = Entry(self._run, {**self._newest.records, writer: record}, names)
-            self._append(self._number, entry)
+        with self._lock:
+            while self._follow().records.get(writer) != record:
+                if writer == SINGLE_WRITER:
+                    self._demand_next(record)
+                    self._demand_staged(names)
+                entry = Entry(self._run, {**self._newest.records, writer: record}, names)
+                self._append(self._number, entry)
 
     def _append(self, number: int, entry: Entry) -> bool:
         if not self._log.append(number + 1, entry):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -97,8 +98,10 @@ class FilesEpochWriter:
     def rollback_epoch(self) -> None:
         """Remove what was not handed over; what was, is removed by the next start's sweep at the latest."""
         for path, file in self._open.items():
-            file.close()
-            path.unlink(missing_ok=True)
+            with suppress(OSError):  # such as of a disk that is full
+                file.close()
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
         self._open = {}
 
     def close(self) -> None:

@@ -1,0 +1,139 @@
+"""What the driver does with what tasks staged: commit once, ask after a doubt, write again what is gone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from airflow_provider_sinks.connectors.base import CommitsOn
+from airflow_provider_sinks.connectors.epoch_writer import InDoubtError, Token
+from airflow_provider_sinks.connectors.memory.store import Slot
+from airflow_provider_sinks.core.errors import FencedError, JobFailedError
+from airflow_provider_sinks.core.progress.record import SINGLE_WRITER, ProgressRecord
+from airflow_provider_sinks.streaming import staged_commit
+from airflow_provider_sinks.streaming.account import Account
+from airflow_provider_sinks.streaming.epochs import Epochs
+from airflow_provider_sinks.streaming.patience import Patience
+from airflow_provider_sinks.streaming.task_report import Outcome, TaskReport
+from airflow_provider_sinks.testing.played_start import PlayedStart, PlayedTask, begins, ends, rows_of
+from tests.contract.memory_harness import FlakyStore, MemoryHarness
+
+FIRST = {0: range(20), 1: range(10)}
+
+
+class LosesOnce(FlakyStore):
+    """:param happens: whether the commit happened whose answer is lost."""
+
+    def __init__(self, *, happens: bool) -> None:
+        super().__init__()
+        self._happens = happens
+        self.attempts = 0
+
+    def commit(self, *arguments: Any) -> Slot:
+        if arguments[1] != SINGLE_WRITER:
+            return super().commit(*arguments)
+        self.attempts += 1
+        if self.attempts > 1:
+            return super().commit(*arguments)
+        if self._happens:
+            super().commit(*arguments)
+        raise InDoubtError("no answer")
+
+
+def staged(store: FlakyStore) -> tuple[MemoryHarness, PlayedStart, ProgressRecord, list[Token]]:
+    """Return a start whose tasks have staged the rows of its first epoch."""
+    harness = MemoryHarness(CommitsOn.DRIVER, store)
+    start = PlayedStart(harness).start()
+    tokens = [PlayedTask(start, 1, partition, FIRST).go_on().token for partition in FIRST]
+    rows = len(rows_of(FIRST))
+    record = start.record(1, begins(FIRST), ends(FIRST), rows=rows, rows_total=rows)
+    return harness, start, record, [token for token in tokens if token]
+
+
+def commit(start: PlayedStart, record: ProgressRecord, tokens: list[Token]) -> bool:
+    patience = Patience(timedelta(seconds=1))
+    return staged_commit.commit_staged(start.connector, record, tokens, patience)
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(staged_commit, "_AGAIN_SECONDS", 0)
+
+
+@pytest.mark.parametrize(("happens", "attempts"), [(True, 1), (False, 2)])
+def test_a_commit_without_an_answer_is_given_again_only_if_the_target_has_no_record_of_it(
+    happens: bool, attempts: int
+) -> None:
+    store = LosesOnce(happens=happens)
+    harness, start, record, tokens = staged(store)
+
+    assert commit(start, record, tokens)
+
+    assert store.attempts == attempts
+    assert harness.visible() == rows_of(FIRST)
+    assert start.connector.progress().records[SINGLE_WRITER] == record
+
+
+def test_what_is_gone_is_to_be_written_again_and_the_rest_of_it_is_given_up() -> None:
+    store = FlakyStore()
+    harness, start, record, tokens = staged(store)
+    store.drop([tokens[0].name])
+
+    assert not commit(start, record, tokens)
+
+    assert (harness.visible(), store.staged()) == ([], ())
+
+
+def test_a_driver_that_was_overtaken_gives_up_what_its_tasks_staged() -> None:
+    store = FlakyStore()
+    harness, start, record, tokens = staged(store)
+    PlayedStart(harness).open()
+
+    with pytest.raises(FencedError):
+        commit(start, record, tokens)
+
+    assert (harness.visible(), store.staged()) == ([], ())
+
+
+def test_stages_that_are_always_gone_end_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, start, record, _ = staged(FlakyStore())
+    writes: list[ProgressRecord] = []
+
+    def act(_: Epochs, rows: object, record: ProgressRecord) -> list[TaskReport]:
+        del rows
+        writes.append(record)
+        return [TaskReport("p0", Outcome.COMMITTED, rows=20, staged="on another machine")]
+
+    monkeypatch.setattr(Epochs, "_act", act)
+    log: Any = SimpleNamespace(
+        folder="checkpoint", start_offsets=lambda _: begins(FIRST), offsets=lambda _: ends(FIRST)
+    )
+    nobody: Any = None
+    epochs = Epochs(
+        sink="orders",
+        source_topic="source",
+        log=log,
+        account=Account(start.announcement, {0: 0, 1: 0}, {}, set(start.announcement.writers)),
+        single=False,
+        stateful=False,
+        driver_rows_max=0,
+        has_dead_letters=False,
+        dead_letter_example="",
+        target=start.connector,
+        to_rows=lambda *_: nobody,
+        check_before=lambda: record.identities,
+        check_after=lambda: record.identities,
+        demand_source=lambda _: None,
+        patience=Patience(timedelta(seconds=1)),
+        announce=start.connector.announce,
+        finished=lambda _: None,
+    )
+
+    with pytest.raises(JobFailedError, match="stage is gone before it is committed") as failed:
+        epochs(nobody, 0)
+
+    assert len(writes) == 4
+    assert "executors and driver reach the same place" in failed.value.hint
