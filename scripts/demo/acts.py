@@ -1,4 +1,4 @@
-"""The acts of the demo: the sink runs, its target is read back, topics go missing, a connection changes.
+"""The acts of the demo: a sink runs and is read back, topics go missing, a connection moves, a driver dies.
 
 A lost output must stop the sink; a lost progress topic of a sink that never wrote must not. Every act demands
 what it promises, and a demand that does not hold shows the last lines of the log that tells why.
@@ -17,6 +17,8 @@ from airflow_provider_sinks.local.stack import Stack
 from scripts.demo import pageviews
 from scripts.demo.alter_act import move_a_running_sink
 from scripts.demo.audit import Audit, audit, regions_by_user
+from scripts.demo.kill_act import SINK as TABLE_SINK
+from scripts.demo.kill_act import kill_a_driver
 from scripts.demo.runs import demand, run_dag
 from scripts.demo.say import quote, say
 from scripts.demo.table import table
@@ -39,6 +41,8 @@ def play(stack: Stack) -> None:
     _lose_an_empty_progress(stack)
     say("\n6. Alter the connection under a running sink: another listener, which demands a user.")
     move_a_running_sink(stack)
+    say(f"\n7. Sink {TABLE_SINK} writes into Postgres. Kill its driver: Airflow launches it again.")
+    kill_a_driver(stack)
     say("\nExactly once, as an independent read_committed consumer found it:")
     say(_summary(result))
 

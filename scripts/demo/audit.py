@@ -134,6 +134,13 @@ def _until_the_end(consumer: Consumer, topic: str) -> Iterator[Message]:
                 raise KafkaException(error)
 
 
+def views_of(messages: Iterable[Message]) -> Iterator[tuple[str, str, int]]:
+    """Yield userid, pageid and viewtime of each pageview."""
+    for message in messages:
+        view = json.loads(message.value() or b"{}")
+        yield view["userid"], view["pageid"], view["viewtime"]
+
+
 def _joined(messages: Iterable[Message], regions: Mapping[str, str]) -> Iterator[Row]:
     for message in messages:
         view = json.loads(message.value() or b"{}")

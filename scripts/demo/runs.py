@@ -31,8 +31,15 @@ def run_dag(
     :param tasks: in their order.
     :param form: what a person would fill in.
     """
+    return await_end(stack, stack.airflow.trigger(dag_id, form), expected, tasks=tasks)
+
+
+def await_end(
+    stack: Stack, run: DagRun, expected: str = "success", *, tasks: Sequence[str] = SINK_TASKS
+) -> DagRun:
+    """Wait until a run has ended, and demand how."""
+    dag_id = run.dag_id
     with step(f"DAG {dag_id}") as line:
-        run = stack.airflow.trigger(dag_id, form)
 
         def look() -> str:
             line.say(_states(stack, run, tasks))

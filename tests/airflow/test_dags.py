@@ -20,6 +20,7 @@ DAG_IDS = [
     "pageviews_clean",
     "pageviews_enriched",
     "pageviews_report",
+    "pageviews_table",
     "pause_or_resume_sink",
     "reset_sink",
     "rewind_sink",

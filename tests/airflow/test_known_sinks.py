@@ -14,7 +14,13 @@ YAML = "sinks:\n  - name: {name}\n    source: k/a\n    target: k/b\n"
 
 
 def test_the_example_dags_suggest_their_sinks() -> None:
-    assert known_sinks(DAGS) == ["clicks_by_hand", "clicks_clean", "pageviews_clean", "pageviews_enriched"]
+    assert known_sinks(DAGS) == [
+        "clicks_by_hand",
+        "clicks_clean",
+        "pageviews_clean",
+        "pageviews_enriched",
+        "pageviews_table",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ EXAMPLES = {
     "pageviews_clean": "pageviews_clean.py",
     "pageviews_enriched": "pageviews_enriched.py",
     "pageviews_report": "pageviews_report.py",
+    "pageviews_table": "pageviews_table.py",
     "run_sink_once": "run_sink_once.py",
 }
 FORMS = ("alter_connection.py", "sink_forms.py")
@@ -192,6 +193,14 @@ def test_a_sink_with_a_lookup_from_the_factory(examples: Examples) -> None:
 
     assert sorted(str(row["viewtime"]) for row in rows) == sorted(str(v.viewtime) for v in pageviews(VIEWS))
     assert any(row.get("region") for row in rows)
+
+
+def test_a_sink_into_a_table(examples: Examples, postgres: Postgres) -> None:
+    examples.output_of("pageviews_table")
+    with postgres.connect() as connection:
+        rows = connection.execute("SELECT viewtime FROM public.pageviews").fetchall()
+
+    assert sorted(viewtime for (viewtime,) in rows) == sorted(view.viewtime for view in pageviews(VIEWS))
 
 
 def test_a_dag_that_runs_when_a_sink_has_written(examples: Examples) -> None:
