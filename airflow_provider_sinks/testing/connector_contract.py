@@ -174,6 +174,27 @@ class ConnectorContract(ABC):
         assert_exact(harness, ours.connector, 2, FIRST, SECOND)
         assert harness.visible("other") == rows_of(SECOND, THIRD)
 
+    def test_the_guard_and_the_status_ask_while_epochs_are_committed(self, harness: Harness) -> None:
+        start = PlayedStart(harness).start()
+        before, is_over = identities(start.connector), threading.Event()
+
+        def ask() -> int:
+            asked = 0
+            while not is_over.is_set() or not asked:
+                start.connector.demand_in_force()
+                assert identities(start.connector) == before
+                assert start.connector.health_check().is_well
+                asked += 1
+            return asked
+
+        with ThreadPoolExecutor(2) as others:
+            asking = [others.submit(ask) for _ in range(2)]
+            for epoch in range(1, 6):
+                start.epoch(epoch, {0: range(10 * epoch - 10, 10 * epoch)})
+            is_over.set()
+            assert all(one.result() for one in asking)
+        assert harness.visible() == rows_of({0: range(50)})
+
     # ---- what goes wrong in a task
 
     @pytest.mark.parametrize("call", CALLS)
@@ -419,27 +440,6 @@ class DriverCommits(ConnectorContract):
         assert set(found) == {DRIVER, SINGLE_WRITER}
         assert (found[SINGLE_WRITER].run, found[DRIVER].run) == (start.run.id, again.run.id)
         assert (found[SINGLE_WRITER].from_, found[SINGLE_WRITER].to) == ({0: 0, 1: 0}, ends(FIRST))
-
-    def test_the_guard_and_the_status_ask_while_epochs_are_committed(self, harness: Harness) -> None:
-        start = PlayedStart(harness).start()
-        before, is_over = identities(start.connector), threading.Event()
-
-        def ask() -> int:
-            asked = 0
-            while not is_over.is_set() or not asked:
-                start.connector.demand_in_force()
-                assert identities(start.connector) == before
-                assert start.connector.health_check().is_well
-                asked += 1
-            return asked
-
-        with ThreadPoolExecutor(2) as others:
-            asking = [others.submit(ask) for _ in range(2)]
-            for epoch in range(1, 6):
-                start.epoch(epoch, {0: range(10 * epoch - 10, 10 * epoch)})
-            is_over.set()
-            assert all(one.result() for one in asking)
-        assert harness.visible() == rows_of({0: range(50)})
 
     def test_tokens_of_an_older_start_are_refused(self, harness: Harness) -> None:
         older = PlayedStart(harness).start()
