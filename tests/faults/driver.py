@@ -176,6 +176,11 @@ class Driver(Process):
         status = self.status
         return status is not None and (status.state is state or status.state.is_final)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the process itself has ended."""
+        return not self.service.running
+
     def wait_epochs(self, count: int) -> None:
         """Return when so many epochs are whole, or nothing is left to read.
 

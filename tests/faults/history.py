@@ -6,20 +6,18 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Self, assert_never
 
-from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
 from airflow_provider_sinks.core.errors import ExitCode
 from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus
 from airflow_provider_sinks.streaming import small_epochs
-from tests.faults import topics
 from tests.faults.between import Between
 from tests.faults.driver import Driver, SinkUnderTest
 from tests.faults.feed import Feed
-from tests.faults.outcome import Outcome, examine
+from tests.faults.outcome import Outcome
+from tests.faults.outputs import output_of
 from tests.faults.parts import Part
 from tests.faults.phases import DRIVER, MOMENTS, Moment, Phase
-from tests.faults.topics import Onlooker
 from tests.faults.world import World
 
 _ROWS_PER_ROUND = 900
@@ -37,7 +35,7 @@ _IN_DRIVER = {small_epochs.SETTING: str(10**6)}
 
 @dataclass
 class History:
-    """A sink, and what happens to it. As a context manager it has an onlooker, who reads all the time."""
+    """A sink, and what happens to it. As a context manager it has an output, which is read all the time."""
 
     name: str
     world: World
@@ -46,20 +44,17 @@ class History:
     driver: Driver | None = None
 
     def __post_init__(self) -> None:
-        self.target = kafka_sink(self.sink.parsed).target.kafka.topic
+        self.output = output_of(self.world, self.sink)
         self._aborted = 0
         self._random: random.Random = self.world.random(self.name)
         self.between = Between(self.world, self.sink, self.feed, self._random)
-        partitions = kafka_sink(self.sink.parsed).target.kafka.partitions or 1
-        self.world.create_topic(self.target, partitions)
-        self._onlooker = Onlooker(self.world.client, self.target, partitions)
 
     def __enter__(self) -> Self:
-        self._onlooker.__enter__()
+        self.output.make()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._onlooker.__exit__()
+        self.output.close()
 
     def suffer(self, phase: Phase, before: Phase) -> Outcome:
         """Go through the faults of a phase, let the sink read everything, and judge it.
@@ -67,9 +62,16 @@ class History:
         :param before: the phase that comes next: the driver that is left running is fit for it.
         """
         started = time.monotonic()
-        is_driver = phase.part in (Part.DRIVER, Part.JVM)
-        kills = self._kill_drivers(phase) if is_driver else self._kill_inside(phase)
-        self._drain(self.running(before))
+        match phase.part:
+            case Part.DRIVER | Part.JVM:
+                kills = self._kill_drivers(phase)
+            case Part.EXECUTOR | Part.WORKER:
+                kills = self._kill_inside(phase)
+            case Part.BACKEND | Part.SERVER:
+                kills = self._kill_server(phase)
+            case part:
+                assert_never(part)
+        self._drain_by(before)
         return self._examine(kills, started)
 
     def running(self, phase: Phase) -> Driver:
@@ -181,21 +183,53 @@ class History:
         time.sleep(self._random.uniform(0, _IN_EPOCH_SECONDS))
         return driver.kill(phase.part)
 
+    def _kill_server(self, phase: Phase) -> list[str]:
+        """Kill parts of the server behind the output, always with a transaction open."""
+        return [self._kill_part_of_server(phase) for _ in range(self.world.rounds)]
+
+    def _kill_part_of_server(self, phase: Phase) -> str:
+        self.feed.append(_ROWS_PER_ROUND // 2)
+        driver = self.running(phase)
+        self.wait_for_open_transaction(driver)
+        driver.wait_until(lambda: self._hits_server(phase, driver), _WAIT_SECONDS)
+        launches = len(self.sink.launches)
+        self._drain_by(phase)
+        return f"{phase.part.value}, {len(self.sink.launches) - launches} launches behind it"
+
+    def _hits_server(self, phase: Phase, driver: Driver) -> bool:
+        if not self._has_open_transaction(driver):
+            return False
+        time.sleep(self._random.uniform(0, _IN_EPOCH_SECONDS))
+        return self.output.kill(phase.part)
+
+    def _drain_by(self, phase: Phase) -> None:
+        """Let the sink read everything; a driver that could not reach a server is launched again, as ever."""
+        while True:
+            driver = self.running(phase)
+            driver.wait_until(
+                lambda now=driver: now.has_passed(self.feed.ends) or now.is_over,  # type: ignore[misc]
+                _DRAIN_SECONDS,
+            )
+            if driver.has_passed(self.feed.ends):
+                return
+            code, self.driver = driver.wait(), None
+            assert code == ExitCode.UNAVAILABLE, f"exit code {code}\n{driver.log[-4000:]}"
+
     def _drain(self, driver: Driver) -> None:
         driver.wait_until(lambda: driver.has_passed(self.feed.ends), _DRAIN_SECONDS)
 
     def _unfinished(self) -> int:
-        return topics.unfinished_rows(self.world.client, self.target)
+        return self.output.left_behind()
 
     def _has_open_transaction(self, driver: Driver) -> bool:
-        if topics.has_open_transaction(self.world.client, self.target):
+        if self.output.has_open_transaction():
             return True
         if driver.has_passed(self.feed.ends):
             self.feed.append(_ROWS_PER_ROUND)
         return False
 
     def _examine(self, kills: list[str], started: float) -> Outcome:
-        found = examine(self.sink.parsed, self.world.client, self.feed, self._onlooker.seen.copy())
+        found = self.output.examine(self.feed)
         aborted, self._aborted = found.aborted - self._aborted, found.aborted
         seconds = time.monotonic() - started
         return replace(found, kills=tuple(kills), seconds=seconds, aborted=aborted)

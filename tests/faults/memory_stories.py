@@ -5,22 +5,25 @@ from __future__ import annotations
 import re
 import signal
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
+from airflow_provider_sinks.connectors.postgres.spec import Mode
 from airflow_provider_sinks.core.errors import ExitCode
 from airflow_provider_sinks.core.launch.status import SinkState
 from airflow_provider_sinks.core.spec.sink import Writers
 from tests.faults import topics
+from tests.faults.campaign import Story
 from tests.faults.driver import Driver
-from tests.faults.history import refusal_of
+from tests.faults.history import History, refusal_of
 from tests.faults.outcome import Outcome
 from tests.faults.phases import DRIVER
-from tests.faults.stories import row_wise
+from tests.faults.stories import row_wise, row_wise_table
 from tests.faults.world import World
 
 _POLICY_SECONDS = 60.0
@@ -65,22 +68,45 @@ def removed_story(world: World, _wanted: Collection[str]) -> Iterator[tuple[str,
 
 
 def zombie_story(world: World, _wanted: Collection[str]) -> Iterator[tuple[str, object]]:
-    """A driver is frozen with a transaction open, and woken when its successor runs under another prefix."""
+    """The successor of a frozen driver runs under another prefix."""
     with row_wise(world, Writers.PER_PARTITION) as history:
-        started, told = time.monotonic(), []
-        for number in range(world.rounds):
-            frozen = history.running(DRIVER)
-            history.wait_for_open_transaction(frozen)
-            frozen.signal(signal.SIGSTOP)
-            history.driver = None
-            history.sink.spec = {**history.sink.spec, "transactional_id_prefix": f"prefix{number}"}
-            successor = history.running(DRIVER)
-            successor.wait_until(lambda now=successor: now.in_state(SinkState.RUNNING))  # type: ignore[misc]
-            time.sleep(world.random(f"zombie {number}").uniform(0, _EPOCHS_BEHIND))
-            frozen.signal(signal.SIGCONT)
-            told.append(_end_of(frozen))
-            history.rest()
-        yield "another prefix", Remembered(history.judged(started), tuple(told))
+        prefixes = ({"transactional_id_prefix": f"prefix{number}"} for number in range(world.rounds))
+        yield "another prefix", _zombies(history, prefixes)
+
+
+def table_zombie_story(world: World, _wanted: Collection[str], mode: Mode) -> Iterator[tuple[str, object]]:
+    """The same with a table, to which a prefix says nothing."""
+    with world.with_own_postgres(f"zombie {mode}") as own, row_wise_table(own, mode) as history:
+        yield "zombie", _zombies(history, ({} for _ in range(world.rounds)))
+
+
+def _zombies(history: History, changes: Iterable[Mapping[str, str]]) -> Remembered:
+    """Freeze a driver with a transaction open, and wake it when its successor runs.
+
+    :param changes: of the spec, for each successor.
+    """
+    started, told = time.monotonic(), []
+    for number, change in enumerate(changes):
+        frozen = history.running(DRIVER)
+        history.wait_for_open_transaction(frozen)
+        frozen.signal(signal.SIGSTOP)
+        history.driver = None
+        history.sink.spec = {**history.sink.spec, **change}
+        successor = history.running(DRIVER)
+        successor.wait_until(lambda now=successor: now.in_state(SinkState.RUNNING))  # type: ignore[misc]
+        time.sleep(history.world.random(f"zombie {number}").uniform(0, _EPOCHS_BEHIND))
+        frozen.signal(signal.SIGCONT)
+        told.append(_end_of(frozen))
+        history.rest()
+    return Remembered(history.judged(started), tuple(told))
+
+
+STORIES: dict[str, Story] = {
+    "removed progress": removed_story,
+    "zombie": zombie_story,
+    "Postgres, append, woken": partial(table_zombie_story, mode=Mode.APPEND),
+    "Postgres, upsert, woken": partial(table_zombie_story, mode=Mode.UPSERT),
+}
 
 
 def _end_of(woken: Driver) -> str:

@@ -1,4 +1,4 @@
-"""What is found in a sink's topics after its faults."""
+"""What is found in a sink's output after its faults."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ import json
 import os
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
 from airflow_provider_sinks.core.progress.record import ProgressRecord
-from airflow_provider_sinks.core.spec.sink import SinkSpec
-from tests.faults import checker, topics
 from tests.faults.checker import Verdict
-from tests.faults.feed import Feed, Row
+from tests.faults.feed import Row
 from tests.faults.topics import Record
 
 ROUNDS = int(os.environ.get("FAULT_ROUNDS") or 1)
@@ -28,12 +25,13 @@ _LocatedRow = tuple[int, int, Row]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is found in a sink's topics.
+    """What is found in a sink's output.
 
-    :param aborted: records that only a reader of uncommitted rows gets: kills did hit open transactions.
+    :param aborted: what was written and never became visible: kills did hit open transactions.
     :param torn: parts of epochs that became visible.
     :param regressions: where progress went backwards.
-    :param vanished: records that an onlooker saw during the faults and that are not there now.
+    :param vanished: what an onlooker saw during the faults and was not there, or was older, afterwards.
+    :param aborted_what: what ``aborted`` counts.
     :param versions: how many versions of the lookup table the output was joined with.
     :param kills: one line for each since the last look.
     :param seconds: how long they took.
@@ -46,6 +44,7 @@ class Outcome:
     regressions: tuple[str, ...]
     vanished: int
     versions: int
+    aborted_what: str = "aborted rows"
     kills: tuple[str, ...] = ()
     seconds: float = 0.0
 
@@ -60,7 +59,7 @@ class Outcome:
             "parts of epochs": len(self.torn),
             "vanished": self.vanished,
             "progress backwards": len(self.regressions),
-            "aborted rows": self.aborted,
+            self.aborted_what: self.aborted,
             "lookup versions": self.versions,
         }
         found = ", ".join(f"{name} {count:,}" for name, count in counts.items())
@@ -69,28 +68,6 @@ class Outcome:
     def details(self) -> str:
         """Return everything that helps to find out what went wrong."""
         return "\n".join([str(self), *self.torn, *self.regressions, *self.kills])
-
-
-def examine(spec: SinkSpec, client: Mapping[str, str], feed: Feed, seen: set[Record]) -> Outcome:
-    """Read a sink's topics and judge them.
-
-    :param seen: what an onlooker saw.
-    """
-    output = topics.read(client, kafka_sink(spec).target.kafka.topic)
-    everything = topics.read(client, kafka_sink(spec).target.kafka.topic, topics.UNCOMMITTED)
-    history = topics.read_progress(client, kafka_sink(spec).progress_topic)
-    stateful, whole = spec.shape.stateful, kafka_sink(spec).target.kafka.partitions == 1
-    located = feed.located()
-    expected = window_changes(located) if stateful else rows_of_epochs(located)
-    return Outcome(
-        verdict=judge_windows(output, feed.rows) if stateful else checker.judge(output, feed.rows),
-        aborted=len(everything) - len(output),
-        epochs=len({record.epoch for _, record in history}),
-        torn=tuple(checker.torn(output, history, expected, identify)) if whole else (),
-        regressions=tuple(checker.regressions(history)),
-        vanished=len(seen - set(output)),
-        versions=len({json.loads(record.value or b"{}").get("version") for record in output}),
-    )
 
 
 def identify(record: Record) -> str:

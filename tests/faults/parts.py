@@ -22,6 +22,8 @@ class Part(enum.Enum):
     JVM = "jvm"  # the JVM alone; the Python processes that it fed live on for a moment
     EXECUTOR = "executor"  # one executor of a local-cluster
     WORKER = "worker"  # one Python worker, forked by Spark's daemon
+    BACKEND = "backend"  # of Postgres: the process of one connection
+    SERVER = "server"  # Postgres: the process that all others of it are children of
 
 
 def kill_one(session: int, part: Part) -> bool:

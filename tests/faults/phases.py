@@ -54,3 +54,5 @@ CHECKPOINT_LOST = Phase("driver, checkpoint lost", Part.DRIVER, (Checkpoint.DELE
 JVM = Phase("JVM", Part.JVM)
 EXECUTOR = Phase("executor", Part.EXECUTOR, master=CLUSTER)
 WORKER = Phase("Python worker", Part.WORKER, master=CLUSTER)
+BACKEND = Phase("Postgres backend", Part.BACKEND)
+SERVER = Phase("Postgres", Part.SERVER)

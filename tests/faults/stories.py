@@ -6,26 +6,32 @@ chapter is judged on everything that was written since the first.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 
+from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
+from airflow_provider_sinks.connectors.postgres.spec import Mode
 from airflow_provider_sinks.core.spec.sink import Writers
 from tests.faults import phases
 from tests.faults.campaign import Story
 from tests.faults.control import at_least_once
 from tests.faults.history import History, Refusal, refusal_of
 from tests.faults.outcome import WINDOW_SECONDS
+from tests.faults.phases import Phase
+from tests.faults.table_output import BUCKET_ROWS
 from tests.faults.world import World
 from tests.slow_sql import slow
 
 PARTITIONS = 3
 PHASES = (phases.DRIVER, phases.CHECKPOINT_LOST, phases.JVM, phases.EXECUTOR, phases.WORKER)
+TABLE_PHASES = (phases.DRIVER, phases.EXECUTOR, phases.WORKER, phases.BACKEND, phases.SERVER)
 _WINDOW = f"window(at, '{WINDOW_SECONDS} seconds')"
 
-ROW_WISE = f"""
-    SELECT s.id, s.key, s.seq, u.version, space(2000) AS pad,
-        {slow("IF(s.seq % 4 = 0, 4, 0)", "s.id")} AS pause
-    FROM source s LEFT JOIN users u ON s.key = u.key"""  # noqa: S608  no user's text is in it
+_COLUMNS = f"""s.id, s.key, s.seq, u.version, space(2000) AS pad,
+        {slow("IF(s.seq % 4 = 0, 4, 0)", "s.id")} AS pause"""
+_JOINED = "FROM source s LEFT JOIN users u ON s.key = u.key"
+ROW_WISE = f"SELECT {_COLUMNS} {_JOINED}"
+IN_BUCKETS = f"SELECT s.seq DIV {BUCKET_ROWS} AS bucket, {_COLUMNS} {_JOINED}"
 WINDOWS = f"""
     SELECT key, {_WINDOW}.start AS start, count(*) AS n, space(40000) AS pad
     FROM source GROUP BY key, {_WINDOW}"""  # noqa: S608  no user's text is in it
@@ -39,6 +45,14 @@ def row_wise(world: World, writers: Writers) -> History:
     return History(writers.value, world, feed, sink)
 
 
+def row_wise_table(world: World, mode: Mode) -> History:
+    """Return a sink that joins rows with a lookup, and writes them into a table."""
+    feed = world.feed("rows", PARTITIONS)
+    key = {"key": ["key", "bucket"]} if mode is Mode.UPSERT else {}
+    sink = world.sink("rows", feed, IN_BUCKETS, target={"mode": mode, **key})
+    return History(f"Postgres, {mode}", world, feed, sink)
+
+
 def windowed(world: World) -> History:
     """Return a sink that counts rows in windows."""
     feed = world.feed("windows", PARTITIONS)
@@ -49,13 +63,16 @@ def windowed(world: World) -> History:
 def row_wise_story(world: World, wanted: Collection[str], writers: Writers) -> Iterator[tuple[str, object]]:
     """Everything is killed, then the source topic is made anew."""
     with row_wise(world, writers) as history:
-        left = [phase for phase in PHASES if phase.name in wanted]
-        while left:
-            phase = left.pop(0)
-            yield phase.name, history.suffer(phase, before=(left or [phase])[0])
+        yield from _phases(history, PHASES, wanted)
         if "source" in wanted:
             history.rest()
             yield "source", _source_made_anew(history)
+
+
+def table_story(world: World, wanted: Collection[str], mode: Mode) -> Iterator[tuple[str, object]]:
+    """Everything is killed, the server of the table too."""
+    with world.with_own_postgres(mode) as own, row_wise_table(own, mode) as history:
+        yield from _phases(history, TABLE_PHASES, wanted)
 
 
 def windowed_story(world: World, wanted: Collection[str]) -> Iterator[tuple[str, object]]:
@@ -78,7 +95,7 @@ def deletion_story(world: World, _wanted: Collection[str]) -> Iterator[tuple[str
         history.rest()
         driver = history.running(phases.DRIVER)
         history.wait_for_open_transaction(driver)
-        world.delete_topic(history.target)
+        world.delete_topic(kafka_sink(history.sink.parsed).target.kafka.topic)
         yield "data topic", refusal_of(driver)
 
 
@@ -90,10 +107,21 @@ def control_story(world: World, _wanted: Collection[str]) -> Iterator[tuple[str,
 STORIES: dict[str, Story] = {
     "per_partition": partial(row_wise_story, writers=Writers.PER_PARTITION),
     "single": partial(row_wise_story, writers=Writers.SINGLE),
+    "Postgres, append": partial(table_story, mode=Mode.APPEND),
+    "Postgres, upsert": partial(table_story, mode=Mode.UPSERT),
     "windowed counts": windowed_story,
     "deletion": deletion_story,
     "at least once": control_story,
 }
+
+
+def _phases(
+    history: History, known: Sequence[Phase], wanted: Collection[str]
+) -> Iterator[tuple[str, object]]:
+    left = [phase for phase in known if phase.name in wanted]
+    while left:
+        phase = left.pop(0)
+        yield phase.name, history.suffer(phase, before=(left or [phase])[0])
 
 
 def _source_made_anew(history: History) -> Refusal:

@@ -8,7 +8,8 @@ from tests.faults.history import Refusal
 from tests.faults.outcome import FULL_COUNT, ROUNDS, Outcome
 
 ROW_WISE = ("per_partition", "single")
-KILLED = [(writers, "driver") for writers in ROW_WISE]
+TABLES = ("Postgres, append", "Postgres, upsert")
+KILLED = [(sink, "driver") for sink in (*ROW_WISE, *(TABLES if ROUNDS >= FULL_COUNT else TABLES[:1]))]
 CHECKPOINT_LOST = [
     (writers, "driver, checkpoint lost") for writers in (ROW_WISE if ROUNDS >= FULL_COUNT else ROW_WISE[:1])
 ]

@@ -12,7 +12,12 @@ from tests.faults.memory_stories import Remembered
 from tests.faults.outcome import ROUNDS
 
 MANY_ROUNDS = 10
-TOLD = [("removed progress", "all but the last record"), ("zombie", "another prefix")]
+TOLD = [
+    ("removed progress", "all but the last record"),
+    ("zombie", "another prefix"),
+    ("Postgres, append, woken", "zombie"),
+    ("Postgres, upsert, woken", "zombie"),
+]
 
 if ROUNDS >= MANY_ROUNDS:
 

@@ -8,9 +8,18 @@ from tests.faults.history import Refusal
 from tests.faults.outcome import FULL_COUNT, ROUNDS, Outcome
 
 WRITERS = ("per_partition", "single")
-KILLED = (("single", "JVM"), ("single", "executor"), ("single", "Python worker"))
-ALL = tuple((writers, part) for _, part in KILLED for writers in WRITERS)
-"""With the full count each part is killed under both kinds of writers; a round or two take one."""
+TABLES = ("Postgres, append", "Postgres, upsert")
+KILLED = (
+    ("single", "JVM"),
+    ("single", "executor"),
+    ("single", "Python worker"),
+    ("Postgres, upsert", "Python worker"),
+)
+ALL = (
+    *((writers, part) for part in ("JVM", "executor", "Python worker") for writers in WRITERS),
+    *((table, part) for part in ("executor", "Python worker") for table in TABLES),
+)
+"""With the full count each part is killed under each of these sinks; a round or two take some."""
 REFUSED_WITHIN_SECONDS = 30.0
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from psycopg import sql
@@ -61,6 +62,12 @@ class World:
         """Return the source of randomness of one trial."""
         return random.Random(f"{self.seed}/{trial}")  # noqa: S311  repeatable, not secret
 
+    @contextmanager
+    def with_own_postgres(self, name: str) -> Iterator[World]:
+        """Give a world whose Postgres nobody else has, so that it may be killed."""
+        with Postgres.start(self.folder / f"postgres {name}") as server:
+            yield replace(self, postgres=server)
+
     def topic(self, name: str, partitions: int = 1) -> str:
         """Make a topic and return its name."""
         full = f"pytest_faults_{name}_{uuid.uuid4().hex[:8]}"
@@ -83,10 +90,10 @@ class World:
         """Return a sink that reads ``source``.
 
         :param query: over the view ``source``, and over ``users`` where it is joined with.
-        :param options: of the spec; ``source`` and ``target`` are options of its Kafka source and target.
+        :param options: of the spec; ``source`` and ``target`` are options of its source and its target.
+            A target with a ``mode`` is a Postgres table, another one a topic.
         """
         unique = f"{name}-{uuid.uuid4().hex[:8]}"
-        target = {"connection": "kafka", "topic": f"pytest_faults_{unique}", "key": ["key"]}
         kafka = {
             "connection": "kafka",
             "topic": source.topic,
@@ -99,7 +106,7 @@ class World:
             "name": unique,
             "source": {"kafka": {**kafka, **_taken(given, "source")}},
             "query": query,
-            "target": {"kafka": {**target, **_taken(given, "target")}},
+            "target": _target(unique, _taken(given, "target")),
             "trigger": {"every": "50ms"},
             **({"lookups": lookups} if "users" in query else {}),
             **given,
@@ -126,6 +133,12 @@ class World:
         )
         kafka = KafkaOptions.from_connection_extra(self.client, "kafka")
         return ResolvedConnections({"kafka": kafka, "pg": postgres})
+
+
+def _target(sink: str, options: Mapping[str, object]) -> Mapping[str, object]:
+    if "mode" in options:
+        return {"postgres": {"connection": "pg", "table": f"public.{sink}", **options}}
+    return {"kafka": {"connection": "kafka", "topic": f"pytest_faults_{sink}", "key": ["key"], **options}}
 
 
 def _taken(options: dict[str, object], name: str) -> Mapping[str, object]:
