@@ -18,7 +18,7 @@ setup: ## make .venv with the pinned packages (every target does it when needed)
 	@scripts/setup
 
 ##@ Check
-.PHONY: test lint test-unit test-airflow test-live test-scenarios test-faults bench bench-parse bench-followers
+.PHONY: test lint test-unit test-airflow test-live test-scenarios test-faults bench bench-postgres bench-parse bench-followers
 test: jars ## lint, docs, then every test but the scenarios, against real services
 	@$(MAKE) --jobs=2 --output-sync lint docs quick-start
 	@$(VENV_PYTHON) -m tests.lanes
@@ -47,6 +47,9 @@ test-faults: jars ## kills, cuts and replaced topics
 
 bench: jars ## rows per second, ours beside Spark's own Kafka sink
 	@$(VENV_PYTHON) -m tests.bench
+
+bench-postgres: jars ## rows per second into Postgres, ours beside Spark's JDBC writer
+	@$(VENV_PYTHON) -m tests.bench.postgres
 
 bench-parse: setup ## how long Airflow takes to read 500 sinks
 	@$(VENV_PYTHON) -m tests.bench.parse

@@ -1,21 +1,25 @@
-"""The Spark application of one arm. Both arms report through the same listener, so they are timed alike.
+"""The Spark application of one arm. All arms report through the same listener, so they are timed alike.
 
 spark-submit app.py ours <progress file> <launch directory>
 spark-submit app.py spark <progress file> <bootstrap> <source> <target> <rows per epoch> <checkpoint>
+spark-submit app.py jdbc <progress file> <bootstrap> <source> <table> <rows per epoch> <checkpoint> <options>
 """
 
 from __future__ import annotations
 
+import json
 import os
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import psutil
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from tests.bench.progress import Epoch
+from tests.bench.tables import COLUMNS
 
 
 class ToFile(StreamingQueryListener):
@@ -60,8 +64,8 @@ def run_ours(file: Path, launch: str) -> int:
     from airflow_provider_sinks.streaming import job
     from airflow_provider_sinks.streaming.session import open_session
 
-    def open_and_listen(sink: str) -> SparkSession:
-        spark = open_session(sink)
+    def open_and_listen(*given: Any) -> SparkSession:
+        spark = open_session(*given)
         spark.streams.addListener(ToFile(file))
         return spark
 
@@ -74,26 +78,46 @@ def run_spark(file: Path, *arguments: str) -> int:
     bootstrap, source, target, rows, checkpoint = arguments
     spark = SparkSession.builder.appName("spark's own sink").getOrCreate()
     spark.streams.addListener(ToFile(file))
-    records = (
-        spark.readStream.format("kafka")
-        .option("kafka.bootstrap.servers", bootstrap)
-        .option("kafka.isolation.level", "read_committed")
-        .option("subscribe", source)
-        .option("startingOffsets", "earliest")
-        .option("maxOffsetsPerTrigger", rows)
-        .load()
-    )
-    writer = records.select("key", "value").writeStream.format("kafka")
+    writer = _read(spark, bootstrap, source, rows).select("key", "value").writeStream.format("kafka")
     writer = writer.option("kafka.bootstrap.servers", bootstrap).option("topic", target)
     writer = writer.option("kafka.acks", "all").option("checkpointLocation", checkpoint)
     writer.trigger(availableNow=True).start().awaitTermination()
     return 0
 
 
+def run_jdbc(file: Path, *arguments: str) -> int:
+    """Append to a table as most do: by Spark's JDBC writer in ``foreachBatch``, which is at-least-once."""
+    bootstrap, source, table, rows, checkpoint, options_file = arguments
+    options = json.loads(Path(options_file).read_text())
+    spark = SparkSession.builder.appName("spark's jdbc writer").getOrCreate()
+    spark.streams.addListener(ToFile(file))
+
+    def append(epoch: DataFrame, _number: int) -> None:
+        epoch.write.format("jdbc").options(**options).option("dbtable", table).mode("append").save()
+
+    records = _read(spark, bootstrap, source, rows).selectExpr("CAST(value AS STRING) AS value")
+    writer = records.selectExpr(*COLUMNS).writeStream.foreachBatch(append)
+    writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start().awaitTermination()
+    return 0
+
+
+def _read(spark: SparkSession, bootstrap: str, source: str, rows_per_epoch: str) -> DataFrame:
+    return (
+        spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", bootstrap)
+        .option("kafka.isolation.level", "read_committed")
+        .option("subscribe", source)
+        .option("startingOffsets", "earliest")
+        .option("maxOffsetsPerTrigger", rows_per_epoch)
+        .load()
+    )
+
+
 def main() -> None:
     """Run the arm that the arguments name."""
     arm, file, *arguments = sys.argv[1:]
-    code = run_ours(Path(file), *arguments) if arm == "ours" else run_spark(Path(file), *arguments)
+    arms: Mapping[str, Callable[..., int]] = {"ours": run_ours, "spark": run_spark, "jdbc": run_jdbc}
+    code = arms[arm](Path(file), *arguments)
     sys.stdout.flush()
     sys.stderr.flush()
     SparkSession.getActiveSession()

@@ -4,40 +4,29 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions, ResolvedConnections
+from airflow_provider_sinks.core.connection.resolved import (
+    ConnectionOptions,
+    KafkaOptions,
+    ResolvedConnections,
+)
 from airflow_provider_sinks.core.launch.files import Launch, LaunchFiles
 from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
 from airflow_provider_sinks.local.processes import LocalServiceError
 from airflow_provider_sinks.local.spark import submit_command, submit_environment
+from tests.bench.rounds import Work
 
 _APP = Path(__file__).with_name("app.py")
 _TIMEOUT_SECONDS = 600
 
 
 @dataclass(frozen=True)
-class Work:
-    """What every arm of a round gets.
+class TopicArm:
+    """One way to copy a topic into a topic.
 
-    :param bootstrap: the broker.
-    :param source: the topic to copy.
-    :param rows_per_epoch: the largest epoch.
-    :param folder: for launches, checkpoints and logs; fresh for each run.
-    """
-
-    bootstrap: str
-    source: str
-    rows_per_epoch: int
-    folder: Path
-
-
-@dataclass(frozen=True)
-class Arm:
-    """One way to copy.
-
-    :param name: for the table.
     :param writers: ours with these writers, or ``None`` for Spark's own sink.
     """
 
@@ -45,17 +34,10 @@ class Arm:
     writers: Writers | None
 
     def run(self, work: Work, target: str) -> Path:
-        """Copy everything and return the file with the epochs.
-
-        :param target: the topic to write, which exists already.
-        :raises LocalServiceError: with the end of the log, when the driver fails.
-        """
-        work.folder.mkdir(parents=True)
-        epochs = work.folder / "epochs.jsonl"
-        arguments = self._spark(work, target) if self.writers is None else self._ours(work, target)
-        kind = "spark" if self.writers is None else "ours"
-        _submit(work.folder / "driver.log", [str(_APP), kind, str(epochs), *arguments])
-        return epochs
+        """See :class:`.rounds.Arm`."""
+        if self.writers is None:
+            return submit(work, "spark", self._spark(work, target))
+        return submit(work, "ours", self._ours(work, target))
 
     def _spark(self, work: Work, target: str) -> list[str]:
         checkpoint = str(work.folder / "checkpoint")
@@ -78,26 +60,42 @@ class Arm:
                 "writers": str(self.writers),
             }
         )
-        options = KafkaOptions.from_connection_extra({"bootstrap.servers": work.bootstrap}, "kafka")
-        files = LaunchFiles(work.folder / "launch")
-        launch = Launch(json.loads(spec.to_json()), 1, "bench", str(work.folder / "checkpoints"))
-        files.write(launch, ResolvedConnections({"kafka": options}).to_json())
-        return [str(files.directory)]
+        return [prepare(work, spec, {})]
 
 
 ARMS = (
-    Arm("Spark's own sink", None),
-    Arm("per_partition", Writers.PER_PARTITION),
-    Arm("single", Writers.SINGLE),
+    TopicArm("Spark's own sink", None),
+    TopicArm("per_partition", Writers.PER_PARTITION),
+    TopicArm("single", Writers.SINGLE),
 )
 
 
-def _submit(log: Path, arguments: list[str]) -> None:
-    settings = ["--master", "local[2,4]", "--driver-memory", "2g", "--conf", "spark.ui.enabled=false"]
+def prepare(work: Work, spec: SinkSpec, connections: Mapping[str, ConnectionOptions]) -> str:
+    """Write the launch of a sink of ours, and return its folder.
+
+    :param connections: those beside ``kafka``.
+    """
+    kafka = KafkaOptions.from_connection_extra({"bootstrap.servers": work.bootstrap}, "kafka")
+    files = LaunchFiles(work.folder / "launch")
+    launch = Launch(json.loads(spec.to_json()), 1, "bench", str(work.folder / "checkpoints"))
+    files.write(launch, ResolvedConnections({"kafka": kafka, **connections}).to_json())
+    return str(files.directory)
+
+
+def submit(work: Work, kind: str, arguments: Sequence[str], *settings: str) -> Path:
+    """Run an arm in a driver of its own, and return the file with its epochs.
+
+    :param kind: which arm of the application.
+    :param settings: more arguments for spark-submit.
+    :raises LocalServiceError: with the end of the log, when the driver fails.
+    """
+    work.folder.mkdir(parents=True, exist_ok=True)
+    epochs, log = work.folder / "epochs.jsonl", work.folder / "driver.log"
+    usual = ["--master", "local[2,4]", "--driver-memory", "2g", "--conf", "spark.ui.enabled=false"]
     environment = {**submit_environment(), "PYTHONPATH": str(_APP.parents[2])}
     with log.open("w") as output:
         done = subprocess.run(
-            submit_command(*settings, *arguments),
+            submit_command(*usual, *settings, str(_APP), kind, str(epochs), *arguments),
             env=environment,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -107,3 +105,4 @@ def _submit(log: Path, arguments: list[str]) -> None:
     if done.returncode != 0:
         last = "\n".join(log.read_text().splitlines()[-30:])
         raise LocalServiceError(f"the driver ended with {done.returncode}", last)
+    return epochs

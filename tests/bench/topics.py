@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -13,10 +14,26 @@ _SEED = 20261121
 _DISTINCT = 10_000
 
 
-def create(bootstrap: str, topic: str) -> None:
+@dataclass(frozen=True)
+class Topics:
+    """See :class:`.rounds.Place`."""
+
+    bootstrap: str
+
+    def create(self, target: str) -> None:
+        create(self.bootstrap, target, PARTITIONS)
+
+    def count(self, target: str) -> int:
+        return count(self.bootstrap, target)
+
+    def delete(self, target: str) -> None:
+        delete(self.bootstrap, target)
+
+
+def create(bootstrap: str, topic: str, partitions: int) -> None:
     """Make a topic."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(topic, PARTITIONS)])[topic].result(timeout=30)
+    admin.create_topics([NewTopic(topic, partitions)])[topic].result(timeout=30)
 
 
 def delete(bootstrap: str, topic: str) -> None:
@@ -25,18 +42,22 @@ def delete(bootstrap: str, topic: str) -> None:
     admin.delete_topics([topic])[topic].result(timeout=30)
 
 
-def fill(bootstrap: str, topic: str, records: int, value_bytes: int) -> Iterator[int]:
-    """Write seeded records with keys, evenly over the partitions; yield how many are written so far."""
-    chance = random.Random(_SEED)  # noqa: S311  the same records in every run, not a secret
-    values = [chance.randbytes(value_bytes) for _ in range(_DISTINCT)]
+def random_values(value_bytes: int) -> list[bytes]:
+    """Return some values, the same in every run."""
+    chance = random.Random(_SEED)  # noqa: S311  not a secret
+    return [chance.randbytes(value_bytes) for _ in range(_DISTINCT)]
+
+
+def fill(bootstrap: str, topic: str, values: Sequence[bytes], records: int, partitions: int) -> Iterator[int]:
+    """Write records with keys, evenly over the partitions; yield how many are written so far."""
     producer = Producer(
         {"bootstrap.servers": bootstrap, "linger.ms": 50, "queue.buffering.max.messages": 500_000}
     )
     chunk = 20_000
     for first in range(0, records, chunk):
-        for partition in range(PARTITIONS):
-            numbers = range(first + partition, min(first + chunk, records), PARTITIONS)
-            batch = [{"key": b"key-%d" % (n % 50_000), "value": values[n % _DISTINCT]} for n in numbers]
+        for partition in range(partitions):
+            numbers = range(first + partition, min(first + chunk, records), partitions)
+            batch = [{"key": b"key-%d" % (n % 50_000), "value": values[n % len(values)]} for n in numbers]
             producer.produce_batch(topic, batch, partition)
         while len(producer) > 200_000:
             producer.poll(0.1)

@@ -1,0 +1,133 @@
+"""Our sinks into Postgres beside Spark's own JDBC writer, which is at-least-once.
+
+python -m tests.bench.postgres [--records 1000000] [--rounds 3] [--partitions 4 16]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from airflow_provider_sinks.core.connection.resolved import PostgresOptions
+from airflow_provider_sinks.core.spec.sink import SinkSpec
+from airflow_provider_sinks.local import jars
+from airflow_provider_sinks.local.broker import KafkaBroker
+from airflow_provider_sinks.local.postgres import Postgres
+from airflow_provider_sinks.local.processes import unwind_on_signals
+from tests.bench import topics
+from tests.bench.arms import prepare, submit
+from tests.bench.rounds import Arm, Rounds, Work, machine, make_source, print_drain
+from tests.bench.tables import COLUMNS, Tables, values
+
+_EPOCHS = 8
+_JDBC_VERSION = "42.7.14"
+_BATCHES = {"reWriteBatchedInserts": "true", "batchsize": "10000"}
+
+
+@dataclass(frozen=True)
+class JdbcArm:
+    """Spark's JDBC writer.
+
+    :param options: beside those that it cannot do without.
+    """
+
+    name: str
+    server: Postgres
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def run(self, work: Work, target: str) -> Path:
+        """See :class:`.rounds.Arm`."""
+        jar = jars.resolve(f"org.postgresql:postgresql:{_JDBC_VERSION}")[0]
+        work.folder.mkdir(parents=True)
+        file = work.folder / "options.json"
+        file.write_text(json.dumps({**self._address(), **self.options}))
+        arguments = [work.bootstrap, work.source, f'"{target}"', str(work.rows_per_epoch)]
+        places = [str(work.folder / "checkpoint"), str(file)]
+        return submit(work, "jdbc", [*arguments, *places], "--driver-class-path", str(jar))
+
+    def _address(self) -> dict[str, str]:
+        server = self.server
+        url = f"jdbc:postgresql://{server.host}:{server.port}/{server.dbname}"
+        driver = "org.postgresql.Driver"
+        return {"url": url, "user": server.user, "password": server.password, "driver": driver}
+
+
+@dataclass(frozen=True)
+class OurArm:
+    """A sink of ours."""
+
+    name: str
+    server: Postgres
+
+    def run(self, work: Work, target: str) -> Path:
+        """See :class:`.rounds.Arm`."""
+        source = {
+            "connection": "kafka",
+            "topic": work.source,
+            "format": "text",
+            "max_offsets_per_epoch": work.rows_per_epoch,
+        }
+        spec = SinkSpec.parse(
+            {
+                "name": target,
+                "source": {"kafka": source},
+                "select": COLUMNS,
+                "target": {"postgres": {"connection": "pg", "table": f"public.{target}"}},
+            }
+        )
+        return submit(work, "ours", [prepare(work, spec, {"pg": self._options()})])
+
+    def _options(self) -> PostgresOptions:
+        server = self.server
+        return PostgresOptions.from_connection(
+            "pg",
+            host=server.host,
+            port=server.port,
+            login=server.user,
+            password=server.password,
+            schema=server.dbname,
+            extra={},
+        )
+
+
+def arms(server: Postgres) -> tuple[Arm, ...]:
+    """Return the arms; the first is what the others are compared with."""
+    return (
+        JdbcArm("JDBC, batches of 10,000 rewritten", server, _BATCHES),
+        JdbcArm("JDBC, defaults", server),
+        OurArm("ours", server),
+    )
+
+
+def main() -> None:
+    """Run the whole benchmark."""
+    parser = argparse.ArgumentParser(prog="make bench-postgres", description=__doc__)
+    parser.add_argument("--records", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--sizes", type=int, nargs="*", default=[100, 1024], metavar="BYTES")
+    parser.add_argument("--partitions", type=int, nargs="*", default=[4, 16])
+    given = parser.parse_args()
+    unwind_on_signals()
+    services = f"Postgres 18 and Kafka 4.1.2 on the same machine, JDBC driver {_JDBC_VERSION}"
+    print(machine(services), flush=True)
+    with (
+        tempfile.TemporaryDirectory(prefix="bench") as name,
+        KafkaBroker.start(Path(name) / "kafka", lasting=True) as broker,
+        Postgres.start(Path(name) / "postgres", lasting=True) as server,
+    ):
+        rounds = Rounds(broker.bootstrap, Path(name), given.rounds, arms(server), Tables(server))
+        for size in given.sizes:
+            for partitions in given.partitions:
+                source = f"source-{size}-{partitions}"
+                make_source(broker.bootstrap, source, values(size), given.records, partitions)
+                title = f"{given.records:,} rows of {size} bytes, {partitions} partitions"
+                print_drain(title, rounds.run(source, given.records, _EPOCHS))
+                topics.delete(broker.bootstrap, source)
+
+
+if __name__ == "__main__":
+    main()
