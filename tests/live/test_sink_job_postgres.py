@@ -117,7 +117,7 @@ def test_a_table_that_is_missing_is_made_only_where_the_spec_says_so(stage: Stag
     error = sink.fail(ExitCode.CONFIGURATION).error
 
     assert error is not None
-    assert error.primary == f'data table "{schema}.orders" does not exist'
+    assert error.primary == f'data table "{schema}.orders" cannot be made'
     assert "create: true" in error.hint
 
 

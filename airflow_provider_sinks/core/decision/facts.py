@@ -156,7 +156,8 @@ def demand_makeable(creation: Creation, kind: ResourceKind) -> None:
     """
     if (hindrance := creation.hindrance) is not None:
         problem = Problem(creation.name, f"{hindrance.what}: {hindrance.why}")
-        raise ConfigurationError(f"{creation.role.called(kind)} cannot be made", [problem], hindrance.repair)
+        title = f'{creation.role.called(kind)} "{creation.name}"'
+        raise ConfigurationError(f"{title} cannot be made", [problem], hindrance.repair)
 
 
 @dataclass(frozen=True)
