@@ -27,7 +27,7 @@ from airflow_provider_sinks.testing.played_start import SINK
 from tests.contract.played_sink import ROWS
 from tests.contract.postgres_harness import options_of
 
-KILLS = 2 * int(os.environ.get("FAULT_ROUNDS", "1"))
+KILLS = int(os.environ.get("FAULT_ROUNDS", "1"))
 EPOCHS_PER_KILL = 10
 EPOCHS = 2 * KILLS * EPOCHS_PER_KILL
 SEED = int(os.environ.get("FAULT_SEED") or time.time())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import os
 import shutil
@@ -81,7 +82,8 @@ class Process:
     def signal(self, what: signal.Signals) -> None:
         """Send a signal to every process of the session, Spark's daemon and workers included."""
         for pid in session_members(self.service.pid):
-            os.kill(pid, what)
+            with contextlib.suppress(ProcessLookupError):  # Python workers come and go
+                os.kill(pid, what)
 
     def end(self) -> None:
         """Kill what still runs; nothing, if it was seen to end: its number may be another's by now."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import os
 import signal
@@ -32,8 +33,9 @@ def kill_one(session: int, part: Part) -> bool:
     :param session: the leader of the job's session.
     """
     for process in _at_work(session, part):
-        os.kill(process.pid, signal.SIGKILL)
-        return True
+        with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+            os.kill(process.pid, signal.SIGKILL)
+            return True
     return False
 
 

@@ -91,7 +91,10 @@ class TableOutput:
         if not sessions:
             return False
         if part is Part.BACKEND:
-            os.kill(sessions[0], next(self._signals))
+            try:
+                os.kill(sessions[0], next(self._signals))
+            except ProcessLookupError:
+                return False
         else:
             self._server.kill()
             self._server.restart()

@@ -13,7 +13,6 @@ KILLED = (
     ("single", "JVM"),
     ("single", "executor"),
     ("single", "Python worker"),
-    ("Postgres, upsert", "Python worker"),
 )
 ALL = (
     *((writers, part) for part in ("JVM", "executor", "Python worker") for writers in WRITERS),
