@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import shutil
 import subprocess
 import sys
@@ -9,10 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
+from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.spec import kinds
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "sinks-connector-files"
 
@@ -46,6 +51,19 @@ def install(folder: Path) -> Installed:
     target = folder / "installed"
     _uv("pip", "install", "--no-index", "--no-deps", "--target", str(target), str(wheel))
     return Installed(target, wheel)
+
+
+def visible_files(sink: SinkSpec, role: Role = Role.DATA) -> list[Path]:
+    """Return the files of a table that any reader gets: those that manifests name."""
+    log = importlib.import_module("sinks_connector_files.log")
+    folders = sink.resources
+    place = log.Log(Path(folders[Role.PROGRESS]), sink.name)
+    return list(log.visible_files(Path(folders[role]), place))
+
+
+def visible_rows(sink: SinkSpec, role: Role = Role.DATA) -> list[dict[str, Any]]:
+    """Return the rows of those files."""
+    return [row for file in visible_files(sink, role) for row in pq.read_table(file).to_pylist()]
 
 
 def _uv(*arguments: str) -> None:

@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import psycopg
 
@@ -72,6 +72,12 @@ class Postgres:
             server.stop()
             raise
         return server
+
+    @property
+    def connection_fields(self) -> dict[str, Any]:
+        """The fields of an Airflow connection to it."""
+        login = {"login": self.user, "password": self.password, "schema": self.dbname}
+        return {"host": self.host, "port": self.port, **login}
 
     @property
     def conninfo(self) -> dict[str, str | int]:

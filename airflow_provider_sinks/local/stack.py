@@ -93,15 +93,7 @@ class Stack:
         with step("Connections") as line:
             postgres = self.postgres
             self.airflow.add_connection("kafka_prod", "kafka", extra=self.broker.client_config())
-            self.airflow.add_connection(
-                "pg_prod",
-                "postgres",
-                host=postgres.host,
-                port=postgres.port,
-                login=postgres.user,
-                password=postgres.password,
-                schema=postgres.dbname,
-            )
+            self.airflow.add_connection("pg_prod", "postgres", **postgres.connection_fields)
             self.airflow.add_connection("spark_default", "spark", host=SPARK_MASTER)
             self.airflow.add_connection("airflow_api_default", "http", **self.airflow.account())
             assert self.broker.sasl is not None  # noqa: S101  it was started with it

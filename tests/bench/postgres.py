@@ -79,19 +79,8 @@ class OurArm:
                 "target": {"postgres": {"connection": "pg", "table": f"public.{target}"}},
             }
         )
-        return submit(work, "ours", [prepare(work, spec, {"pg": self._options()})])
-
-    def _options(self) -> PostgresOptions:
-        server = self.server
-        return PostgresOptions.from_connection(
-            "pg",
-            host=server.host,
-            port=server.port,
-            login=server.user,
-            password=server.password,
-            schema=server.dbname,
-            extra={},
-        )
+        options = PostgresOptions.from_connection("pg", **self.server.connection_fields, extra={})
+        return submit(work, "ours", [prepare(work, spec, {"pg": options})])
 
 
 def arms(server: Postgres) -> tuple[Arm, ...]:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from airflow_provider_sinks.connectors import rows
@@ -19,6 +18,7 @@ from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.decision.facts import Creation, Role
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.testing.played_start import SINK, SOURCE, Coordinates, Harness
+from tests.installed_connector import visible_rows
 
 SCHEMA = pa.schema(
     {
@@ -92,10 +92,7 @@ class FilesHarness(Harness):
 
     def read(self, sink: str, role: Role) -> list[dict[str, Any]]:
         """Return the rows of a table as any reader gets them: of the files that manifests name."""
-        log = importlib.import_module("sinks_connector_files.log")
-        folders = self.spec(sink).resources
-        found = log.visible_files(Path(folders[role]), log.Log(Path(folders[Role.PROGRESS]), sink))
-        return [row for file in found for row in pq.read_table(file).to_pylist()]
+        return visible_rows(self.spec(sink), role)
 
     @contextmanager
     def _losing(self, *, happens: bool) -> Iterator[None]:

@@ -43,15 +43,8 @@ COLUMNS = {"part": "integer", "at": "bigint", "what": "text"}
 
 
 def options_of(server: Postgres, port: int | None = None) -> PostgresOptions:
-    return PostgresOptions.from_connection(
-        "warehouse",
-        host=server.host,
-        port=port or server.port,
-        login=server.user,
-        password=server.password,
-        schema=server.dbname,
-        extra={},
-    )
+    fields = {**server.connection_fields, "port": port or server.port}
+    return PostgresOptions.from_connection("warehouse", **fields, extra={})
 
 
 class PostgresTables(Harness):

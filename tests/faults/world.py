@@ -121,16 +121,7 @@ class World:
             process.end()
 
     def _connections(self) -> ResolvedConnections:
-        server = self.postgres
-        postgres = PostgresOptions.from_connection(
-            "pg",
-            host=server.host,
-            port=server.port,
-            login=server.user,
-            password=server.password,
-            schema=server.dbname,
-            extra={},
-        )
+        postgres = PostgresOptions.from_connection("pg", **self.postgres.connection_fields, extra={})
         kafka = KafkaOptions.from_connection_extra(self.client, "kafka")
         return ResolvedConnections({"kafka": kafka, "pg": postgres})
 

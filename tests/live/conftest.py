@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from psycopg import sql
 from pyspark.sql import SparkSession
 
 from airflow_provider_sinks.local import spark
@@ -76,6 +78,15 @@ def stage(
     stage.driver_rows = getattr(request, "param", stage.driver_rows)
     yield stage
     stage.close()
+
+
+@pytest.fixture
+def schema(stage: Stage) -> str:
+    """A schema of its own."""
+    name = f"sinks_{uuid.uuid4().hex[:8]}"
+    with stage.postgres.connect() as connection:
+        connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(name)))
+    return name
 
 
 @pytest.fixture(scope="session")

@@ -220,16 +220,7 @@ class Stage:
 
     def connections(self) -> ResolvedConnections:
         """Return what the connections of the sinks stand for: ``kafka`` and ``pg``."""
-        server = self.postgres
-        postgres = PostgresOptions.from_connection(
-            "pg",
-            host=server.host,
-            port=server.port,
-            login=server.user,
-            password=server.password,
-            schema=server.dbname,
-            extra={},
-        )
+        postgres = PostgresOptions.from_connection("pg", **self.postgres.connection_fields, extra={})
         kafka = KafkaOptions.from_connection_extra(self.broker.client_config(self.user), "kafka")
         return ResolvedConnections({"kafka": kafka, "pg": postgres})
 

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-import pyarrow.parquet as pq
 import pytest
 
 from airflow_provider_sinks.core.decision.facts import Role
-from tests.airflow.api_server import account, airflow_url
-from tests.airflow.desk import Define, Desk, open_desk
-from tests.airflow.fakes import SPARK
-from tests.airflow_side import airflow_db, connections
-from tests.installed_connector import Installed
+from tests.airflow.desk import Desk
+from tests.installed_connector import Installed, visible_rows
+from tests.live.sink_desk import airflow_db, airflow_url, connections, dag, desk
 from tests.live.stage import KeyValue, Sink, Stage
 
-if TYPE_CHECKING:
-    from airflow.sdk import DAG
-
-__all__ = ["airflow_db", "airflow_url", "connections"]
+__all__ = ["airflow_db", "airflow_url", "connections", "dag", "desk"]
 pytestmark = [
     pytest.mark.filterwarnings("error:::airflow_provider_sinks"),
     pytest.mark.filterwarnings("default"),
@@ -44,39 +34,8 @@ def sink(stage: Stage, installed_files: Installed) -> Iterator[Sink]:
         yield made
 
 
-@pytest.fixture
-def dag(stage: Stage, sink: Sink, airflow_url: str, connections: Define) -> DAG:
-    """The DAG of that sink, and the connections that it needs: none for the target."""
-    from airflow.sdk import DAG
-
-    from airflow_provider_sinks.operators.submit_sink_job import SubmitSinkJobOperator
-
-    kafka = {"conn_type": "kafka", "extra": stage.broker.client_config()}
-    connections(airflow_api_default=account(airflow_url), kafka=kafka, spark_default=SPARK)
-    with DAG(sink.parsed.name, schedule=None, start_date=datetime(2025, 1, 1, tzinfo=UTC)) as dag:
-        SubmitSinkJobOperator(task_id="submit", sink=sink.parsed)
-    return dag
-
-
-@pytest.fixture
-def desk(dag: DAG, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Desk]:
-    """A desk with that sink."""
-    from airflow_provider_sinks.connectors.generations import Generations
-
-    monkeypatch.setenv("_AIRFLOW_PROCESS_CONTEXT", "server")
-    monkeypatch.setattr(Generations.__init__, "__kwdefaults__", {"read_seconds": 30.0, "quiet_seconds": 0.0})
-    with open_desk(dag.dag_id, capsys, dag) as desk:
-        desk.put("witness", {"owner": "faults", "launch": 1})
-        yield desk
-
-
 def _ids(sink: Sink) -> list[int]:
-    log = importlib.import_module("sinks_connector_files.log")
-    folders = sink.parsed.resources
-    found = log.visible_files(
-        Path(folders[Role.DATA]), log.Log(Path(folders[Role.PROGRESS]), sink.parsed.name)
-    )
-    return sorted(row["id"] for file in found for row in pq.read_table(file).to_pylist())
+    return sorted(row["id"] for row in visible_rows(sink.parsed))
 
 
 def test_plan_progress_describe_and_check_know_it(desk: Desk, sink: Sink) -> None:

@@ -2,38 +2,21 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 from psycopg import sql
 
-from tests.airflow.api_server import account, airflow_url
-from tests.airflow.desk import Define, Desk, open_desk
-from tests.airflow.fakes import SPARK
-from tests.airflow_side import airflow_db, connections
+from tests.airflow.desk import Desk
+from tests.live.sink_desk import airflow_db, airflow_url, connections, dag, desk
 from tests.live.stage import KeyValue, Sink, Stage
 
-if TYPE_CHECKING:
-    from airflow.sdk import DAG
-
-__all__ = ["airflow_db", "airflow_url", "connections"]
+__all__ = ["airflow_db", "airflow_url", "connections", "dag", "desk"]
 pytestmark = [
     pytest.mark.filterwarnings("error:::airflow_provider_sinks"),
     pytest.mark.filterwarnings("default"),
 ]
 _ROWS: list[KeyValue] = [("k", f'{{"id": {number}}}') for number in range(3)]
-
-
-@pytest.fixture
-def schema(stage: Stage) -> str:
-    """A schema of its own."""
-    name = f"sinks_{uuid.uuid4().hex[:8]}"
-    with stage.postgres.connect() as connection:
-        connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(name)))
-    return name
 
 
 @pytest.fixture
@@ -47,35 +30,6 @@ def sink(stage: Stage, schema: str) -> Sink:
     )
     made.run()
     return made
-
-
-@pytest.fixture
-def dag(stage: Stage, sink: Sink, airflow_url: str, connections: Define) -> DAG:
-    """The DAG of that sink, and the connections that it needs."""
-    from airflow.sdk import DAG
-
-    from airflow_provider_sinks.operators.submit_sink_job import SubmitSinkJobOperator
-
-    server = stage.postgres
-    login = {"login": server.user, "password": server.password, "schema": server.dbname}
-    pg = {"conn_type": "postgres", "host": server.host, "port": server.port, **login}
-    kafka = {"conn_type": "kafka", "extra": stage.broker.client_config()}
-    connections(airflow_api_default=account(airflow_url), kafka=kafka, pg=pg, spark_default=SPARK)
-    with DAG(sink.parsed.name, schedule=None, start_date=datetime(2025, 1, 1, tzinfo=UTC)) as dag:
-        SubmitSinkJobOperator(task_id="submit", sink=sink.parsed)
-    return dag
-
-
-@pytest.fixture
-def desk(dag: DAG, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Desk]:
-    """A desk with that sink."""
-    from airflow_provider_sinks.connectors.generations import Generations
-
-    monkeypatch.setenv("_AIRFLOW_PROCESS_CONTEXT", "server")
-    monkeypatch.setattr(Generations.__init__, "__kwdefaults__", {"read_seconds": 30.0, "quiet_seconds": 0.0})
-    with open_desk(dag.dag_id, capsys, dag) as desk:
-        desk.put("witness", {"owner": "faults", "launch": 1})
-        yield desk
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import random
 import shutil
@@ -11,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from airflow_provider_sinks.core.decision.facts import Role
@@ -19,7 +17,7 @@ from airflow_provider_sinks.core.errors import ExitCode
 from airflow_provider_sinks.core.lifecycle.new_generation import Output
 from airflow_provider_sinks.streaming import small_epochs
 from tests.faults.parts import Part
-from tests.installed_connector import Installed
+from tests.installed_connector import Installed, visible_files, visible_rows
 from tests.live.generations import reset
 from tests.live.stage import WHO_WRITES, KeyValue, Sink, Stage
 
@@ -49,25 +47,13 @@ def _sink(stage: Stage, source: str, **parts: object) -> Sink:
     return stage.sink("files", source, from_=source_options, **made)
 
 
-def _read(sink: Sink, role: Role = Role.DATA) -> list[dict[str, Any]]:
-    """Return what a reader gets: the rows of the files that manifests name."""
-    return [row for file in _visible(sink, role) for row in pq.read_table(file).to_pylist()]
-
-
-def _visible(sink: Sink, role: Role = Role.DATA) -> list[Path]:
-    log = importlib.import_module("sinks_connector_files.log")
-    folders = sink.parsed.resources
-    place = log.Log(Path(folders[Role.PROGRESS]), sink.parsed.name)
-    return list(log.visible_files(Path(folders[role]), place))
-
-
 def _there(sink: Sink) -> set[Path]:
     """Return the files of the table's folder, whether they are visible or not."""
     return set(Path(sink.parsed.resources[Role.DATA]).glob("*.parquet"))
 
 
 def _ids(sink: Sink) -> list[int]:
-    return sorted(row["id"] for row in _read(sink))
+    return sorted(row["id"] for row in visible_rows(sink.parsed))
 
 
 @pytest.mark.parametrize("writers", _WRITERS)
@@ -84,8 +70,8 @@ def test_rows_become_visible_once_over_starts(stage: Stage, writers: str) -> Non
     assert [s.epoch for s in (first, second)] == [1, 2]
     assert (first.health, set(first.metrics)) == ("well", {"log_entries"})
     assert _ids(sink) == [0, 1, 2, 3, 4, 5, 6]
-    assert {"id": 0, "a.name": "n0", "tags": ["a", "b"]} in _read(sink)
-    dead = _read(sink, Role.DEAD_LETTER)
+    assert {"id": 0, "a.name": "n0", "tags": ["a", "b"]} in visible_rows(sink.parsed)
+    dead = visible_rows(sink.parsed, Role.DEAD_LETTER)
     assert sorted((row["source_partition"], row["source_offset"], row["value"]) for row in dead) == [
         (1, 1, b"{"),
         (1, 2, b"["),
@@ -143,7 +129,7 @@ def test_after_a_reset_everything_comes_again_into_an_empty_table(stage: Stage, 
 
     assert (status.generation, status.rows_total) == (2, 2)
     assert _ids(sink) == [0, 1]
-    assert len(_read(sink, Role.DEAD_LETTER)) == 2
+    assert len(visible_rows(sink.parsed, Role.DEAD_LETTER)) == 2
 
 
 def test_drivers_that_are_killed_leave_no_row_out_and_none_twice(
@@ -169,7 +155,7 @@ def test_drivers_that_are_killed_leave_no_row_out_and_none_twice(
             stage.produce(source, [(p, *_rows(i)[0]) for p in partitions for i in ids])
             written += 5
         driver.kill(Part.DRIVER)
-        torn += _there(sink) != set(_visible(sink))
+        torn += _there(sink) != set(visible_files(sink.parsed))
     sink.spec = {**sink.spec, "trigger": "available_now"}
 
     status = sink.run()
@@ -177,4 +163,4 @@ def test_drivers_that_are_killed_leave_no_row_out_and_none_twice(
     assert torn, f"FAULT_SEED={SEED}"
     assert status.rows_total == written * len(partitions)
     assert _ids(sink) == sorted([*range(written)] * len(partitions)), f"FAULT_SEED={SEED}"
-    assert _there(sink) == set(_visible(sink))  # what was staged and never committed is swept
+    assert _there(sink) == set(visible_files(sink.parsed))  # what was staged and never committed is swept

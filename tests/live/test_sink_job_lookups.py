@@ -210,15 +210,8 @@ def test_postgres_that_is_away_is_worth_a_retry(stage: Stage, users: str) -> Non
 def _connect(sink: Sink, stage: Stage, *, password: str | None = None, port: int | None = None) -> None:
     """Give a sink other options for its database."""
     server = stage.postgres
-    options = PostgresOptions.from_connection(
-        "pg",
-        host=server.host,
-        port=port or server.port,
-        login=server.user,
-        password=password or server.password,
-        schema=server.dbname,
-        extra={},
-    )
+    other = {"port": port or server.port, "password": password or server.password}
+    options = PostgresOptions.from_connection("pg", **{**server.connection_fields, **other}, extra={})
     sink.connections = ResolvedConnections({**sink.connections.options, "pg": options})
 
 

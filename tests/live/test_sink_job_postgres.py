@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import LiteralString
 
 import pytest
@@ -17,15 +16,6 @@ _ROWS: list[KeyValue] = [
     ("k", '{"id": 2, "userid": "bob", "price": 7}'),
     ("k", '{"id": 3, "userid": "eve \\u00e9", "price": -0.01}'),
 ]
-
-
-@pytest.fixture
-def schema(stage: Stage) -> str:
-    """A schema of its own."""
-    name = f"sinks_{uuid.uuid4().hex[:8]}"
-    with stage.postgres.connect() as connection:
-        connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(name)))
-    return name
 
 
 def _sink(stage: Stage, source: str, schema: str, target: dict[str, object], **parts: object) -> Sink:

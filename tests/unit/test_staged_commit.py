@@ -98,6 +98,30 @@ def test_a_driver_that_was_overtaken_gives_up_what_its_tasks_staged() -> None:
     assert (harness.visible(), store.staged()) == ([], ())
 
 
+class DoubtsThenIsAway(FlakyStore):
+    """No answer to the commit, and then nobody is there; the commit may still be under way."""
+
+    has_committed = False
+
+    def commit(self, *arguments: Any) -> Slot:
+        if arguments[1] != SINGLE_WRITER:
+            return super().commit(*arguments)
+        if self.has_committed:
+            raise FencedError("overtaken meanwhile")
+        self.has_committed = True
+        raise InDoubtError("no answer")
+
+
+def test_what_is_staged_is_kept_where_a_commit_of_it_may_be_under_way() -> None:
+    store = DoubtsThenIsAway()
+    _, start, record, tokens = staged(store)
+
+    with pytest.raises(FencedError):
+        commit(start, record, tokens)
+
+    assert set(store.staged()) == {token.name for token in tokens}
+
+
 def test_stages_that_are_always_gone_end_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
     _, start, record, _ = staged(FlakyStore())
     writes: list[ProgressRecord] = []

@@ -80,15 +80,7 @@ def around(content: bytes, secret: bytes) -> bytes:
 def planted(airflow: AirflowStack, broker: KafkaBroker, postgres: Postgres) -> AirflowSink:
     """A sink whose connections hold secrets."""
     airflow.add_connection("spark_canary", "spark", host="local[1,4]")
-    airflow.add_connection(
-        "pg_canary",
-        "postgres",
-        host=postgres.host,
-        port=postgres.port,
-        login=postgres.user,
-        password=postgres.password,
-        schema=postgres.dbname,
-    )
+    airflow.add_connection("pg_canary", "postgres", **postgres.connection_fields)
     sink = client_sink(airflow, broker, "canary", "spark_canary", arguments={"retries": 0}, **_LOOKUP)
     sink.change_connection(**login(broker, _USER))
     airflow.add_variable(_GIVEN, f"given{_CANARY}")

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import shutil
 import signal
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
-from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import ExitCode
-from tests.installed_connector import Installed
+from tests.installed_connector import Installed, visible_rows
 from tests.live.stage import KeyValue, Sink, Stage
 
 
@@ -20,12 +16,7 @@ def _rows(*ids: int) -> list[KeyValue]:
 
 
 def _ids(sink: Sink) -> list[int]:
-    log = importlib.import_module("sinks_connector_files.log")
-    folders = sink.parsed.resources
-    found = log.visible_files(
-        Path(folders[Role.DATA]), log.Log(Path(folders[Role.PROGRESS]), sink.parsed.name)
-    )
-    return sorted(row["id"] for file in found for row in pq.read_table(file).to_pylist())
+    return sorted(row["id"] for row in visible_rows(sink.parsed))
 
 
 def test_a_driver_that_wakes_up_behind_its_successor_commits_nothing_and_ends_as_fenced(
