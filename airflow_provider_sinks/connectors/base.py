@@ -257,7 +257,10 @@ class SinkConnector(Protocol):
         """
 
     def rollback_epoch(self, tokens: Sequence[Token]) -> None:
-        """Give up what tokens stand for. Idempotent; never undoes a commit; must not raise."""
+        """Give up what tokens stand for. Idempotent; never undoes a commit; must not raise.
+
+        Not called behind :class:`InDoubtError`: that commit may still come through.
+        """
 
     def progress(self) -> History:
         """Return what is committed now. After a doubt, for sensors and commands; fences nothing.

@@ -1,6 +1,6 @@
 """What a file system must give: a name that only one can take, and that what was synced stays.
 
-A local disk gives both, and NFS does; object stores do not. Nothing else of this package is about the disk.
+A local disk gives both; object stores do not; NFS was not tried. Nothing else here is about the disk.
 """
 
 from __future__ import annotations
