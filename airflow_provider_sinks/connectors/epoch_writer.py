@@ -118,7 +118,9 @@ class EpochWriter(Protocol):
         """Make rows and record visible. Called right after ``pre_commit``, where the executor commits.
 
         :raises InDoubtError: when the answer did not come; it may or may not have happened.
-        :raises FencedError: another run or another holder of the id came first; nothing is visible.
+        :raises FencedError: a newer run came first; nothing is visible.
+        :raises UnavailableError: a twin of the same run did, which may have failed by now: an attempt behind
+            this one opens anew. Only a newer run ends the driver.
         :raises RejectedRowError: for a row that the target turned out not to take.
         """
 

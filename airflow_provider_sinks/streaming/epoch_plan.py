@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from airflow_provider_sinks.connectors.epoch_writer import WriterFactory
 from airflow_provider_sinks.core.errors import SinkError
@@ -24,7 +24,7 @@ class EpochPlan:
     :param single_writer: the id of the one writer with ``single``, or ``None`` with ``per_partition``.
     :param source_topic: for messages.
     :param known: by source partition, the position that the driver knows to be committed.
-    :param holders: by writer id, the id of its last holder in this run.
+    :param holders: by writer id, the id of its last holder in this run, as far as the driver knows it.
     :param expected: the writer ids expected to have rows, in the order of the tasks; a hint, no more.
     :param has_dead_letters: whether rows that did not parse have somewhere to go.
     :param dead_letter_example: how a person writes where.
@@ -52,6 +52,14 @@ class EpochPlan:
     newest: ProgressRecord | None
     demand_source: Callable[[Identity], None]
     factory: WriterFactory = field(repr=False)
+
+    def repeated(self) -> EpochPlan:
+        """Return the plan for an attempt behind a failed one, which may have opened any writer meanwhile.
+
+        A writer that is kept from the epoch before holds nothing then, and whoever believed ``holders`` would
+        be fenced by the dead.
+        """
+        return replace(self, holders={})
 
     @property
     def driver_commits(self) -> bool:

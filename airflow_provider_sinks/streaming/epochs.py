@@ -194,6 +194,7 @@ class Epochs:
                 if not isinstance(found, UnavailableError) or waited > self._patience.bound_seconds:
                     raise
                 say(f"epoch {record.epoch} is repeated: {found.primary}")
+                self._account.holders.clear()
                 time.sleep(_REPEAT_SECONDS)
                 self._check_after()
 

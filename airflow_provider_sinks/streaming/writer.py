@@ -50,7 +50,7 @@ def write_epoch(
 def _run_proved(plan: EpochPlan, batches: Iterable[pa.RecordBatch]) -> TaskReport:
     """Run a task, unless its input could end without anybody noticing."""
     if daemon.input_is_proved():
-        return run_task(plan, batches)
+        return run_task(plan.repeated() if _is_repeated() else plan, batches)
     return TaskReport(
         "",
         Outcome.STOPPED,
@@ -58,6 +58,13 @@ def _run_proved(plan: EpochPlan, batches: Iterable[pa.RecordBatch]) -> TaskRepor
         detail="Without it a killed executor looks like the end of the input: a part would commit.",
         hint=f"Leave spark.python.daemon.module unset, and see that executors can import {daemon.MODULE}.",
     )
+
+
+def _is_repeated() -> bool:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return context is not None and context.attemptNumber() > 0
 
 
 def run_task(plan: EpochPlan, batches: Iterable[pa.RecordBatch]) -> TaskReport:

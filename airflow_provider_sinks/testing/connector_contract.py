@@ -216,7 +216,8 @@ class ConnectorContract(ABC):
         start.epoch(1, FIRST)
         frozen = PlayedTask(start, 2, 0, SECOND).go_on(until=call)
         start.epoch(2, SECOND)
-        self._wake(frozen)
+        failed = self._wake(frozen)
+        assert failed.retryable or start.commits_on_driver, "a twin of a task must not end the driver"
         start.epoch(2, SECOND)
         start.epoch(3, THIRD)
         assert_exact(harness, start.connector, 3, FIRST, SECOND, THIRD)
@@ -370,11 +371,12 @@ class ConnectorContract(ABC):
             assert (opened.writer.last == task.record) is (task in done)
             give_up(opened)
 
-    def _wake(self, frozen: PlayedTask) -> None:
+    def _wake(self, frozen: PlayedTask) -> SinkError:
         """Let a task go on that was overtaken: it may fail at any call, and must before it commits."""
-        with pytest.raises(SinkError):
+        with pytest.raises(SinkError) as failed:
             frozen.go_on_alone()
         give_up(frozen)
+        return failed.value
 
 
 class ExecutorCommits(ConnectorContract):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
+from pyspark import TaskContext
 
 from airflow_provider_sinks.connectors.epoch_writer import InDoubtError, Token, WriteResult
 from airflow_provider_sinks.core.errors import FencedError, RefusedError
@@ -397,6 +399,20 @@ def test_a_holder_of_an_older_commit_opens_anew() -> None:
     run_task(again, iter([batch([10])]))
 
     assert target.opened == 2
+
+
+def test_a_repeated_attempt_opens_anew_because_the_failed_one_may_have_opened_elsewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    target = Target()
+    first = task(target, batch([0]))
+    again = replace(plan(target, begin=10, end=20), holders={"p0": first.holder})
+    second_attempt = SimpleNamespace(attemptNumber=lambda: 1, partitionId=lambda: 0)
+    monkeypatch.setattr(TaskContext, "get", lambda: second_attempt)
+
+    list(write_epoch(again, SCHEMA.names)(iter([batch([10])])))
+
+    assert (target.opened, written(target)) == (2, [0, 10])
 
 
 def test_single_skips_exactly_the_recorded_range() -> None:

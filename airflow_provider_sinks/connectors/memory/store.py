@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from airflow_provider_sinks.connectors.epoch_writer import LostStageError, Token
-from airflow_provider_sinks.core.errors import FencedError, RefusedError
+from airflow_provider_sinks.core.errors import FencedError, RefusedError, SinkError, UnavailableError
 from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.progress.record import SINGLE_WRITER, ProgressRecord, WriterId
 
@@ -209,9 +209,11 @@ class Outputs:
     dead_letter: str | None = None
 
 
-def _overtaken(sink: str, found: str, run: str) -> FencedError:
+def _overtaken(sink: str, found: str, run: str) -> SinkError:
+    if found == run:
+        return UnavailableError(f'a writer of sink "{sink}" was fenced by another attempt', f"Run {run}.")
     return FencedError(
-        f'another start, or another writer, of sink "{sink}" took over',
+        f'a newer start of sink "{sink}" took over',
         f"Run {found} is in force; this is run {run}.",
         "Nothing to do if the newer start is yours; else find out who runs the same sink.",
     )

@@ -26,7 +26,7 @@ from psycopg import sql
 
 from airflow_provider_sinks.connectors.postgres.creation import identifier
 from airflow_provider_sinks.connectors.postgres.session import Connection, SessionName
-from airflow_provider_sinks.core.errors import FencedError
+from airflow_provider_sinks.core.errors import FencedError, SinkError, UnavailableError
 from airflow_provider_sinks.core.progress.history import History, fold
 from airflow_provider_sinks.core.progress.record import DRIVER, ProgressKey, ProgressRecord, WriterId
 
@@ -178,13 +178,13 @@ def new_holder() -> str:
     return uuid.uuid4().hex
 
 
-def overtaken(sink: str, found: str | None, run: str) -> FencedError:
-    """Return the error of a run, or a writer, that has lost its row."""
+def overtaken(sink: str, found: str | None, run: str) -> SinkError:
+    """Return the error of a run, or a writer, that has lost its row: a twin of a task ends no driver."""
     if found == run:
-        return FencedError(
-            f'another writer of sink "{sink}" took over',
-            f"Run {run} is in force, and another of its tasks holds the same writer.",
-            "Nothing to do: the other one goes on.",
+        return UnavailableError(
+            f'a writer of sink "{sink}" was fenced by another attempt',
+            f"Run {run} is in force, and another of its tasks has opened the same writer since.",
+            "The task is repeated; nothing of it is visible.",
         )
     return FencedError(
         f'a newer start of sink "{sink}" took over',

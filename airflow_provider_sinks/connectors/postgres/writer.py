@@ -23,7 +23,7 @@ from airflow_provider_sinks.connectors.postgres.copying import CopyConnection, S
 from airflow_provider_sinks.connectors.postgres.factory import PostgresWriterFactory
 from airflow_provider_sinks.connectors.postgres.progress_table import Turn
 from airflow_provider_sinks.connectors.postgres.stage import BadRow, Stage
-from airflow_provider_sinks.core.errors import FencedError, SinkError, UnavailableError
+from airflow_provider_sinks.core.errors import SinkError, UnavailableError
 from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
 
 
@@ -224,7 +224,7 @@ class PostgresEpochWriter:
             row,
         )
 
-    def _overtaken(self) -> FencedError:
+    def _overtaken(self) -> SinkError:
         found: list[tuple[Any, ...]] = []
         self.rollback_epoch()
         with contextlib.suppress(StatementError):
