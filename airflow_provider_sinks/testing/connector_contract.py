@@ -399,7 +399,7 @@ class ExecutorCommits(ConnectorContract):
         step = {0: range(10), 1: range(10)}
         first = PlayedTask(start, 1, 0, step).go_on()
         late = PlayedTask(start, 1, 0, {**step, 0: range(10, 20)}, kept=first.writer)
-        rival = PlayedTask(start, 1, 0, {**step, 0: range(10, 20)}).go_on(until="flush")
+        rival = PlayedTask(start, 1, 0, {**step, 0: range(10, 20)}).go_on(until="write_batch")
         with pytest.raises(SinkError):
             late.go_on()
         give_up(late)
