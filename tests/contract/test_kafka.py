@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from airflow_provider_sinks.connectors.kafka import transaction
 from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.processes import LOCALHOST
@@ -32,5 +33,9 @@ def options(wire: KafkaWire, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 class TestKafka(ExecutorCommits):
     @pytest.fixture
-    def harness(self, options: KafkaOptions, wire: KafkaWire) -> KafkaHarness:
+    def harness(
+        self, options: KafkaOptions, wire: KafkaWire, monkeypatch: pytest.MonkeyPatch
+    ) -> KafkaHarness:
+        """A fenced writer waits for a newer start to announce itself: here there is one at once, or none."""
+        monkeypatch.setattr(transaction, "_SUCCESSOR_WAIT_SECONDS", 1.0)
         return KafkaHarness(options, wire)

@@ -211,19 +211,6 @@ def test_a_sink_without_a_record_in_a_shared_progress_topic_starts(world: WorldF
     assert first.decide().kind is VerdictKind.RESUME
 
 
-def test_a_witness_that_never_saw_a_row_lets_a_sink_start_in_the_next_generation(world: WorldFactory) -> None:
-    sink = world()
-    sink.start()
-    witness = sink.witness()
-    sink.delete(sink.progress)
-    sink.delete(sink.data)
-
-    verdict = sink.start(witness=witness)
-
-    assert (verdict.kind, verdict.generation) == (VerdictKind.START, 2)
-    assert sink.decide(witness=witness).kind is VerdictKind.RESUME
-
-
 def test_a_data_topic_of_a_sink_that_wrote_nothing_is_made_again(world: WorldFactory) -> None:
     sink = world()
     sink.start()
@@ -255,19 +242,6 @@ def test_a_sink_that_has_written_resumes_after_its_newest_epoch(written: SinkWor
     assert (verdict.kind, verdict.generation, verdict.epoch) == (VerdictKind.RESUME, 1, 2)
     assert verdict.positions == {0: 20, 1: 20}
     assert (verdict.actions, verdict.warnings) == ((), ())
-
-
-def test_an_older_witness_lets_a_sink_resume(written: SinkWorld) -> None:
-    older = written.witness()
-    written.write(3)
-
-    assert written.decide(witness=older).positions == {0: 30, 1: 30}
-
-
-def test_a_newer_witness_of_another_airflow_does_not_count(written: SinkWorld) -> None:
-    foreign = replace(written.witness(), epoch=99, owner="them")
-
-    assert written.decide(witness=foreign).kind is VerdictKind.RESUME
 
 
 def test_more_partitions_of_the_data_topic_are_a_warning(written: SinkWorld) -> None:
@@ -340,15 +314,6 @@ def test_resume_from_witness_goes_on_where_airflow_remembers(written: SinkWorld)
     assert (written.announced.rows_before, dict(written.announced.from_)) == (20, {0: 20, 1: 20})
     after = written.decide(witness=witness)
     assert (after.kind, after.positions, after.warnings) == (VerdictKind.RESUME, {0: 20, 1: 20}, ())
-
-
-def test_a_used_code_is_not_needed_any_more(written: SinkWorld) -> None:
-    witness = written.witness()
-    written.delete(written.progress)
-    accept = code(written.decide(witness=witness), "start_over")
-    written.start(accept, witness)
-
-    assert "was not needed" in written.decide(accept, witness).warnings[0]
 
 
 def test_a_code_does_not_fit_the_next_loss(written: SinkWorld) -> None:
@@ -504,15 +469,6 @@ def test_old_records_may_be_removed_while_everything_that_counts_is_there(world:
     assert (verdict.kind, verdict.positions) == (VerdictKind.RESUME, {0: 40, 1: 40})
 
 
-def test_start_over_after_an_emptied_progress_topic(written: SinkWorld) -> None:
-    empty(written)
-
-    verdict = written.start(code(written.decide(), "start_over"))
-
-    assert (verdict.kind, verdict.generation, verdict.positions) == (VerdictKind.START, 1, None)
-    assert written.decide().kind is VerdictKind.RESUME
-
-
 def test_a_deletion_mark_under_our_own_key_is_something_that_was_here(world: WorldFactory) -> None:
     sink = world()
     sink.start()
@@ -639,13 +595,6 @@ def test_adopt_takes_a_source_topic_with_the_same_offsets(written: SinkWorld) ->
     assert written.decide().kind is VerdictKind.RESUME
 
 
-def test_a_source_topic_with_fewer_partitions_cannot_be_adopted(written: SinkWorld) -> None:
-    written.delete(written.source)
-    written.create(written.source, partitions=1)
-
-    assert [offer.name for offer in written.start().offers] == ["start_over"]
-
-
 def test_a_source_in_another_cluster_is_refused(written: SinkWorld, other_broker: KafkaBroker) -> None:
     written.source_broker = other_broker
     written.create(written.source)
@@ -700,17 +649,6 @@ def test_resume_from_witness_repeats_nothing_after_a_rollback(written: SinkWorld
     assert written.decide(witness=newer).kind is VerdictKind.RESUME
 
 
-def test_start_over_after_a_rollback_begins_after_the_witness_too(written: SinkWorld) -> None:
-    newer = replace(written.witness(), generation=4, epoch=1)
-    refused = written.decide(witness=newer)
-
-    assert_refused(
-        refused, ProgressReason.PROGRESS_ROLLED_BACK, f'progress of sink "{written.name}" was rolled back',
-        "resume_from_witness", "start_over",
-    )  # fmt: skip
-    assert written.start(code(refused, "start_over"), newer).generation == 5
-
-
 def test_records_copied_to_another_topic_are_refused_even_without_a_witness(written: SinkWorld) -> None:
     restore_without_newest(written)
 
@@ -744,40 +682,6 @@ def test_take_over_makes_this_airflow_the_owner(written: SinkWorld) -> None:
     assert reasons(written.decide()) == [OwnerReason.OTHER_OWNER]
 
 
-def test_take_over_and_a_lost_output_are_one_answer(written: SinkWorld) -> None:
-    written.owner = "them"
-    written.delete(written.data)
-
-    verdict = written.start(code(written.decide(), "take_over+continue_without_output"))
-
-    assert verdict.kind is VerdictKind.RESUME
-    assert written.decide().kind is VerdictKind.RESUME
-
-
-def test_a_record_of_a_newer_format_is_refused(written: SinkWorld) -> None:
-    written.put(ProgressKey(written.name, DRIVER).encode(), b'{"v":2,"later":true}')
-
-    verdict = written.start()
-
-    assert_refused(
-        verdict, RecordsReason.NEWER_FORMAT, f'sink "{written.name}" was taken over by a newer start'
-    )
-    assert "format 2, this release reads up to 1" in verdict.detail
-    assert "pip install --upgrade" in verdict.hint
-
-
-def test_a_generation_that_was_announced_meanwhile_is_refused(written: SinkWorld) -> None:
-    assert written.announced is not None
-    written.commit(DRIVER, replace(written.announced, generation=2, run="newer-run"))
-
-    verdict = written.start(generation=1)
-
-    assert_refused(
-        verdict, RecordsReason.NEWER_GENERATION, f'sink "{written.name}" was taken over by a newer start'
-    )
-    assert "newer-run" in verdict.detail
-
-
 def test_garbage_under_our_own_key_is_refused(written: SinkWorld) -> None:
     written.put(ProgressKey(written.name, SINGLE_WRITER).encode(), b"not a record")
 
@@ -786,30 +690,6 @@ def test_garbage_under_our_own_key_is_refused(written: SinkWorld) -> None:
     primary = f'progress of sink "{written.name}" cannot be read'
     assert_refused(verdict, RecordsReason.GARBAGE, primary, "start_over")
     assert f"""key ["{written.name}","all"]: not JSON: b'not a record'""" in verdict.detail
-
-
-def test_start_over_settles_garbage(written: SinkWorld) -> None:
-    written.put(ProgressKey(written.name, SINGLE_WRITER).encode(), b"not a record")
-
-    assert written.start(code(written.decide(), "start_over")).generation == 2
-    assert written.decide().kind is VerdictKind.RESUME
-
-
-def test_garbage_under_foreign_keys_is_none_of_our_business(written: SinkWorld) -> None:
-    for key in (b"garbage", b'["another-sink","all"]', b"\xff", json.dumps([written.name, 5]).encode()):
-        written.put(key, b"not a record")
-
-    assert written.decide().kind is VerdictKind.RESUME
-
-
-def test_records_that_go_backwards_are_refused(written: SinkWorld) -> None:
-    written.write(1)
-
-    verdict = written.start()
-
-    primary = f'progress of sink "{written.name}" contradicts itself'
-    assert_refused(verdict, RecordsReason.BACKWARDS, primary, "start_over")
-    assert "epoch 1 after 2" in verdict.detail
 
 
 def test_a_progress_topic_that_is_not_compacted_is_refused(written: SinkWorld, broker: KafkaBroker) -> None:
