@@ -14,7 +14,7 @@ from types import FrameType
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.local import spark
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from airflow_provider_sinks.core.connection import types
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.spec import kinds
 from airflow_provider_sinks.core.spec.sink import SinkSpec
@@ -40,6 +41,18 @@ class Installed:
             _forget()
             yield
         _forget()
+
+
+def register(folder: Path, *kinds_of: str) -> Installed:
+    """Tell Python of kinds that stand in modules which it finds anyway.
+
+    :param kinds_of: lines such as ``name = module:KIND``.
+    """
+    about = folder / "brought-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: brought\nVersion: 1\n")
+    (about / "entry_points.txt").write_text("\n".join([f"[{kinds.GROUP}]", *kinds_of, ""]))
+    return Installed(folder, about)
 
 
 def install(folder: Path) -> Installed:
@@ -75,3 +88,4 @@ def _uv(*arguments: str) -> None:
 def _forget() -> None:
     kinds.points.cache_clear()
     kinds.load.cache_clear()
+    types.known_types.cache_clear()

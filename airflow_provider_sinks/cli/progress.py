@@ -6,11 +6,12 @@ import argparse
 from typing import Any
 
 from airflow_provider_sinks.cli.frame import command, show, show_one, sink_homes, tell
+from airflow_provider_sinks.connectors.registry import end_types
 from airflow_provider_sinks.core.decision.facts import Observation
 from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
 from airflow_provider_sinks.core.wording import summary
-from airflow_provider_sinks.hooks.connections import end_types, resolve
+from airflow_provider_sinks.hooks.connections import resolve
 from airflow_provider_sinks.lifecycle.verbs import spec_of
 
 _READ_SECONDS = 30.0

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_provider_sinks.clients.airflow_api import AirflowApi, ApiAnswerError
-from airflow_provider_sinks.core.checks.fields import ConnectionFields, read_extra
+from airflow_provider_sinks.core.connection.fields import ConnectionFields, read_extra
 from airflow_provider_sinks.core.errors import ConfigurationError
 
 _NAMES = ("conn_type", "host", "port", "login", "password", "schema", "extra")

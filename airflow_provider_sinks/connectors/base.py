@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from airflow_provider_sinks.connectors.connection_checks import CheckedConnectionType
 from airflow_provider_sinks.connectors.epoch_writer import Token, WriterFactory
 from airflow_provider_sinks.core.decision.facts import Creation, Observation, ResourceFacts, Role
 from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutput
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from airflow_provider_sinks.core.checks.check import Check
-    from airflow_provider_sinks.core.connection.resolved import ConnectionOptions, ResolvedConnections
+    from airflow_provider_sinks.core.connection.options import ConnectionOptions
+    from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
     from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 MetricValue: TypeAlias = int | float | str
@@ -101,6 +103,10 @@ class ConnectorKind(Protocol):
     @property
     def sink(self) -> type[SinkSpec]:
         """The spec of a sink with such a target, with its rules."""
+
+    @property
+    def connection(self) -> CheckedConnectionType | None:
+        """The type of its Airflow connection: its own, or one of another connector; ``None`` for none."""
 
     @property
     def writer_module(self) -> str:

@@ -7,6 +7,7 @@ from typing import Self
 
 from airflow_provider_sinks.connectors.base import HeldUp, Say
 from airflow_provider_sinks.connectors.kafka.connection import KafkaConnection
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.outputs import offsets_at
 from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
 from airflow_provider_sinks.connectors.registry import connect
@@ -34,7 +35,7 @@ class SinkObserver:
         say: Say = lambda _: None,
     ) -> None:
         self._topic = spec.source.kafka.topic
-        self._source_options = connections.kafka(spec.source.kafka.connection)
+        self._source_options = connections.get(spec.source.kafka.connection, KafkaOptions)
         self.source = KafkaClient(self._source_options)
         self.connector = connect(spec, connections, read_seconds, held_up, say)
 

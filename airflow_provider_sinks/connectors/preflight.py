@@ -12,20 +12,16 @@ skipped and says so.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from dataclasses import replace
 
 from airflow_provider_sinks.clients.time_limit import Deadline, within
-from airflow_provider_sinks.connectors.kafka.preflight.run import Run, kafka_checks
-from airflow_provider_sinks.connectors.registry import kind
-from airflow_provider_sinks.core.checks.check import Check, Checks, Family, Outcome, Report
-from airflow_provider_sinks.core.checks.database import DatabaseFacts, database_checks
-from airflow_provider_sinks.core.checks.fields import ConnectionFields, Given, options_check
-from airflow_provider_sinks.core.checks.network import POSTGRES_WAY, Layer, network_checks
-from airflow_provider_sinks.core.connection.resolved import ConnectionOptions, KafkaOptions, PostgresOptions
+from airflow_provider_sinks.connectors.connection_checks import Run
+from airflow_provider_sinks.connectors.registry import checked_type, connection_types, kind
+from airflow_provider_sinks.core.checks.check import Check, Checks, Family, Report
+from airflow_provider_sinks.core.checks.options import options_check
+from airflow_provider_sinks.core.connection.fields import ConnectionFields, Given
+from airflow_provider_sinks.core.connection.options import ConnectionOptions
 from airflow_provider_sinks.core.errors import SinkError
 from airflow_provider_sinks.core.progress.witness import Witness
-from airflow_provider_sinks.core.spec.parts import PostgresLookup
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 VALIDATION_SECONDS = 60.0
@@ -59,28 +55,17 @@ def validate(
         checks.append(check)
         if options is not None and run.deadline.is_over:
             checks.append(_too_late(conn_id))
-        elif isinstance(options, KafkaOptions):
-            checks += _whole(conn_id, kafka_checks(run, options))
-        elif isinstance(options, PostgresOptions):
-            checks += _whole(conn_id, _postgres(run, options))
+        elif options is not None:
+            checks += _whole(conn_id, _connected(run, options))
     if sink is not None and sink.target_connection is None:
-        checks += _whole(f"target {sink.target_kind}", _unconnected(run, sink))
+        checks += _whole(f"target {sink.target_kind}", _target(run, sink, None))
     title = f'sink "{sink.name}"' if sink else " and ".join(f'connection "{name}"' for name in connections)
     return Report(title, tuple(checks), run.clusters, run.lookups)
 
 
-def _wanted(
-    connections: Mapping[str, Given], sink: SinkSpec | None
-) -> dict[str, type[ConnectionOptions] | None]:
+def _wanted(connections: Mapping[str, Given], sink: SinkSpec | None) -> Mapping[str, str | None]:
     """Return the connections to judge, the source's first, and the type that each must have."""
-    if sink is None:
-        return dict.fromkeys(connections)
-    types = {"kafka": KafkaOptions, "postgres": PostgresOptions}
-    ends: dict[str, type[ConnectionOptions] | None] = {sink.source.kafka.connection: KafkaOptions}
-    if sink.target_connection and sink.connection_type:
-        ends[sink.target_connection] = types[sink.connection_type]
-    others = (name for name in sink.connections if name not in ends)
-    return {**ends, **dict.fromkeys(others, PostgresOptions)}
+    return dict.fromkeys(connections) if sink is None else connection_types(sink)
 
 
 def _too_late(conn_id: str) -> Check:
@@ -101,53 +86,18 @@ def _whole(conn_id: str, checks: Iterator[Check]) -> Iterator[Check]:
         yield Checks(conn_id, Family.CLUSTER).fails("further checks", detail, retryable=True)
 
 
-def _postgres(run: Run, options: PostgresOptions) -> Iterator[Check]:
-    from airflow_provider_sinks.clients import postgres_survey
-
-    address, lookups = "", _lookups(run.sink, options.conn_id)
-    if not postgres_survey.is_local(options):
-        facts = postgres_survey.reach(options, run.deadline)
-        tls = facts.encrypted or facts.stopped_at(Layer.TLS)  # sslmode=prefer goes on without it
-        yield from network_checks(options.conn_id, [facts], POSTGRES_WAY[:-1], tls=tls)
-        if facts.stopped is not None:
-            yield Checks(options.conn_id, Family.DATABASE).skips("database", "the server was not reached")
-            return
-        address = facts.addresses[0]
-    tables = [lookup.table for lookup in lookups.values()]
-    network = Checks(options.conn_id, Family.NETWORK)
-    try:
-        found: DatabaseFacts = postgres_survey.survey(options, address, tables, run.deadline)
-    except SinkError as error:
-        yield network.judged_by("authentication", error)
-        yield Checks(options.conn_id, Family.DATABASE).skips("database", "the server did not let us in")
-        return
-    yield network.passes("authentication", f'accepted as "{found.user}"', found.seconds)
-    checks = list(database_checks(options.conn_id, found, list(lookups.values())))
-    yield from checks
-    yield from _target(run, options, address)
-    if run.with_types and not any(check.outcome is Outcome.FAIL for check in checks):
-        with suppress(SinkError):  # whoever wants to know them says that they are not known
-            run.lookups |= postgres_survey.types(options, address, lookups, run.deadline)
+def _connected(run: Run, options: ConnectionOptions) -> Iterator[Check]:
+    """Judge a connection, and then what a sink writes on it."""
+    reached = yield from checked_type(options.conn_type).checks(run, options)
+    if reached is not None and run.sink is not None and run.sink.target_connection == options.conn_id:
+        yield from _target(run, run.sink, reached)
 
 
-def _target(run: Run, options: PostgresOptions, address: str) -> Iterator[Check]:
-    """Judge the tables that a sink writes on this connection, at the address that was judged."""
-    sink = run.sink
-    if sink is None or sink.target_connection != options.conn_id:
-        return
-    pinned = {**options.parameters, **({"hostaddr": address} if address else {})}
-    there = replace(options, parameters=pinned)
-    yield from within(run.deadline.left(_TABLE_SECONDS), lambda: list(kind(sink).target_checks(sink, there)))
-
-
-def _unconnected(run: Run, sink: SinkSpec) -> Iterator[Check]:
-    """Judge a target that needs no connection, as far as it can be seen from here."""
-    yield from within(run.deadline.left(_TABLE_SECONDS), lambda: list(kind(sink).target_checks(sink, None)))
-
-
-def _lookups(sink: SinkSpec | None, conn_id: str) -> dict[str, PostgresLookup]:
-    found = {name: lookup.postgres for name, lookup in sink.lookups.items()} if sink else {}
-    return {name: lookup for name, lookup in found.items() if lookup.connection == conn_id}
+def _target(run: Run, sink: SinkSpec, options: ConnectionOptions | None) -> Iterator[Check]:
+    """Judge outputs and progress place, as far as they can be seen from here."""
+    yield from within(
+        run.deadline.left(_TABLE_SECONDS), lambda: list(kind(sink).target_checks(sink, options))
+    )
 
 
 __all__ = ["VALIDATION_SECONDS", "ConnectionFields", "Given", "Report", "validate"]

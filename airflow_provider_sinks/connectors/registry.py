@@ -1,9 +1,13 @@
-"""Makes the connector of a sink: the one that its spec names, behind the interface of all."""
+"""Makes the connector of a sink, the one that its spec names, and tells what connections the sink needs."""
 
 from __future__ import annotations
 
 from airflow_provider_sinks.connectors.base import ConnectorKind, HeldUp, Say, SinkConnector
+from airflow_provider_sinks.connectors.connection_checks import CheckedConnectionType
+from airflow_provider_sinks.connectors.kafka.connection_type import KAFKA
+from airflow_provider_sinks.connectors.postgres.connection_type import POSTGRES
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
+from airflow_provider_sinks.core.connection.types import known_types
 from airflow_provider_sinks.core.spec.kinds import load
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 
@@ -14,6 +18,26 @@ def kind(spec: SinkSpec) -> ConnectorKind:
     :raises ConfigurationError: nobody has registered it, or it cannot be loaded.
     """
     found: ConnectorKind = load(spec.target_kind)
+    return found
+
+
+def connection_types(spec: SinkSpec) -> dict[str, str]:
+    """Return the connections that a sink names, the source's first, and the type that each must have."""
+    return end_types(spec) | {lookup.postgres.connection: POSTGRES.name for lookup in spec.lookups.values()}
+
+
+def end_types(spec: SinkSpec) -> dict[str, str]:
+    """Return the same without those of lookups: what it takes to look at the source and the target."""
+    ends, brought = {spec.source.kafka.connection: KAFKA.name}, kind(spec).connection
+    if spec.target_connection and brought:
+        ends[spec.target_connection] = brought.name
+    return ends
+
+
+def checked_type(name: str) -> CheckedConnectionType:
+    """Return a known type of connection, with its checks."""
+    found = known_types()[name]
+    assert isinstance(found, CheckedConnectionType)  # noqa: S101  what a connector's kind brings
     return found
 
 

@@ -1,13 +1,13 @@
 """Airflow connections as checked options: what stands in a connection is judged before anything uses it.
 
-Connections are of the types that Airflow's providers know (``kafka``, ``postgres``, ``spark``); no new ones.
+Connections are of the types that Airflow's providers know, such as ``kafka``, ``postgres``, ``spark``.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from airflow.providers.common.compat.sdk import conf
@@ -15,21 +15,10 @@ from airflow.sdk import BaseHook, Connection, Variable
 from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import mask_secret
 
-from airflow_provider_sinks.core.checks.fields import (
-    KAFKA,
-    POSTGRES,
-    ConnectionFields,
-    of_another_type,
-    read_extra,
-)
-from airflow_provider_sinks.core.connection.kafka_fields import KEY
-from airflow_provider_sinks.core.connection.kafka_names import SECRETS
-from airflow_provider_sinks.core.connection.resolved import (
-    ConnectionOptions,
-    KafkaOptions,
-    PostgresOptions,
-    ResolvedConnections,
-)
+from airflow_provider_sinks.connectors.registry import connection_types
+from airflow_provider_sinks.core.connection.fields import ConnectionFields, of_another_type, read_extra
+from airflow_provider_sinks.core.connection.options import ConnectionOptions
+from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, UnavailableError
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 
@@ -87,41 +76,23 @@ def fields(conn_id: str) -> ConnectionFields:
     return _fields(connection(conn_id))
 
 
-def kafka_options(conn_id: str) -> KafkaOptions:
-    """Return the checked options of a ``kafka`` connection; its secret may stand in the password field."""
-    options = _fields(of_type(conn_id, KAFKA)).options()
-    if not isinstance(options, KafkaOptions):
-        raise TypeError(conn_id)
-    return options
-
-
-def postgres_options(conn_id: str) -> PostgresOptions:
-    """Return the checked options of a ``postgres`` connection."""
-    options = _fields(of_type(conn_id, POSTGRES)).options()
-    if not isinstance(options, PostgresOptions):
-        raise TypeError(conn_id)
-    return options
-
-
 def spark_connection(conn_id: str) -> Connection:
     """Return a Spark connection; a missing one is an error, where the provider takes YARN instead."""
     return of_type(conn_id, *SPARK_TYPES)
 
 
-def resolve(spec: SinkSpec, kinds: Container[str] = (KAFKA, POSTGRES)) -> ResolvedConnections:
-    """Return the options of each connection that a sink names, with the text of its PEM files in them.
+def resolve(spec: SinkSpec, needed: Mapping[str, str] | None = None) -> ResolvedConnections:
+    """Return the options of each connection that a sink names, with the text of files in them.
 
-    :param kinds: the types that are needed.
+    :param needed: the connections that are needed and their types; all of them unless given.
     :raises ConfigurationError: with the problems of all of them.
     """
     options: dict[str, ConnectionOptions] = {}
     problems: list[Problem] = []
     broken: list[str] = []
-    for conn_id, kind in connection_types(spec).items():
-        if kind not in kinds:
-            continue
+    for conn_id, conn_type in (connection_types(spec) if needed is None else needed).items():
         try:
-            options[conn_id] = READERS[kind](conn_id)
+            options[conn_id] = usable_options(conn_id, conn_type)
         except ConfigurationError as error:
             problems += [_in_connection(conn_id, problem) for problem in error.problems]
             problems += [] if error.problems else [Problem(conn_id, error.primary, error.hint)]
@@ -132,36 +103,18 @@ def resolve(spec: SinkSpec, kinds: Container[str] = (KAFKA, POSTGRES)) -> Resolv
     return ResolvedConnections(options)
 
 
-def end_types(spec: SinkSpec) -> frozenset[str]:
-    """Return the types of the connections to the source and the target, without those of lookups."""
-    return frozenset({KAFKA, *filter(None, [spec.connection_type])})
-
-
-def connection_types(spec: SinkSpec) -> dict[str, str]:
-    """Return the connections that a sink names, and the type that each must have."""
-    ends = {spec.source.kafka.connection: KAFKA}
-    if spec.target_connection and spec.connection_type:
-        ends[spec.target_connection] = spec.connection_type
-    return ends | {lookup.postgres.connection: POSTGRES for lookup in spec.lookups.values()}
-
-
 def options_of(spec: SinkSpec, conn_id: str) -> ConnectionOptions:
-    """Return the options of one connection of a sink as a driver would get them now.
+    """Return the options of one connection of a sink; see :func:`usable_options`."""
+    return usable_options(conn_id, connection_types(spec)[conn_id])
 
+
+def usable_options(conn_id: str, conn_type: str) -> ConnectionOptions:
+    """Return the options of a connection as a driver would get them now, with the text of files in them.
+
+    :param conn_type: the type that it must have.
     :raises ConfigurationError: there is no such connection, or it cannot be used.
     """
-    return READERS[connection_types(spec)[conn_id]](conn_id)
-
-
-def _kafka_with_files(conn_id: str) -> KafkaOptions:
-    return kafka_options(conn_id).with_files_read()
-
-
-READERS: Mapping[str, Callable[[str], ConnectionOptions]] = {
-    KAFKA: _kafka_with_files,
-    POSTGRES: postgres_options,
-}
-"""How a connection of each type becomes options."""
+    return _fields(of_type(conn_id, conn_type)).options().usable()
 
 
 def of_type(conn_id: str, *types: str) -> Connection:
@@ -193,22 +146,23 @@ def _fields(found: Connection) -> ConnectionFields:
         password=found.password,
         schema=found.schema,
         extra=found.extra,
-        is_key_masked=_is_key_masked(),
+        masked_words=_masked_words(),
     )
     if found.password:
         mask_secret(found.password)
     with contextlib.suppress(ConfigurationError):
         extra = extra_of(found)
-        for name in SECRETS & set(extra):
+        for name in made.of_known_type().alterable.secrets & set(extra):
             mask_secret(str(extra[name]))  # by value: Airflow itself masks by name, and knows only some
     return made
 
 
-def _is_key_masked() -> bool:
-    """Return whether Airflow was told to mask private keys in the extra of connections."""
+def _masked_words() -> tuple[str, ...]:
+    """Return what Airflow was told to mask in the extra of connections, by words in names."""
+    if not conf.getboolean("core", "hide_sensitive_var_conn_fields", fallback=True):
+        return ()
     names = conf.get("core", "sensitive_var_conn_names", fallback="").lower().split(",")
-    hides = conf.getboolean("core", "hide_sensitive_var_conn_fields", fallback=True)
-    return hides and any(name.strip() in KEY.replace(".", "_") for name in names if name.strip())
+    return tuple(name.strip() for name in names if name.strip())
 
 
 def _in_connection(conn_id: str, problem: Problem) -> Problem:

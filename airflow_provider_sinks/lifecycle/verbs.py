@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.arguments import is_template, parse
 from airflow_provider_sinks.clients.wait import look_until
+from airflow_provider_sinks.connectors.registry import end_types
 from airflow_provider_sinks.core.errors import (
     ConfigurationError,
     Problem,
@@ -46,7 +47,7 @@ from airflow_provider_sinks.core.lifecycle.verbs import (
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.drivers.abandoned import living_drivers
 from airflow_provider_sinks.drivers.launch_folders import launches_of
-from airflow_provider_sinks.hooks.connections import end_types, resolve
+from airflow_provider_sinks.hooks.connections import resolve
 from airflow_provider_sinks.metadata.sink_homes import SinkHomes
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pydantic import PlainValidator
 from airflow_provider_sinks.arguments import plain
 from airflow_provider_sinks.connectors.preflight import validate
 from airflow_provider_sinks.core.checks.check import Report
-from airflow_provider_sinks.core.checks.fields import ConnectionFields
+from airflow_provider_sinks.core.connection.fields import ConnectionFields
 from airflow_provider_sinks.core.errors import Problem
 from airflow_provider_sinks.core.query.questions import AskSpark
 from airflow_provider_sinks.core.spec.sink import SinkSpec

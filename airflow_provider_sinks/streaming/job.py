@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from airflow_provider_sinks.connectors.base import SinkConnector
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.registry import kind
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import (
@@ -119,7 +120,7 @@ class _Job:
         self._patience = Patience(spec.patience)
         self._lookups = Lookups(spec, connections, self._patience)
         self._query_failed_at: float | None = None
-        self._source_options = connections.kafka(spec.source.kafka.connection)
+        self._source_options = connections.get(spec.source.kafka.connection, KafkaOptions)
 
     def run(self) -> None:
         """Start, run epochs until there is a reason to end.

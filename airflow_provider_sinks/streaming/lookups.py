@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
-from airflow_provider_sinks.clients.postgres import PostgresClient
+from airflow_provider_sinks.connectors.postgres.client import PostgresClient
+from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.query.analysis import MATCHED_COLUMN
@@ -64,7 +65,7 @@ class Lookups:
         found = {}
         for name in self._spec.lookups:
             table = self._spec.lookups[name].postgres
-            client = PostgresClient(self._connections.postgres(table.connection))
+            client = PostgresClient(self._connections.get(table.connection, PostgresOptions))
             found[name] = client.read_nothing(table.table, table.columns)
         return found
 
@@ -100,7 +101,7 @@ class Lookups:
 
     def _read(self, spark: SparkSession, name: str) -> None:
         table = self._spec.lookups[name].postgres
-        client = PostgresClient(self._connections.postgres(table.connection))
+        client = PostgresClient(self._connections.get(table.connection, PostgresOptions))
         rows = client.read(table.table, table.columns, table.max_bytes)
         now = {field.name: str(field.type) for field in rows.schema}
         first = self._types.setdefault(name, now)

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.core.spec.parts import KafkaSource
 
 Offsets = dict[int, int]

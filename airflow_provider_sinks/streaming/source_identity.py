@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.decision.facts import Existence, ResourceFacts, Role
 from airflow_provider_sinks.core.errors import RefusedError, UnavailableError
 from airflow_provider_sinks.core.progress.identity import Identity

@@ -11,9 +11,10 @@ import time
 from collections.abc import Mapping
 from functools import partial
 
+from airflow_provider_sinks.connectors.registry import connection_types
 from airflow_provider_sinks.core.connection.follow import Fingerprint, Following, Reading, unlike
 from airflow_provider_sinks.core.spec.sink import SinkSpec
-from airflow_provider_sinks.hooks.connections import connection_types, options_of
+from airflow_provider_sinks.hooks.connections import options_of
 from airflow_provider_sinks.triggers.shared_readings import SharedReadings
 
 _READINGS = SharedReadings(interval_seconds=10)

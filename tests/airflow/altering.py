@@ -19,7 +19,7 @@ from airflow_provider_sinks.core.alter.changes import Change, SetOption
 from airflow_provider_sinks.core.alter.dependents import Dependent, NewestLaunch
 from airflow_provider_sinks.core.alter.leave import Leave
 from airflow_provider_sinks.core.alter.steps import Wishes
-from airflow_provider_sinks.core.checks.fields import ConnectionFields
+from airflow_provider_sinks.core.connection.fields import ConnectionFields
 from airflow_provider_sinks.core.launch.status import SinkState
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.operators.alter.alteration import Alteration, Altered

@@ -125,7 +125,7 @@ def test_somebody_elses_alteration_is_told_with_the_state_of_its_task(
 ) -> None:
     from airflow_provider_sinks.clients.airflow_connections import ConnectionStore
     from airflow_provider_sinks.core.alter.backup import Holder, Mark
-    from airflow_provider_sinks.core.checks.fields import ConnectionFields
+    from airflow_provider_sinks.core.connection.fields import ConnectionFields
 
     mark = Mark(Holder("ops", "manual", "alter_it"), "2026-11-21T20:00:00Z")
     backup = ConnectionFields(f"{CONN_ID}.before", "kafka", extra=OPTIONS)

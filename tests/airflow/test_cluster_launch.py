@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions, ResolvedConnections
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
+from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import JobFailedError, UnavailableError
 from airflow_provider_sinks.core.launch.yarn import owner_tag
 from tests.airflow.fake_manager import fake_manager

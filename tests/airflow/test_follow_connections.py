@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.core.connection import follow
-from airflow_provider_sinks.core.connection.resolved import (
-    ConnectionOptions,
-    KafkaOptions,
-    ResolvedConnections,
-)
+from airflow_provider_sinks.core.connection.options import ConnectionOptions
+from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import UnavailableError
 from tests.airflow.fakes import KAFKA, SINK, FakeSpark, status
 

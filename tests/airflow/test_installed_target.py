@@ -89,13 +89,14 @@ def test_a_dag_is_made_of_it_and_its_page_tells_where_the_rows_go() -> None:
 
 
 def test_its_connections_are_resolved_without_one_for_the_target(connections: Define) -> None:
-    from airflow_provider_sinks.hooks.connections import connection_types, end_types, resolve
+    from airflow_provider_sinks.connectors.registry import connection_types, end_types
+    from airflow_provider_sinks.hooks.connections import resolve
 
     connections(kafka_test=KAFKA)
     spec = SinkSpec.parse(sink())
 
     assert connection_types(spec) == {"kafka_test": "kafka"}
-    assert end_types(spec) == {"kafka"}
+    assert end_types(spec) == {"kafka_test": "kafka"}
     assert list(resolve(spec).options) == ["kafka_test"]
 
 

@@ -18,10 +18,10 @@ MTLS = {"bootstrap.servers": "b:1", "security.protocol": "ssl", "ssl.certificate
 
 def read(define: Define, **fields: Any) -> dict[str, str]:
     """Return the options of a connection of the environment, as our docs write it."""
-    from airflow_provider_sinks.hooks.connections import kafka_options
+    from airflow_provider_sinks.hooks.connections import usable_options
 
     define(kafka_secret={"conn_type": "kafka", **fields})
-    return dict(kafka_options("kafka_secret").options)
+    return dict(usable_options("kafka_secret", "kafka").given)
 
 
 def test_user_and_password_come_from_the_fields_of_the_connection(connections: Define) -> None:

@@ -260,7 +260,8 @@ def test_what_changed_before_it_looked_or_while_no_triggerer_ran_is_noticed(
     launched_on: str,
     changed: list[str],
 ) -> None:
-    from airflow_provider_sinks.core.connection.resolved import KafkaOptions, ResolvedConnections
+    from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
+    from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 
     connections(kafka_test=KAFKA)
     got = KafkaOptions("kafka_test", {"bootstrap.servers": launched_on})

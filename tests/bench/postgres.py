@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from airflow_provider_sinks.core.connection.resolved import PostgresOptions
+from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.local import jars
 from airflow_provider_sinks.local.broker import KafkaBroker

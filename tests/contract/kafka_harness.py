@@ -12,10 +12,11 @@ from airflow_provider_sinks.connectors.base import SinkConnector
 from airflow_provider_sinks.connectors.epoch_writer import EpochWriter
 from airflow_provider_sinks.connectors.kafka.columns import KEY, VALUE
 from airflow_provider_sinks.connectors.kafka.creation import CreateTopic
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink, kafka_sink
 from airflow_provider_sinks.connectors.kafka.writer import KafkaEpochWriter
 from airflow_provider_sinks.connectors.registry import connect
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions, ResolvedConnections
+from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.testing.played_start import SINK, SOURCE, Coordinates, Harness

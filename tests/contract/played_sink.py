@@ -12,8 +12,8 @@ import sys
 from typing import Any
 
 from airflow_provider_sinks.connectors.postgres import progress_table
+from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.connectors.postgres.progress_table import Place, Turn
-from airflow_provider_sinks.core.connection.postgres_options import PostgresOptions
 from airflow_provider_sinks.core.errors import SinkError
 from airflow_provider_sinks.core.progress.record import ProgressRecord
 from airflow_provider_sinks.testing.played_start import PlayedStart

@@ -19,10 +19,10 @@ from airflow_provider_sinks.connectors.postgres.creation import (
     dead_letter_table,
     progress_table,
 )
+from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.connectors.postgres.spec import PostgresTarget
 from airflow_provider_sinks.connectors.postgres.tables import SinkTables
 from airflow_provider_sinks.connectors.postgres.writer import PostgresEpochWriter
-from airflow_provider_sinks.core.connection.postgres_options import PostgresOptions
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.testing.played_start import SINK, Coordinates, Harness
 from tests.contract.wire import Loss, PostgresWire

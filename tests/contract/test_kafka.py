@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from airflow_provider_sinks.connectors.kafka import transaction
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.processes import LOCALHOST
 from airflow_provider_sinks.testing.connector_contract import ExecutorCommits

@@ -12,7 +12,7 @@ import pytest
 from psycopg import sql
 
 from airflow_provider_sinks.connectors.postgres.observe import layout
-from airflow_provider_sinks.core.connection.postgres_options import PostgresOptions
+from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.core.errors import SinkError, UnavailableError
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.testing.connector_contract import give_up

@@ -23,8 +23,8 @@ from pyspark.sql.pandas.serializers import ArrowStreamSerializer
 from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.connectors.kafka.columns import KEY, VALUE
 from airflow_provider_sinks.connectors.kafka.factory import KafkaWriterFactory
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.run import KafkaRun, KafkaTopics
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.progress.identity import Identities, Identity
 from airflow_provider_sinks.core.progress.record import ProgressRecord
 from airflow_provider_sinks.streaming import held_writers

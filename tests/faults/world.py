@@ -11,7 +11,9 @@ from pathlib import Path
 
 from psycopg import sql
 
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions, PostgresOptions, ResolvedConnections
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
+from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
+from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres
 from tests import administrator

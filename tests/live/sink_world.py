@@ -17,6 +17,7 @@ from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from airflow_provider_sinks.connectors.kafka.factory import KafkaWriterFactory
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.run import KafkaRun, KafkaTopics
 from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
 from airflow_provider_sinks.connectors.kafka.transactional_ids import IdsToFence, ids_to_fence
@@ -27,7 +28,7 @@ from airflow_provider_sinks.connectors.kafka.transactions import (
     warm_up,
 )
 from airflow_provider_sinks.connectors.observer import SinkObserver
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions, ResolvedConnections
+from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.decision.decide import decide
 from airflow_provider_sinks.core.decision.facts import Observation, Role
 from airflow_provider_sinks.core.decision.start_request import start_request

@@ -11,8 +11,10 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions, PostgresOptions, ResolvedConnections
+from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
+from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import ExitCode
 from airflow_provider_sinks.core.launch.status import SinkStatus
 from airflow_provider_sinks.core.progress.record import ProgressRecord

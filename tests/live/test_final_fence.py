@@ -9,8 +9,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from airflow_provider_sinks.connectors.kafka.final_fence import end_open_transactions
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink, kafka_sink
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.progress.record import ProgressKey, partition_writer
 from airflow_provider_sinks.local.broker import KafkaBroker

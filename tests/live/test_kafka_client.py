@@ -23,6 +23,7 @@ from confluent_kafka.admin import (
 
 from airflow_provider_sinks.connectors.kafka import progress_log
 from airflow_provider_sinks.connectors.kafka.creation import CreateTopic, progress_topic
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.progress_log import ProgressLog, read_timeout_seconds
 from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
 from airflow_provider_sinks.connectors.kafka.transactions import (
@@ -32,7 +33,6 @@ from airflow_provider_sinks.connectors.kafka.transactions import (
     warm_up,
 )
 from airflow_provider_sinks.connectors.observer import SinkObserver
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.decision.facts import Existence, Role
 from airflow_provider_sinks.core.decision.verdict import VerdictKind
 from airflow_provider_sinks.core.errors import (

@@ -19,7 +19,7 @@ from py4j.java_gateway import (  # type: ignore[import-untyped]
     launch_gateway,
 )
 
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.local import spark
 

@@ -7,7 +7,8 @@ import signal
 import time
 from pathlib import Path
 
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions, ResolvedConnections
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
+from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import ExitCode
 from airflow_provider_sinks.core.launch.files import Launch, LaunchFiles
 from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus

@@ -9,7 +9,8 @@ import uuid
 import pytest
 from psycopg import sql
 
-from airflow_provider_sinks.core.connection.resolved import PostgresOptions, ResolvedConnections
+from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
+from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import ExitCode
 from airflow_provider_sinks.local.processes import free_port
 from tests.live.stage import KeyValue, Sink, Stage

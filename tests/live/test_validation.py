@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,8 +24,8 @@ from airflow_provider_sinks.connectors.kafka.preflight.topic_checks import sink_
 from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
 from airflow_provider_sinks.connectors.preflight import validate
 from airflow_provider_sinks.core.checks.check import Check, Outcome, Report
-from airflow_provider_sinks.core.checks.fields import ConnectionFields
 from airflow_provider_sinks.core.checks.network import Stop
+from airflow_provider_sinks.core.connection.fields import ConnectionFields
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.progress.identity import Identities, Identity
 from airflow_provider_sinks.core.progress.witness import Witness
@@ -35,6 +36,7 @@ from airflow_provider_sinks.local.postgres import Postgres
 from tests import administrator
 from tests.acls import grant, least
 from tests.certificates import Authority
+from tests.installed_connector import register
 from tests.support import until
 
 _CANARY = f"canary{uuid.uuid4().hex}"
@@ -444,3 +446,18 @@ def test_the_table_of_a_target_is_judged(
 
     assert check.outcome is judged[0]
     assert judged[1] in check.detail
+
+
+def test_a_target_that_another_package_brings_is_asked_behind_the_cluster_of_its_connection(
+    guarded: KafkaBroker, tmp_path: Path
+) -> None:
+    with register(tmp_path, "riding = tests.brought_shelf:ON_KAFKA").found():
+        source = {"kafka": {"connection": "k", "topic": "pytest_none", "schema": "id long"}}
+        spec = SinkSpec.parse({"name": "o", "source": source, "target": {"riding": {"connection": "k"}}})
+        stored = {"k": ConnectionFields("k", "kafka", extra=guarded.client_config())}
+        away = {"k": ConnectionFields("k", "kafka", extra={"bootstrap.servers": "127.0.0.1:1"})}
+
+        reached, not_reached = validate(stored, spec), validate(away, spec)
+
+    assert [check.detail for check in reached.checks if check.name == "place top"] == ["by kafka"]
+    assert [check for check in not_reached.checks if check.name == "place top"] == []

@@ -14,7 +14,7 @@ from airflow_provider_sinks.core.alter.changes import (
 )
 from airflow_provider_sinks.core.alter.fold import alter, changed_columns, changed_names, same
 from airflow_provider_sinks.core.alter.leave import Leave
-from airflow_provider_sinks.core.checks.fields import ConnectionFields
+from airflow_provider_sinks.core.connection.fields import ConnectionFields
 from airflow_provider_sinks.core.connection.overridden import overridden
 from airflow_provider_sinks.core.errors import ConfigurationError
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.preflight.cluster_checks import (
     cluster_checks,
     transaction_checks,
@@ -23,9 +24,9 @@ from airflow_provider_sinks.connectors.kafka.preflight.right_checks import (
 )
 from airflow_provider_sinks.core.checks.addresses import forbidden
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family, Outcome, Report
-from airflow_provider_sinks.core.checks.fields import ConnectionFields, options_check
 from airflow_provider_sinks.core.checks.network import ServerFacts, Stop
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions, PostgresOptions
+from airflow_provider_sinks.core.checks.options import options_check
+from airflow_provider_sinks.core.connection.fields import ConnectionFields
 from airflow_provider_sinks.core.decision.facts import Existence, Role
 from airflow_provider_sinks.core.errors import ConfigurationError, UnavailableError
 from airflow_provider_sinks.core.spec.sink import SinkSpec
@@ -174,7 +175,7 @@ def test_options_that_cannot_be_used_are_named(changes: dict[str, object], says:
 def test_a_connection_of_the_wrong_type_for_its_place_is_named() -> None:
     given = KafkaOptions.from_connection_extra({"bootstrap.servers": "b:1"}, "k")
 
-    check, options = options_check("k", given, PostgresOptions)
+    check, options = options_check("k", given, "postgres")
 
     assert (options, check.detail, check.hint) == (None, "is of type kafka", "a sink needs postgres here")
 

@@ -11,18 +11,18 @@ import pytest
 @pytest.mark.parametrize(
     "name",
     [
-        "alter.fold",
-        "connection.kafka_fields",
-        "connection.kafka_options",
-        "lifecycle.rewind_request",
-        "query.analysis",
-        "spec.build",
-        "spec.sink",
-        "spec.sink_file",
+        "connectors.kafka.option_fields",
+        "connectors.kafka.options",
+        "core.alter.fold",
+        "core.lifecycle.rewind_request",
+        "core.query.analysis",
+        "core.spec.build",
+        "core.spec.sink",
+        "core.spec.sink_file",
     ],
 )
 def test_examples(name: str) -> None:
-    module = importlib.import_module(f"airflow_provider_sinks.core.{name}")
+    module = importlib.import_module(f"airflow_provider_sinks.{name}")
 
     failed, tried = doctest.testmod(module)
 

@@ -11,7 +11,7 @@ from tests.fenced_broker import CLUSTER
 _FIRST = """
 import sys, threading, time
 from airflow_provider_sinks.connectors.kafka.connection import KafkaConnection
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.core.errors import UnavailableError
 from tests.fenced_broker import fenced_broker
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.core.connection import follow
 from airflow_provider_sinks.core.connection.follow import (
     LAUNCH_SECONDS,
@@ -15,7 +16,6 @@ from airflow_provider_sinks.core.connection.follow import (
     fingerprint,
     unlike,
 )
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 
 _LATE = LAUNCH_SECONDS + 1
 PLAIN = {

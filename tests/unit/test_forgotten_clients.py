@@ -9,14 +9,14 @@ import sys
 import pytest
 
 from airflow_provider_sinks.connectors.kafka.connection import KafkaConnection
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 
 _NOBODY = {"bootstrap.servers": "127.0.0.1:1"}
 _CLIENTS = 20
 _STORY = f"""
 import gc, sys, threading
 from airflow_provider_sinks.connectors.kafka.connection import KafkaConnection
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from confluent_kafka.admin import AdminClient
 
 options = KafkaOptions.from_connection_extra({_NOBODY!r}, "k")

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.core.alter.changes import Change, DropOption, Means, Secret, SetOption
 from airflow_provider_sinks.core.alter.fold import alter, changed_columns, changed_names
 from airflow_provider_sinks.core.alter.leave import Leave
-from airflow_provider_sinks.core.checks.fields import ConnectionFields
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions
+from airflow_provider_sinks.core.connection.fields import ConnectionFields
 from airflow_provider_sinks.core.errors import ConfigurationError
 
 PEM = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
@@ -58,7 +58,7 @@ def test_a_private_key_that_airflow_would_show_is_refused_with_the_way_on() -> N
     assert "put the key into the password field" in str(refused.value)
     assert 'clientid: is not known (did you mean "client.id"?)' in str(refused.value)
     assert "BBBB" not in str(refused.value)
-    assert read(kafka({**MTLS, "ssl.key.pem": KEY}, is_key_masked=True))["ssl.key.pem"] == KEY
+    assert read(kafka({**MTLS, "ssl.key.pem": KEY}, masked_words=("ssl_key",)))["ssl.key.pem"] == KEY
 
 
 def test_a_password_that_nobody_asks_for_is_said() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from airflow_provider_sinks.core.connection import types
 from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.core.spec import kinds
 from airflow_provider_sinks.core.spec.sink import SinkSpec
@@ -37,6 +38,7 @@ def register(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Regist
 def _forget() -> None:
     kinds.points.cache_clear()
     kinds.load.cache_clear()
+    types.known_types.cache_clear()
 
 
 def problems_of(target: object) -> str:
@@ -72,10 +74,10 @@ def test_a_package_that_cannot_be_loaded_is_told_by_its_entry_point(
     assert why in told
 
 
-def test_a_type_of_connection_that_nobody_reads_is_refused(register: Register) -> None:
-    register("class KIND:\n    class sink:\n        connection_type = 'aws'\n")
+def test_a_kind_that_does_not_say_its_type_of_connection_is_told_at_once(register: Register) -> None:
+    register("class KIND:\n    class sink:\n        pass\n")
 
-    assert "asks for connections of type 'aws'" in problems_of({"broken": {}})
+    assert "has no attribute 'connection'" in problems_of({"broken": {}})
 
 
 def test_a_broken_package_harms_no_other_sink(register: Register) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_sinks.connectors.kafka.connection import KafkaConnection
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.preflight import validate
-from airflow_provider_sinks.core.checks.fields import ConnectionFields
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions
+from airflow_provider_sinks.core.connection.fields import ConnectionFields
 from airflow_provider_sinks.core.errors import SinkError
 from tests.listening_broker import listening_broker, listening_database
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_sinks.core.connection.kafka_names import ALLOWED, DROPPED, SECRETS, refusal
-from airflow_provider_sinks.core.connection.kafka_options import LARGEST_PEM_BYTES
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions, PostgresOptions, ResolvedConnections
+from airflow_provider_sinks.connectors.kafka.option_names import ALLOWED, DROPPED, SECRETS, refusal
+from airflow_provider_sinks.connectors.kafka.options import LARGEST_PEM_BYTES, KafkaOptions
+from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
+from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import ConfigurationError
 
 CANARY = 'c4n4ry "quoted" \\ password'
@@ -276,8 +277,8 @@ def test_connections_travel_as_json_and_come_back_whole() -> None:
     back = ResolvedConnections.from_json(resolved().to_json())
 
     assert back == resolved()
-    assert back.kafka("kafka_prod").bootstrap_servers == "b1:9093,b2:9093"
-    assert back.postgres("pg_prod").conninfo["password"] == CANARY
+    assert back.get("kafka_prod", KafkaOptions).bootstrap_servers == "b1:9093,b2:9093"
+    assert back.get("pg_prod", PostgresOptions).conninfo["password"] == CANARY
 
 
 def test_no_secret_is_shown() -> None:
@@ -340,8 +341,8 @@ def test_what_is_not_a_file_of_connections_is_refused(text: str) -> None:
 
 def test_a_connection_of_another_name_or_type_is_an_error() -> None:
     with pytest.raises(ConfigurationError, match="not known"):
-        resolved().kafka("kafka_prd")
+        resolved().get("kafka_prd", KafkaOptions)
     with pytest.raises(ConfigurationError, match="not of type kafka"):
-        resolved().kafka("pg_prod")
+        resolved().get("pg_prod", KafkaOptions)
     with pytest.raises(ConfigurationError, match="not of type postgres"):
-        resolved().postgres("kafka_prod")
+        resolved().get("kafka_prod", PostgresOptions)

@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_sinks.clients import postgres_survey
 from airflow_provider_sinks.clients.time_limit import Deadline
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.preflight import reach as kafka_reach
+from airflow_provider_sinks.connectors.postgres import survey as postgres_survey
+from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.connectors.preflight import validate
 from airflow_provider_sinks.core.checks.check import Outcome, Report
 from airflow_provider_sinks.core.checks.network import ServerFacts, Stop
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions, PostgresOptions
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from tests.certificates import DAY, Authority, Pair
 

@@ -7,6 +7,10 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_sinks.connectors.kafka import option_names as kafka_names
+from airflow_provider_sinks.connectors.kafka.connection_type import KAFKA
+from airflow_provider_sinks.connectors.postgres import options as postgres_options
+from airflow_provider_sinks.connectors.postgres.connection_type import POSTGRES as POSTGRES_TYPE
 from airflow_provider_sinks.core.alter.changes import (
     Change,
     DropOption,
@@ -17,9 +21,7 @@ from airflow_provider_sinks.core.alter.changes import (
 )
 from airflow_provider_sinks.core.alter.fold import alter, variables
 from airflow_provider_sinks.core.alter.leave import Leave
-from airflow_provider_sinks.core.checks.fields import ConnectionFields
-from airflow_provider_sinks.core.connection import kafka_names, postgres_options
-from airflow_provider_sinks.core.connection.alterable import options_of_type
+from airflow_provider_sinks.core.connection.fields import ConnectionFields
 from airflow_provider_sinks.core.errors import ConfigurationError
 
 PEM = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
@@ -163,9 +165,7 @@ def test_where_no_secret_is_kept_everything_may_change() -> None:
 
 
 def test_every_option_counts_that_is_not_known_to_be_harmless() -> None:
-    kafka, postgres = options_of_type("kafka"), options_of_type("postgres")
-    assert kafka is not None
-    assert postgres is not None
+    kafka, postgres = KAFKA.alterable, POSTGRES_TYPE.alterable
 
     assert set(kafka_names.ALLOWED) - kafka.harmless - kafka.secrets == {
         "bootstrap.servers", "broker.address.family", "client.dns.lookup", "sasl.mechanism", "sasl.username",

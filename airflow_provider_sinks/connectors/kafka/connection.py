@@ -33,7 +33,7 @@ from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPar
 from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, OffsetSpec
 
 from airflow_provider_sinks.connectors.kafka.creation import CreateTopic
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.core.errors import AuthenticationError, SinkError, UnavailableError
 
 T = TypeVar("T")

@@ -20,6 +20,7 @@ from airflow_provider_sinks.connectors.base import (
 from airflow_provider_sinks.connectors.kafka.creation import CreateTopic
 from airflow_provider_sinks.connectors.kafka.driver_records import DriverRecords
 from airflow_provider_sinks.connectors.kafka.observer import KafkaObserver
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.outputs import Outputs
 from airflow_provider_sinks.connectors.kafka.run import KafkaRun, KafkaTopics
 from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
@@ -67,7 +68,7 @@ class KafkaConnector(PlainConnector):
     ) -> None:
         self._spec = spec = kafka_sink(spec)
         self._say = say
-        self._options = connections.kafka(spec.target.kafka.connection)
+        self._options = connections.get(spec.target.kafka.connection, KafkaOptions)
         self._observer = KafkaObserver(spec, self._options, read_seconds, held_up)
         self._fenced: set[str] = set()
         self._run: KafkaRun | None = None

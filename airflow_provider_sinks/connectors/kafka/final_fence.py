@@ -13,10 +13,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.progress_log import ProgressLog
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink
 from airflow_provider_sinks.connectors.kafka.transactions import fence, transactional_id
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.progress.record import DRIVER, WriterId
 

@@ -6,9 +6,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.connectors.base import ConnectorKind, HeldUp, Say
+from airflow_provider_sinks.connectors.kafka.connection_type import KAFKA
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink, kafka_sink
 from airflow_provider_sinks.core.checks.check import Check
-from airflow_provider_sinks.core.connection.resolved import ConnectionOptions, ResolvedConnections
+from airflow_provider_sinks.core.connection.options import ConnectionOptions
+from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.progress.record import WriterId
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 
@@ -22,6 +25,7 @@ class KafkaKind:
     """See :class:`.base.ConnectorKind`."""
 
     sink = KafkaSink
+    connection = KAFKA
     writer_module = "airflow_provider_sinks.connectors.kafka.factory"
 
     def connect(
@@ -60,7 +64,7 @@ class KafkaKind:
         from airflow_provider_sinks.connectors.kafka.final_fence import end_open_transactions
 
         sink = kafka_sink(spec)
-        options = connections.kafka(sink.target.kafka.connection)
+        options = connections.get(sink.target.kafka.connection, KafkaOptions)
         end_open_transactions(options, sink, run, writers, seconds)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.record_size import (
     BATCH_HEAD_BYTES,
     CLIENT_LIMIT,
@@ -23,7 +24,6 @@ from airflow_provider_sinks.connectors.kafka.record_size import (
     surely_taken_bytes,
 )
 from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 
 BATCH_BYTES = 1_000_000
 """How large librdkafka makes a batch unless it is told otherwise."""

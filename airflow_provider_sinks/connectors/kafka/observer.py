@@ -7,12 +7,12 @@ from collections.abc import Iterable
 
 from airflow_provider_sinks.connectors.base import HeldUp
 from airflow_provider_sinks.connectors.kafka.coordinators import broker_memory
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.progress_log import ProgressReader, read_timeout_seconds
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink
 from airflow_provider_sinks.connectors.kafka.topic_facts import as_progress_topic
 from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
 from airflow_provider_sinks.connectors.kafka.transactional_ids import transactional_id
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.decision.facts import Existence, Observation, ResourceFacts, Role
 from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.progress.broker_memory import BrokerMemory

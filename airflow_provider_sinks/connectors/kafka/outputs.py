@@ -13,8 +13,8 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import ConfigResource, ConfigSource, OffsetSpec, ResourceType
 
 from airflow_provider_sinks.connectors.kafka.connection import KafkaConnection, code_of, text_of
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.decision.facts import Existence
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, RefusedError, UnavailableError
 from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutput

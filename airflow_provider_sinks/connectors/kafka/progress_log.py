@@ -39,7 +39,7 @@ from airflow_provider_sinks.connectors.kafka.connection import (
     reaching_failure,
     text_of,
 )
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.progress.history import NO_HISTORY, History, fold, lost_writers
 from airflow_provider_sinks.core.progress.record import DRIVER

@@ -12,8 +12,8 @@ from confluent_kafka import KafkaError, Message
 
 from airflow_provider_sinks.connectors.epoch_writer import RejectedRowError
 from airflow_provider_sinks.connectors.kafka.limits import TopicLimit, batch_bytes, lengths, read_limits
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.record_size import CLIENT_LIMIT, TOPIC_LIMIT
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.errors import UnavailableError
 
 if TYPE_CHECKING:

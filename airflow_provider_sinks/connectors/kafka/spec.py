@@ -98,7 +98,6 @@ class Progress(Part):
 class KafkaSink(SinkSpec):
     """A sink into a Kafka topic."""
 
-    connection_type: ClassVar[str] = "kafka"
     right_target: ClassVar[Any] = "a/c"
     dead_letter_example: ClassVar[str] = "{topic: ...}"
 

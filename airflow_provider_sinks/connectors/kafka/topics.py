@@ -23,9 +23,9 @@ from confluent_kafka.admin import ConfigResource, ResourceType, TopicDescription
 from airflow_provider_sinks.connectors.base import HeldUp
 from airflow_provider_sinks.connectors.kafka.connection import END, FIRST, KafkaConnection, code_of, text_of
 from airflow_provider_sinks.connectors.kafka.creation import CreateTopic
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.progress_log import ProgressLog
 from airflow_provider_sinks.connectors.kafka.topic_facts import TopicFacts, as_progress_topic, grant
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.decision.facts import Existence, Role
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, UnavailableError
 from airflow_provider_sinks.core.progress.history import History

@@ -24,8 +24,8 @@ from airflow_provider_sinks.connectors.kafka.connection import (
     reaching_failure,
     text_of,
 )
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.transactional_ids import transactional_id
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.errors import ConfigurationError, FencedError, Problem, SinkError
 
 _FENCE_SECONDS = 30.0

@@ -16,6 +16,7 @@ from airflow_provider_sinks.connectors.postgres.creation import CreateTable
 from airflow_provider_sinks.connectors.postgres.factory import PostgresWriterFactory, TablePlan
 from airflow_provider_sinks.connectors.postgres.fit import demand_fit, new_table, written
 from airflow_provider_sinks.connectors.postgres.observe import Layout
+from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.connectors.postgres.session import (
     Connection,
     ControlConnection,
@@ -25,7 +26,6 @@ from airflow_provider_sinks.connectors.postgres.session import (
 )
 from airflow_provider_sinks.connectors.postgres.spec import Tombstones
 from airflow_provider_sinks.connectors.postgres.tables import SinkTables, create_table, reset_table
-from airflow_provider_sinks.core.connection.resolved import PostgresOptions
 from airflow_provider_sinks.core.decision.facts import (
     Creation,
     Existence,

@@ -17,7 +17,7 @@ import psycopg
 import pyarrow as pa
 from adbc_driver_postgresql import dbapi
 
-from airflow_provider_sinks.clients.postgres import connect_error
+from airflow_provider_sinks.connectors.postgres.client import connect_error
 from airflow_provider_sinks.connectors.postgres.session import Session
 from airflow_provider_sinks.core.errors import SinkError, UnavailableError
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.connectors.postgres.progress_table import Place
 from airflow_provider_sinks.connectors.postgres.session import Session, SessionName
 from airflow_provider_sinks.connectors.postgres.types import Column
-from airflow_provider_sinks.core.connection.resolved import PostgresOptions
 from airflow_provider_sinks.core.progress.record import WriterId
 
 if TYPE_CHECKING:

@@ -6,13 +6,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.connectors.base import ConnectorKind, HeldUp, Say
+from airflow_provider_sinks.connectors.postgres.connection_type import POSTGRES
+from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.connectors.postgres.spec import PostgresSink, postgres_sink
 from airflow_provider_sinks.core.checks.check import Check
-from airflow_provider_sinks.core.connection.resolved import (
-    ConnectionOptions,
-    PostgresOptions,
-    ResolvedConnections,
-)
+from airflow_provider_sinks.core.connection.options import ConnectionOptions
+from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import JobFailedError
 from airflow_provider_sinks.core.progress.record import WriterId
 from airflow_provider_sinks.core.spec.sink import SinkSpec
@@ -27,6 +26,7 @@ class PostgresKind:
     """See :class:`.base.ConnectorKind`."""
 
     sink = PostgresSink
+    connection = POSTGRES
     writer_module = "airflow_provider_sinks.connectors.postgres.writer"
 
     def connect(
@@ -40,7 +40,7 @@ class PostgresKind:
         """Return the Postgres target of a sink; reading its progress waits for nobody."""
         del read_seconds, held_up, say
         sink = postgres_sink(spec)
-        return _connector(sink, connections.postgres(sink.target.postgres.connection))
+        return _connector(sink, connections.get(sink.target.postgres.connection, PostgresOptions))
 
     def demand_fits(self, output: DataFrame, spec: SinkSpec) -> None:
         """See that the columns that are named are there, and that a table to be made has types for all."""

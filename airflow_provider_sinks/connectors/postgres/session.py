@@ -13,8 +13,8 @@ from typing import Any, TypeAlias, TypeVar
 import psycopg
 from psycopg import sql
 
-from airflow_provider_sinks.clients.postgres import connect_error
-from airflow_provider_sinks.core.connection.resolved import PostgresOptions
+from airflow_provider_sinks.connectors.postgres.client import connect_error
+from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.core.errors import SinkError, UnavailableError
 
 Connection: TypeAlias = psycopg.Connection[Any]

@@ -105,7 +105,6 @@ def _no_progress(value: Any) -> Any:
 class PostgresSink(SinkSpec):
     """A sink into a Postgres table."""
 
-    connection_type: ClassVar[str] = "postgres"
     right_target: ClassVar[Any] = {"postgres": "a/b.c"}
     dead_letter_example: ClassVar[str] = "{table: schema.table}"
 

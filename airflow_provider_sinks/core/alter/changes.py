@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
 from airflow_provider_sinks.core.alter.leave import Leave
-from airflow_provider_sinks.core.checks.fields import ConnectionFields
 from airflow_provider_sinks.core.connection.alterable import AlterableOptions
+from airflow_provider_sinks.core.connection.fields import ConnectionFields
 from airflow_provider_sinks.core.errors import Problem, nearest
 
 MASK = "***"

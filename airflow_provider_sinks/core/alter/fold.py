@@ -14,7 +14,6 @@ libpq's names for ``postgres``.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from airflow_provider_sinks.core.alter.changes import (
@@ -27,10 +26,10 @@ from airflow_provider_sinks.core.alter.changes import (
     plain,
 )
 from airflow_provider_sinks.core.alter.leave import Leave
-from airflow_provider_sinks.core.checks.fields import KAFKA, ConnectionFields, read_extra
-from airflow_provider_sinks.core.connection.alterable import COLUMNS, AlterableOptions, options_of_type
-from airflow_provider_sinks.core.connection.kafka_fields import Fields, placed
+from airflow_provider_sinks.core.connection.alterable import COLUMNS, AlterableOptions
+from airflow_provider_sinks.core.connection.fields import ConnectionFields
 from airflow_provider_sinks.core.connection.stored_secrets import kept_problems, kept_secrets
+from airflow_provider_sinks.core.connection.types import known_types
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 
 _NO_MEANS = Means()
@@ -41,9 +40,10 @@ def alter(old: ConnectionFields, changes: Sequence[Change], means: Means = _NO_M
 
     :raises ConfigurationError: with all problems at once, those of the result among them.
     """
-    options = options_of_type(old.conn_type)
+    options = _alterable(old)
     if options is None:
-        what = f"is {old.conn_type}: only connections of type kafka and postgres can be altered"
+        types = " and ".join(sorted(known_types()))
+        what = f"is {old.conn_type}: only connections of type {types} can be altered"
         raise _not_altered(old.conn_id, [Problem("conn_type", what)])
     if problems := [*change_problems(changes, options, old, means)]:
         raise _not_altered(old.conn_id, problems)
@@ -58,7 +58,7 @@ def alter(old: ConnectionFields, changes: Sequence[Change], means: Means = _NO_M
 
 def variables(old: ConnectionFields, changes: Sequence[Change], leave: Leave) -> frozenset[str]:
     """Return the Variables that may be read for changes; of others not even whether they are there."""
-    options = options_of_type(old.conn_type)
+    options = _alterable(old)
     return frozenset(
         change.value.variable
         for change in changes
@@ -88,7 +88,7 @@ def _written(value: Value | Secret) -> str:
 def changed_names(old: ConnectionFields, new: ConnectionFields) -> tuple[str, ...]:
     """Return the names of all options that differ, sorted; never a value."""
     columns = [name for name in COLUMNS if plain(getattr(old, name)) != plain(getattr(new, name))]
-    if options := options_of_type(old.conn_type):
+    if options := _alterable(old):
         columns = [name for name in columns if options.canonical(name) == name]
     before, after = old.whole_extra(), new.whole_extra()
     keys = [key for key in before.keys() | after.keys() if before.get(key) != after.get(key)]
@@ -98,7 +98,7 @@ def changed_names(old: ConnectionFields, new: ConnectionFields) -> tuple[str, ..
 def changed_columns(old: ConnectionFields, new: ConnectionFields) -> tuple[str, ...]:
     """Return the columns of Airflow's table that differ: fields, and ``extra`` as a whole."""
     columns = [name for name in COLUMNS if plain(getattr(old, name)) != plain(getattr(new, name))]
-    return tuple(columns + (["extra"] if _extra(old) != _extra(new) else []))
+    return tuple(columns + (["extra"] if old.stored_extra() != new.stored_extra() else []))
 
 
 def same(one: ConnectionFields, other: ConnectionFields) -> bool:
@@ -124,10 +124,7 @@ def _fold(
             del extra[written]
         if value is not None:
             extra[name if change.name in COLUMNS else change.name] = value
-    if old.conn_type != KAFKA:
-        return replace(old, **columns, extra=extra)
-    fields = placed(extra, Fields(_extra(old), old.login, old.password))
-    return replace(old, login=fields.login, password=fields.password, extra=dict(fields.extra))
+    return old.of_known_type().placed(old, columns, extra)
 
 
 def _value(value: Value | Secret, secrets: Mapping[str, str]) -> Value:
@@ -142,8 +139,9 @@ def _result_problems(new: ConnectionFields) -> Sequence[Problem]:
     return ()
 
 
-def _extra(connection: ConnectionFields) -> dict[str, Any]:
-    return dict(read_extra(connection.conn_id, connection.extra))
+def _alterable(connection: ConnectionFields) -> AlterableOptions | None:
+    known = known_types().get(connection.conn_type)
+    return known.alterable if known else None
 
 
 def _not_altered(conn_id: str, problems: Sequence[Problem], hint: str = "") -> ConfigurationError:

@@ -1,11 +1,9 @@
-"""Which options of a connection may be altered, by its type: their names, and which of them are secret."""
+"""Which options of a connection may be altered: their names, and which of them are secret."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-
-from airflow_provider_sinks.core.connection import kafka_names, postgres_options
 
 COLUMNS = ("host", "port", "login", "password", "schema")
 """The fields of a connection beside its extra."""
@@ -25,7 +23,8 @@ class AlterableOptions:
     :param secrets: those whose values are never written down.
     :param harmless: those that decide nothing about who hears a secret.
     :param files: those that name files of the worker.
-    :param refusal: says why an option may not be altered; an empty text for one that nobody knows.
+    :param others: those in the extra that only other users of the connection read.
+    :param refused: says why no sink takes an option; an empty text for one that nobody knows.
     """
 
     columns: frozenset[str]
@@ -34,7 +33,8 @@ class AlterableOptions:
     secrets: frozenset[str]
     harmless: frozenset[str]
     files: frozenset[str]
-    refusal: Callable[[str], str]
+    others: frozenset[str]
+    refused: Callable[[str], str]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -49,41 +49,8 @@ class AlterableOptions:
         """Return whether the option of this first name may be altered."""
         return name in self.columns or name in self.in_extra
 
-
-def options_of_type(conn_type: str) -> AlterableOptions | None:
-    """Return the options of a type, or ``None`` for one that no sink follows."""
-    return _TYPES.get(conn_type)
-
-
-def _kafka_refusal(name: str) -> str:
-    if name in _IDENTITY_NAMES:
-        return _IDENTITY
-    return _OTHERS if name in kafka_names.DROPPED else kafka_names.refusal(name)
-
-
-def _postgres_refusal(name: str) -> str:
-    if name in _IDENTITY_NAMES:
-        return _IDENTITY
-    return _OTHERS if name in postgres_options.DROPPED else postgres_options.REFUSED.get(name, "")
-
-
-_TYPES: Mapping[str, AlterableOptions] = {
-    "kafka": AlterableOptions(
-        columns=frozenset(),
-        in_extra=frozenset(kafka_names.ALLOWED),
-        aliases={**kafka_names.ALIASES, "login": "sasl.username", "password": "sasl.password"},
-        secrets=kafka_names.SECRETS,
-        harmless=kafka_names.HARMLESS | kafka_names.DROPPED,
-        files=kafka_names.FILES,
-        refusal=_kafka_refusal,
-    ),
-    "postgres": AlterableOptions(
-        columns=frozenset({"host", "port", "login", "password", "schema"}),
-        in_extra=postgres_options.ALLOWED,
-        aliases={"user": "login", "dbname": "schema", "database": "schema"},
-        secrets=postgres_options.SECRETS,
-        harmless=postgres_options.HARMLESS | postgres_options.DROPPED,
-        files=postgres_options.FILES,
-        refusal=_postgres_refusal,
-    ),
-}
+    def refusal(self, name: str) -> str:
+        """Return why an option may not be altered; an empty text for one that nobody knows."""
+        if name in _IDENTITY_NAMES:
+            return _IDENTITY
+        return _OTHERS if name in self.others else self.refused(name)

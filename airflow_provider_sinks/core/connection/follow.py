@@ -22,7 +22,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from airflow_provider_sinks.core.connection.resolved import ConnectionOptions, ResolvedConnections
+from airflow_provider_sinks.core.connection.options import ConnectionOptions
+from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 
 Fingerprint: TypeAlias = str
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from airflow_provider_sinks.core.alter.changes import MASK
-from airflow_provider_sinks.core.checks.fields import ConnectionFields, read_extra
 from airflow_provider_sinks.core.connection.alterable import COLUMNS
+from airflow_provider_sinks.core.connection.fields import ConnectionFields, read_extra
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 
 _HINT = "Alter it there, or remove it there so that the connection of the database counts."

@@ -6,14 +6,13 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
-from airflow_provider_sinks.core.connection.kafka_names import SECRETS
-from airflow_provider_sinks.core.connection.kafka_options import PEM_FILES, KafkaOptions
-from airflow_provider_sinks.core.connection.postgres_options import SECRETS as POSTGRES_SECRETS
-from airflow_provider_sinks.core.connection.postgres_options import PostgresOptions
+from airflow_provider_sinks.core.connection.options import ConnectionOptions
+from airflow_provider_sinks.core.connection.types import known_types
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, nearest
 
-ConnectionOptions = KafkaOptions | PostgresOptions
+Options = TypeVar("Options", bound=ConnectionOptions)
 
 
 @dataclass(frozen=True)
@@ -25,31 +24,19 @@ class ResolvedConnections:
 
     options: Mapping[str, ConnectionOptions]
 
-    def kafka(self, conn_id: str) -> KafkaOptions:
-        """Return the options of a Kafka connection.
+    def get(self, conn_id: str, wanted: type[Options]) -> Options:
+        """Return the options of a connection.
 
+        :param wanted: the class of options that its type has.
         :raises ConfigurationError: it is not there, or of another type.
         """
-        found = self._find(conn_id)
-        if not isinstance(found, KafkaOptions):
-            raise ConfigurationError(f'connection "{conn_id}" is not of type kafka')
-        return found
-
-    def postgres(self, conn_id: str) -> PostgresOptions:
-        """Return the options of a Postgres connection.
-
-        :raises ConfigurationError: it is not there, or of another type.
-        """
-        found = self._find(conn_id)
-        if not isinstance(found, PostgresOptions):
-            raise ConfigurationError(f'connection "{conn_id}" is not of type postgres')
-        return found
-
-    def _find(self, conn_id: str) -> ConnectionOptions:
         if conn_id not in self.options:
             problem = Problem("", f"there is no connection {conn_id!r}", nearest(conn_id, self.options))
             raise ConfigurationError(f'connection "{conn_id}" is not known', [problem])
-        return self.options[conn_id]
+        found = self.options[conn_id]
+        if not isinstance(found, wanted):
+            raise ConfigurationError(f'connection "{conn_id}" is not of type {wanted.conn_type}')
+        return found
 
     def visible_digests(self) -> dict[str, str]:
         """Return by connection id what tells its options apart, as far as they are no secret.
@@ -62,7 +49,10 @@ class ResolvedConnections:
 
     def to_json(self) -> str:
         """Write everything, secrets too: for a file that only its owner may read."""
-        return json.dumps({conn_id: _written(found) for conn_id, found in sorted(self.options.items())})
+        written = {
+            conn_id: {found.conn_type: dict(found.given)} for conn_id, found in sorted(self.options.items())
+        }
+        return json.dumps(written)
 
     @classmethod
     def from_json(cls, text: str) -> ResolvedConnections:
@@ -78,24 +68,10 @@ class ResolvedConnections:
 
 
 def _visible_digest(found: ConnectionOptions) -> str:
-    if isinstance(found, KafkaOptions):
-        given, hidden = found.options, SECRETS | set(PEM_FILES.values())
-    else:
-        given, hidden = found.parameters, POSTGRES_SECRETS
-    shown = {name: "" if name in hidden else value for name, value in given.items()}
+    shown = {name: "" if name in found.hidden else value for name, value in found.given.items()}
     return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def _written(found: ConnectionOptions) -> dict[str, object]:
-    if isinstance(found, KafkaOptions):
-        return {"kafka": dict(found.options)}
-    return {"postgres": dict(found.parameters)}
-
-
 def _read(conn_id: str, entry: Mapping[str, Mapping[str, str]]) -> ConnectionOptions:
-    if "kafka" in entry:
-        return KafkaOptions.from_connection_extra(entry["kafka"], conn_id)
-    return PostgresOptions(conn_id, {str(name): str(value) for name, value in entry["postgres"].items()})
-
-
-__all__ = ["ConnectionOptions", "KafkaOptions", "PostgresOptions", "ResolvedConnections"]
+    [(conn_type, given)] = entry.items()
+    return known_types()[conn_type].restore(conn_id, {str(name): str(value) for name, value in given.items()})

@@ -16,9 +16,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from airflow_provider_sinks.core.checks.fields import ConnectionFields
 from airflow_provider_sinks.core.connection.alterable import COLUMNS, AlterableOptions
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions
+from airflow_provider_sinks.core.connection.fields import ConnectionFields
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 
 
@@ -61,5 +60,4 @@ def _told(fields: ConnectionFields, options: AlterableOptions) -> Mapping[str, A
         checked = fields.options()
     except ConfigurationError:
         return told
-    given = checked.options if isinstance(checked, KafkaOptions) else checked.parameters
-    return told | {options.canonical(name): value for name, value in given.items()}
+    return told | {options.canonical(name): value for name, value in checked.given.items()}

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 GROUP = "airflow_provider_sinks.connectors"
 SHORT = "kafka"
 """What ``connection/name`` alone stands for."""
-CONNECTION_TYPES = ("kafka", "postgres", None)
-"""Which Airflow connections a target may need."""
+_OURS = "airflow_provider_sinks."
 
 
 class SpecKind(Protocol):
@@ -51,17 +50,18 @@ def load(name: str) -> Any:
     value = points()[name].value
     try:
         kind = points()[name].load()
+        kind.sink, kind.connection  # noqa: B018  whoever lacks them is told here, and not where they are used
     except Exception as error:  # another package's code may raise anything while it is imported
         problem = Problem(
             "target", f"{name!r} cannot be loaded from {value}", f"{type(error).__name__}: {error}"
         )
         raise ConfigurationError("a target cannot be loaded", [problem]) from error
-    if kind.sink.connection_type not in CONNECTION_TYPES:
-        known = ", ".join(filter(None, CONNECTION_TYPES))
-        what = f"{value} asks for connections of type {kind.sink.connection_type!r}"
-        hint = f"a target has a connection of a type that is known ({known}), or none"
-        raise ConfigurationError("a target cannot be used", [Problem("target", what, hint)])
     return kind
+
+
+def is_ours(name: str) -> bool:
+    """Whether a kind is part of this package."""
+    return points()[name].value.startswith(_OURS)
 
 
 def unknown_kind(target: Any) -> str | None:

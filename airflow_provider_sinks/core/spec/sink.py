@@ -212,8 +212,6 @@ class SinkSpec(Part, ABC):
 
     # What its target makes of it; see the spec of a connector.
 
-    connection_type: ClassVar[str | None] = None
-    """The type of the target's Airflow connection, ``kafka`` or ``postgres``; none where it needs none."""
     dead_letter_example: ClassVar[str]
     """How a person writes where rows are set aside."""
     right_target: ClassVar[Any]

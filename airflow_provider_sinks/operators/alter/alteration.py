@@ -19,8 +19,8 @@ from airflow_provider_sinks.core.alter.steps import (
     next_step,
     plan,
 )
-from airflow_provider_sinks.core.checks.fields import ConnectionFields
-from airflow_provider_sinks.core.connection.resolved import ConnectionOptions, KafkaOptions
+from airflow_provider_sinks.core.connection.fields import ConnectionFields
+from airflow_provider_sinks.core.connection.options import ConnectionOptions
 from airflow_provider_sinks.core.errors import ConfigurationError, SinkError
 from airflow_provider_sinks.operators.alter.arguments import AlterOrder
 from airflow_provider_sinks.operators.alter.checks import check_connection, check_sinks
@@ -186,9 +186,8 @@ class Alteration:
         options: ConnectionOptions | None = None
         with suppress(ConfigurationError):  # the old ones may have been of no use before
             options = fields.options()
-        kafka = options if isinstance(options, KafkaOptions) else None
         return self._sinks.wait(
-            change, kafka, self._order.watch_seconds, stands=lambda: self._locked.row() is row
+            change, options, self._order.watch_seconds, stands=lambda: self._locked.row() is row
         )
 
     @property

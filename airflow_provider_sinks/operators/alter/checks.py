@@ -10,13 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_sinks.connectors.registry import connection_types
 from airflow_provider_sinks.core.checks.check import Check, Report
-from airflow_provider_sinks.core.checks.fields import ConnectionFields, Given
 from airflow_provider_sinks.core.checks.sql import NOT_IN_ALTERATION, not_wanted
+from airflow_provider_sinks.core.connection.fields import ConnectionFields, Given
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, SinkError, UnavailableError
 from airflow_provider_sinks.core.progress.witness import Witness
 from airflow_provider_sinks.core.spec.sink import SinkSpec
-from airflow_provider_sinks.hooks.connections import READERS, connection_types
+from airflow_provider_sinks.hooks.connections import usable_options
 from airflow_provider_sinks.operators.alter.dependent_sinks import DependentSinks
 
 if TYPE_CHECKING:
@@ -107,9 +108,9 @@ def _witness(memory: Mapping[str, Any] | None) -> Witness | None:
 def _connections(spec: SinkSpec, new: ConnectionFields) -> dict[str, Given]:
     """Return the connections of a sink, the new one over the stored one. Reads in the task's own thread."""
     given: dict[str, Given] = {}
-    for conn_id, kind in connection_types(spec).items():
+    for conn_id, conn_type in connection_types(spec).items():
         try:
-            given[conn_id] = new if conn_id == new.conn_id else READERS[kind](conn_id)
+            given[conn_id] = new if conn_id == new.conn_id else usable_options(conn_id, conn_type)
         except SinkError as error:
             given[conn_id] = error
     return given

@@ -21,9 +21,9 @@ from airflow_provider_sinks.core.alter.dependents import (
     judge,
     positions_of,
 )
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions
+from airflow_provider_sinks.core.connection.options import ConnectionOptions
 from airflow_provider_sinks.core.errors import SinkError, UnavailableError
-from airflow_provider_sinks.hooks.connections import kafka_options
+from airflow_provider_sinks.hooks.connections import options_of
 from airflow_provider_sinks.metadata.memory import Store
 
 if TYPE_CHECKING:
@@ -133,13 +133,13 @@ class DependentSinks:
     def wait(
         self,
         change: str,
-        altered: KafkaOptions | None,
+        altered: ConnectionOptions | None,
         timeout_seconds: float,
         stands: Callable[[], bool] = lambda: True,
     ) -> Returns:
         """Wait until all that were running run on the options that stand now, or one says that it cannot.
 
-        :param altered: those options, if the connection leads to Kafka.
+        :param altered: those options, if they can be used.
         :param stands: whether the options stand still; asked at every look, for there is nothing to wait for
             when somebody else has edited them.
         :raises UnavailableError: Airflow's API was away when the time was over.
@@ -162,7 +162,7 @@ class DependentSinks:
                     return Returns(returns)
             time.sleep(_LOOK_SECONDS)
 
-    def _returns(self, noted: _Noted, altered: KafkaOptions | None) -> Iterator[tuple[str, Return]]:
+    def _returns(self, noted: _Noted, altered: ConnectionOptions | None) -> Iterator[tuple[str, Return]]:
         missing = set(noted.sinks)
         elapsed_seconds = time.time() - noted.at_seconds
         for found, memory in self.look() if missing else ():
@@ -179,9 +179,10 @@ class DependentSinks:
             yield sink, Return(Came.ENDED, "is in no DAG any more")
 
     def _rows_waiting(
-        self, found: Dependent, memory: Mapping[str, Any] | None, altered: KafkaOptions | None
+        self, found: Dependent, memory: Mapping[str, Any] | None, altered: ConnectionOptions | None
     ) -> bool | None:
         """Return whether the source of a sink has rows for it; ``None`` where that cannot be told."""
+        from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
         from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
 
         positions = positions_of(memory)
@@ -190,8 +191,10 @@ class DependentSinks:
         with suppress(SinkError):
             source = found.spec.source.kafka
             is_altered = altered is not None and source.connection == self._conn_id
-            options = altered if is_altered else kafka_options(source.connection)
-            with KafkaClient(options) as client:  # type: ignore[arg-type]  # altered is not None there
+            options = altered if is_altered else options_of(found.spec, source.connection)
+            if not isinstance(options, KafkaOptions):
+                return None
+            with KafkaClient(options) as client:
                 ends = client.observe_topics([source.topic])[source.topic].high
             return any(end > positions.get(partition, 0) for partition, end in ends.items())
         return None

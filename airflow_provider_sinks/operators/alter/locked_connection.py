@@ -13,7 +13,7 @@ from airflow_provider_sinks.core.alter.changes import Change, Means
 from airflow_provider_sinks.core.alter.fold import alter, changed_columns, changed_names, same, variables
 from airflow_provider_sinks.core.alter.leave import Leave
 from airflow_provider_sinks.core.alter.steps import Before, Facts, Row
-from airflow_provider_sinks.core.checks.fields import ConnectionFields
+from airflow_provider_sinks.core.connection.fields import ConnectionFields
 from airflow_provider_sinks.core.connection.overridden import overridden
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, SinkError
 from airflow_provider_sinks.core.progress.record import utc_now

@@ -9,7 +9,7 @@ from dataclasses import replace
 from airflow.sdk import Variable
 from airflow.sdk.log import mask_secret
 
-from airflow_provider_sinks.core.checks.fields import ConnectionFields, read_extra
+from airflow_provider_sinks.core.connection.fields import ConnectionFields, read_extra
 from airflow_provider_sinks.hooks.connections import fields
 
 

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Self
 
 from airflow_provider_sinks.core.connection.follow import Fingerprint, Following, Reading
-from airflow_provider_sinks.core.connection.resolved import ConnectionOptions, ResolvedConnections
+from airflow_provider_sinks.core.connection.options import ConnectionOptions
+from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import SinkError
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from airflow_provider_sinks.connectors.preflight import VALIDATION_SECONDS, validate
 from airflow_provider_sinks.core.checks.check import Check, Report
-from airflow_provider_sinks.core.checks.fields import Given
 from airflow_provider_sinks.core.checks.sql import not_wanted, sql_checks
+from airflow_provider_sinks.core.connection.fields import Given
 from airflow_provider_sinks.core.errors import SinkError
 from airflow_provider_sinks.core.query.questions import AskSpark, NoAnswer, SqlAnswer, SqlQuestion
 from airflow_provider_sinks.core.spec.sink import SinkSpec

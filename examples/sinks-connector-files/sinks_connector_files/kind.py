@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.connectors.base import ConnectorKind, HeldUp, Say
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family
-from airflow_provider_sinks.core.connection.resolved import ConnectionOptions, ResolvedConnections
+from airflow_provider_sinks.core.connection.options import ConnectionOptions
+from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.progress.identity import ResourceKind
 from airflow_provider_sinks.core.progress.record import WriterId
 from airflow_provider_sinks.core.spec.sink import SinkSpec
@@ -25,6 +26,7 @@ class FilesKind:
     """See :class:`.base.ConnectorKind`."""
 
     sink = FilesSink
+    connection = None
     writer_module = "sinks_connector_files.writer"
 
     def connect(

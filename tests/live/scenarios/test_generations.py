@@ -9,7 +9,8 @@ from contextlib import AbstractContextManager
 import pytest
 
 from airflow_provider_sinks.connectors.generations import Generations
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions, ResolvedConnections
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
+from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import (
     ExitCode,
     FencedError,

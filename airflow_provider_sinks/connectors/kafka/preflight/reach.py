@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from airflow_provider_sinks.clients.reach import StoppedError, Trail, connect, follow, shake_hands, split
 from airflow_provider_sinks.clients.time_limit import Deadline
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.preflight.login import authenticate
 from airflow_provider_sinks.connectors.kafka.wire import (
     ADD_PARTITIONS,
@@ -25,7 +26,6 @@ from airflow_provider_sinks.connectors.kafka.wire import (
     cluster,
 )
 from airflow_provider_sinks.core.checks.network import Layer, ServerFacts, Stop
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 
 T = TypeVar("T")
 

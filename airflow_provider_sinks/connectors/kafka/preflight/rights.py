@@ -23,6 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from airflow_provider_sinks.clients.reach import StoppedError, Trail
 from airflow_provider_sinks.clients.time_limit import Deadline
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.preflight.reach import open_wire
 from airflow_provider_sinks.connectors.kafka.preflight.right_checks import (
     Held,
@@ -33,7 +34,6 @@ from airflow_provider_sinks.connectors.kafka.preflight.right_checks import (
 )
 from airflow_provider_sinks.connectors.kafka.preflight.topic_checks import TopicSurvey
 from airflow_provider_sinks.connectors.kafka.wire import ADD_PARTITIONS, FETCH, WireConnection, array, text
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.decision.facts import Existence
 from airflow_provider_sinks.core.errors import UnavailableError
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from airflow_provider_sinks.clients.time_limit import Deadline, within
+from airflow_provider_sinks.clients.time_limit import within
+from airflow_provider_sinks.connectors.connection_checks import Judging, Run
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.preflight import reach as kafka_reach
 from airflow_provider_sinks.connectors.kafka.preflight.cluster_checks import (
     cluster_checks,
@@ -29,10 +31,8 @@ from airflow_provider_sinks.connectors.kafka.record_size import CLIENT_LIMIT, TO
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink, kafka_target_on
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family
 from airflow_provider_sinks.core.checks.network import Stop, network_checks
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.progress.record import DRIVER, SINGLE_WRITER, partition_writer
-from airflow_provider_sinks.core.progress.witness import Witness
-from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
+from airflow_provider_sinks.core.spec.sink import Writers
 
 _SURVEY_SECONDS = 30.0
 _ANSWER_SECONDS = 8.0
@@ -40,28 +40,11 @@ _IDS_MAX = 32
 """How many transactional ids are asked for: ACLs name them by their prefix."""
 
 
-@dataclass
-class Run:
-    """One validation: what is asked, and what later steps need of earlier ones.
-
-    :param with_types: whether the types of lookups are wanted.
-    :param partitions: of the source topic, once it was seen.
-    :param lookups: by lookup its columns and types, once they were seen: an Arrow schema.
-    """
-
-    sink: SinkSpec | None
-    witness: Witness | None
-    deadline: Deadline
-    with_types: bool = False
-    partitions: int = 0
-    clusters: dict[str, str] = field(default_factory=dict)
-    lookups: dict[str, bytes] = field(default_factory=dict)
-
-
-def kafka_checks(run: Run, options: KafkaOptions) -> Iterator[Check]:
+def kafka_checks(run: Run, options: KafkaOptions) -> Judging:
     """Judge one connection.
 
     :param options: with the text of PEM files in them.
+    :return: the same options, once the cluster has let librdkafka in.
     :raises SinkError: it could not be asked any further.
     """
     conn_id, given = options.conn_id, options.options
@@ -71,17 +54,18 @@ def kafka_checks(run: Run, options: KafkaOptions) -> Iterator[Check]:
     topics = sink_topics(run.sink, conn_id) if run.sink else []
     if reach.cluster is None:
         yield from _skipped(conn_id, topics, "the cluster was not reached")
-        return
+        return None
     run.clusters[conn_id] = reach.cluster.cluster_id
     brokers = len(reach.cluster.brokers)
     yield from cluster_checks(conn_id, reach.cluster.cluster_id, brokers, reach.advertised)
     if any(facts.stopped is Stop.FORBIDDEN for facts in reach.advertised):
         yield from _skipped(conn_id, topics, "clients would go to an address that is refused")
-        return
+        return None
     seen = _limited(run, lambda: _survey(options, topics, min(reach.cluster.brokers) if reach.cluster else 0))
     yield Checks(conn_id, Family.CLUSTER).passes("client", "librdkafka is let in too")
     yield from _judged(run, options, topics, seen, brokers)
     yield from _rights(run, options, topics, seen, reach.open_server)
+    return options
 
 
 @dataclass(frozen=True)

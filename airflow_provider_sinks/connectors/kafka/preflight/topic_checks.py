@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from airflow_provider_sinks.connectors.kafka.creation import CreateTopic
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.preflight.right_checks import Held, Operation
 from airflow_provider_sinks.connectors.kafka.record_size import CLIENT_LIMIT, CLIENT_LIMIT_BYTES, TOPIC_LIMIT
 from airflow_provider_sinks.connectors.kafka.spec import kafka_sink, kafka_target_on
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family
-from airflow_provider_sinks.core.connection.resolved import KafkaOptions
 from airflow_provider_sinks.core.decision.facts import Existence, Role
 from airflow_provider_sinks.core.progress.identity import Identity, Sameness
 from airflow_provider_sinks.core.progress.witness import Witness

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
+from airflow_provider_sinks.core.connection.options import ConnectionOptions
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, nearest
 
 _ALLOWED = """
@@ -52,12 +53,15 @@ DEFAULTS = {"connect_timeout": "10", "application_name": "airflow-provider-sinks
 
 
 @dataclass(frozen=True, repr=False)
-class PostgresOptions:
+class PostgresOptions(ConnectionOptions):
     """What it takes to connect to one database.
 
     :param conn_id: the Airflow connection that it came from.
     :param parameters: libpq's names and values, the password among them.
     """
+
+    conn_type: ClassVar[str] = "postgres"
+    hidden: ClassVar[frozenset[str]] = SECRETS
 
     conn_id: str
     parameters: Mapping[str, str]
@@ -85,6 +89,17 @@ class PostgresOptions:
         more = {name: str(value) for name, value in extra.items() if name in ALLOWED}
         own = {name: value for name, value in {**fields, "password": password}.items() if value}
         return cls(conn_id, {**DEFAULTS, **more, **own})
+
+    @property
+    def given(self) -> Mapping[str, str]:
+        """Libpq's names and values."""
+        return self.parameters
+
+    @property
+    def summary(self) -> str:
+        """Server, database and user."""
+        found = self.parameters
+        return f'{found["host"]}:{found["port"]}/{found["dbname"]} as "{found["user"]}"'
 
     @property
     def conninfo(self) -> dict[str, str]:

@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from airflow_provider_sinks.core.connection.kafka_java import java_options
-from airflow_provider_sinks.core.connection.kafka_names import ALIASES, ALLOWED, DROPPED, SECRETS, refusal
+from airflow_provider_sinks.connectors.kafka.java_options import java_options
+from airflow_provider_sinks.connectors.kafka.option_names import ALIASES, ALLOWED, DROPPED, SECRETS, refusal
+from airflow_provider_sinks.core.connection.options import ConnectionOptions
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, nearest
 
 PROTOCOLS = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
@@ -29,13 +30,16 @@ _PEM = "one PEM file of at most 1 MiB, with all certificates, that each worker m
 
 
 @dataclass(frozen=True, repr=False)
-class KafkaOptions:
+class KafkaOptions(ConnectionOptions):
     """What it takes to connect to one cluster.
 
     :param conn_id: the Airflow connection that it came from.
     :param options: librdkafka's names and values.
     :param dropped: what the connection holds for others, and a sink does not use.
     """
+
+    conn_type: ClassVar[str] = "kafka"
+    hidden: ClassVar[frozenset[str]] = SECRETS | set(PEM_FILES.values())
 
     conn_id: str
     options: Mapping[str, str]
@@ -63,6 +67,25 @@ class KafkaOptions:
         if problems:
             raise ConfigurationError(f'connection "{conn_id}" is not valid for a sink', problems)
         return cls(conn_id, _normal(options), tuple(sorted(DROPPED & set(extra))))
+
+    @property
+    def given(self) -> Mapping[str, str]:
+        """Librdkafka's names and values."""
+        return self.options
+
+    @property
+    def summary(self) -> str:
+        """Servers, protocol and user."""
+        protocol = self.options.get("security.protocol", "plaintext")
+        user = f' as "{self.options["sasl.username"]}"' if "sasl.username" in self.options else ""
+        unused = f"; not used by a sink: {', '.join(self.dropped)}" if self.dropped else ""
+        return f"{self.bootstrap_servers}, {protocol}{user}{unused}"
+
+    def usable(self) -> KafkaOptions:
+        """Read the PEM files, and see that Spark's Java client can use what is in them too."""
+        options = self.with_files_read()
+        options.spark_source()
+        return options
 
     @property
     def bootstrap_servers(self) -> str:

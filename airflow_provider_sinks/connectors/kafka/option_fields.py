@@ -10,7 +10,7 @@ first: it is ``sasl.password``, or ``ssl.key.pem`` if a private key stands there
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,12 +65,12 @@ def placed(options: Mapping[str, Any], before: Fields) -> Fields:
     return Fields(extra, login, password)
 
 
-def shown_key(extra: Mapping[str, Any], *, is_key_masked: bool) -> Problem | None:
+def shown_key(extra: Mapping[str, Any], masked_words: Collection[str] = ()) -> Problem | None:
     """Return what is wrong with a private key in an extra that Airflow shows.
 
-    :param is_key_masked: whether Airflow was told to mask it.
+    :param masked_words: Airflow masks what has one of them in its name.
     """
-    if KEY not in extra or is_key_masked:
+    if KEY not in extra or any(word in KEY.replace(".", "_") for word in masked_words):
         return None
     return Problem(
         KEY,

@@ -11,7 +11,7 @@ import psycopg
 import pyarrow as pa
 from psycopg import sql
 
-from airflow_provider_sinks.core.connection.resolved import PostgresOptions
+from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.core.errors import (
     AuthenticationError,
     ConfigurationError,

@@ -12,12 +12,12 @@ from typing import Any
 
 import psycopg
 
-from airflow_provider_sinks.clients.postgres import NO_FILE, PostgresClient, connect_error
 from airflow_provider_sinks.clients.reach import StoppedError, Trail, connect, follow, shake_hands
 from airflow_provider_sinks.clients.time_limit import Deadline, within
+from airflow_provider_sinks.connectors.postgres.client import NO_FILE, PostgresClient, connect_error
+from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.core.checks.database import DatabaseFacts, TableFacts
 from airflow_provider_sinks.core.checks.network import Layer, ServerFacts, Stop
-from airflow_provider_sinks.core.connection.resolved import PostgresOptions
 from airflow_provider_sinks.core.spec.parts import PostgresLookup
 
 _TLS_REQUEST = struct.pack(">ii", 8, 80877103)

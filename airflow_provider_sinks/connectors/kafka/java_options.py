@@ -10,7 +10,7 @@ import base64
 import re
 from collections.abc import Mapping
 
-from airflow_provider_sinks.core.connection.kafka_names import ALLOWED, NONE, SAME
+from airflow_provider_sinks.connectors.kafka.option_names import ALLOWED, NONE, SAME
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 
 LOGIN_MODULES = {

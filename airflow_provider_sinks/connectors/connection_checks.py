@@ -1,0 +1,52 @@
+"""The checks of a connection by itself: what a type that a connector brings must know beside its options."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from airflow_provider_sinks.clients.time_limit import Deadline
+from airflow_provider_sinks.core.checks.check import Check
+from airflow_provider_sinks.core.connection.options import ConnectionOptions
+from airflow_provider_sinks.core.connection.types import ConnectionType
+from airflow_provider_sinks.core.progress.witness import Witness
+from airflow_provider_sinks.core.spec.sink import SinkSpec
+
+
+@dataclass
+class Run:
+    """One validation: what is asked, and what later steps need of earlier ones.
+
+    :param with_types: whether the types of lookups are wanted.
+    :param partitions: of the source topic, once it was seen.
+    :param clusters: by connection id, once they were seen.
+    :param lookups: by lookup its columns and types, once they were seen: an Arrow schema.
+    """
+
+    sink: SinkSpec | None
+    witness: Witness | None
+    deadline: Deadline
+    with_types: bool = False
+    partitions: int = 0
+    clusters: dict[str, str] = field(default_factory=dict)
+    lookups: dict[str, bytes] = field(default_factory=dict)
+
+
+Judging: TypeAlias = Generator[Check, None, ConnectionOptions | None]
+"""Gives checks, and at its end the options by which a target may go on: with the address that was judged."""
+
+
+class CheckedConnectionType(ConnectionType):
+    """A type of connection that a validation can go through."""
+
+    @abstractmethod
+    def checks(self, run: Run, options: ConnectionOptions) -> Judging:
+        """Judge one connection, within the time of the run, without side effects.
+
+        Called by a validation once for each connection, with the text of files in its options.
+
+        :return: nothing where the service was not reached: then the target is not asked.
+        :raises SinkError: it could not be asked any further.
+        """
