@@ -18,6 +18,7 @@ from pathlib import Path
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.launch.files import Launch, LaunchFiles
 from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus
+from airflow_provider_sinks.core.progress.witness import Witness
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.local import spark
 from airflow_provider_sinks.local.processes import Service, session_members
@@ -210,6 +211,7 @@ class SinkUnderTest:
 
     :param spec: the sink, as ``SinkSpec.parse`` takes it.
     :param folder: for launches and checkpoints.
+    :param remembered: the witness before the first launch.
     """
 
     spec: Mapping[str, object]
@@ -218,6 +220,7 @@ class SinkUnderTest:
     master: str = "local[2,4]"
     conf: Mapping[str, str] = field(default_factory=dict)
     launches: list[Driver] = field(default_factory=list)
+    remembered: Witness | None = None
 
     @property
     def parsed(self) -> SinkSpec:
@@ -252,10 +255,8 @@ class SinkUnderTest:
         return driver
 
     def _witness(self) -> Mapping[str, object] | None:
-        for driver in reversed(self.launches):
-            status = driver.status
-            witness = status.witness() if status else None
-            if witness is not None:
-                found: Mapping[str, object] = json.loads(witness.to_json())
-                return found
-        return None
+        told = [driver.status for driver in reversed(self.launches)]
+        witnesses = [*(status.witness() for status in told if status), self.remembered]
+        newest = next((witness for witness in witnesses if witness is not None), None)
+        found: Mapping[str, object] | None = json.loads(newest.to_json()) if newest else None
+        return found
