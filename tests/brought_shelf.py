@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
-
-from pydantic import BeforeValidator
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_provider_sinks.connectors.base import ConnectorKind, HeldUp, Say, SinkConnector
 from airflow_provider_sinks.connectors.connection_checks import CheckedConnectionType, Judging, Run
@@ -110,18 +108,13 @@ class RidingChoice(Target):
     riding: _Options
 
 
-def _nothing(value: Any) -> Any:
-    assert value is None
-    return value
-
-
 class _BroughtSink(SinkSpec):
     """What both kinds of sink have."""
 
     dead_letter_example: ClassVar[str] = ""
     target: Any
     dead_letter: None = None
-    progress: Annotated[None, BeforeValidator(_nothing)] = None
+    progress: None = None
 
     @property
     def progress_is_shared(self) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
-from pydantic import BeforeValidator, Field, StrictBool, model_validator
+from pydantic import Field, StrictBool, model_validator
 
 from airflow_provider_sinks.core.decision.facts import Creation, Role
 from airflow_provider_sinks.core.errors import JobFailedError, Problem
@@ -96,21 +96,16 @@ class PostgresChoice(Target):
     postgres: PostgresTarget
 
 
-def _no_progress(value: Any) -> Any:
-    if value is not None:
-        raise UnfitError("is for Kafka targets", "name the table of the progress by target.postgres.progress")
-    return value
-
-
 class PostgresSink(SinkSpec):
     """A sink into a Postgres table."""
 
     right_target: ClassVar[Any] = {"postgres": "a/b.c"}
     dead_letter_example: ClassVar[str] = "{table: schema.table}"
+    progress_option: ClassVar[str] = "target.postgres.progress"
 
     target: PostgresChoice
     dead_letter: PostgresDeadLetter | None = None
-    progress: Annotated[None, BeforeValidator(_no_progress)] = None
+    progress: None = None
 
     @property
     def target_rules(self) -> tuple[Rule, ...]:

@@ -20,7 +20,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError, field_validator
 
 from airflow_provider_sinks.core.decision.facts import Creation, Role
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
@@ -93,11 +93,19 @@ class SinkSpec(Part, ABC):
     trigger: Trigger = Trigger.model_construct()
     dead_letter: Part | None = None
     progress: Part | None = None
+    """Where the progress is kept, for a kind of target that does not say so by an option of its own."""
     writers: Writers | None = None
     output_mode: OutputMode | None = None
     checkpoint: Checkpoint | None = None
     transaction_timeout: Annotated[Duration, AfterValidator(_transaction_timeout)] = timedelta(seconds=60)
     patience: Annotated[Duration, AfterValidator(_patience)] = timedelta(minutes=5)
+
+    @field_validator("progress", mode="before")
+    @classmethod
+    def _named_once(cls, value: Any) -> Any:
+        if value is not None and cls.progress_option:
+            raise UnfitError("is no option of this target", f"name its progress by {cls.progress_option}")
+        return value
 
     @classmethod
     def parse(cls, data: Mapping[str, Any]) -> SinkSpec:
@@ -212,6 +220,8 @@ class SinkSpec(Part, ABC):
 
     # What its target makes of it; see the spec of a connector.
 
+    progress_option: ClassVar[str] = ""
+    """The option of the target that names its progress place, if that is none of the sink."""
     dead_letter_example: ClassVar[str]
     """How a person writes where rows are set aside."""
     right_target: ClassVar[Any]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, BeforeValidator, Field, StrictStr
+from pydantic import AfterValidator, Field, StrictStr
 
 from airflow_provider_sinks.connectors.plain import PlainCreation
 from airflow_provider_sinks.core.decision.facts import Creation, Role
@@ -63,21 +63,16 @@ class CreateTable(PlainCreation):
         return f'create {self.role.called(ResourceKind.TABLE)} "{self.name}"'
 
 
-def _no_progress(value: Any) -> Any:
-    if value is not None:
-        raise UnfitError("is for Kafka targets", "name the folder of the progress by target.files.progress")
-    return value
-
-
 class FilesSink(SinkSpec):
     """A sink into a folder of Parquet files. It needs no Airflow connection."""
 
     right_target: ClassVar[Any] = {"files": {"path": "/a"}}
     dead_letter_example: ClassVar[str] = "{path: /data/orders-dead}"
+    progress_option: ClassVar[str] = "target.files.progress"
 
     target: FilesChoice
     dead_letter: FilesDeadLetter | None = None
-    progress: Annotated[None, BeforeValidator(_no_progress)] = None
+    progress: None = None
 
     @property
     def target_rules(self) -> tuple[Rule, ...]:
