@@ -61,6 +61,11 @@ def _run_proved(plan: EpochPlan, batches: Iterable[pa.RecordBatch]) -> TaskRepor
 
 
 def _is_repeated() -> bool:
+    """Whether an attempt of this task came before.
+
+    Where Spark repeats a whole stage, attempts count anew, and Python is not told: such a task may be fenced
+    by what the lost attempt opened, and is then repeated once more.
+    """
     from pyspark import TaskContext
 
     context = TaskContext.get()
