@@ -19,6 +19,7 @@ from airflow_provider_sinks.connectors.registry import connection_types
 from airflow_provider_sinks.core.connection.fields import ConnectionFields, of_another_type, read_extra
 from airflow_provider_sinks.core.connection.options import ConnectionOptions
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
+from airflow_provider_sinks.core.connection.types import secret_names
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, UnavailableError
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 
@@ -152,7 +153,7 @@ def _fields(found: Connection) -> ConnectionFields:
         mask_secret(found.password)
     with contextlib.suppress(ConfigurationError):
         extra = extra_of(found)
-        for name in made.of_known_type().alterable.secrets & set(extra):
+        for name in secret_names() & set(extra):  # whatever the type says: it may have become generic
             mask_secret(str(extra[name]))  # by value: Airflow itself masks by name, and knows only some
     return made
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -61,3 +62,16 @@ def test_the_password_is_masked_in_logs(connections: Define) -> None:
     read(connections, login="me", password="nobody-else-has-this", extra=SASL)
 
     assert redact("said nobody-else-has-this") == "said ***"
+
+
+def test_secrets_in_the_extra_are_masked_in_a_connection_that_became_generic(connections: Define) -> None:
+    from airflow.sdk._shared.secrets_masker import redact
+
+    from airflow_provider_sinks.hooks.connections import fields
+
+    word = f"canary {uuid.uuid4().hex}"
+    connections(kafka_secret={"conn_type": "generic", "extra": {"sasl.password": word}})
+
+    fields("kafka_secret")
+
+    assert word not in str(redact(f"it says {word}"))

@@ -71,3 +71,8 @@ def known_types() -> Mapping[str, ConnectionType]:
             if brought is not None:
                 found.setdefault(brought.name, brought)
     return found
+
+
+def secret_names() -> frozenset[str]:
+    """Return the names of all options that are secret in any type."""
+    return frozenset().union(*(known.alterable.secrets for known in known_types().values()))
