@@ -70,7 +70,7 @@ def test_secrets_in_the_extra_are_masked_in_a_connection_that_became_generic(con
     from airflow_provider_sinks.hooks.connections import fields
 
     word = f"canary {uuid.uuid4().hex}"
-    connections(kafka_secret={"conn_type": "generic", "extra": {"sasl.password": word}})
+    connections(kafka_secret={"conn_type": "generic", "extra": {"ssl.key.pem": word}})
 
     fields("kafka_secret")
 
