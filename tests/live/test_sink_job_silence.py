@@ -13,12 +13,14 @@ from pathlib import Path
 import pytest
 from psycopg import sql
 
+from airflow_provider_sinks.clients.wait import holds_within
 from airflow_provider_sinks.connectors.kafka.driver_records import DriverRecords
 from airflow_provider_sinks.connectors.kafka.transaction import Transaction
 from airflow_provider_sinks.core.errors import ExitCode, FencedError, JobFailedError, UnavailableError
 from airflow_provider_sinks.core.progress.record import ProgressRecord
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres
+from airflow_provider_sinks.local.processes import tail
 from airflow_provider_sinks.streaming.patience import Patience
 from tests.faults import topics
 from tests.faults.driver import Driver
@@ -35,6 +37,8 @@ _LONGER_SECONDS = 9.0
 """Longer than a transaction of the driver may take in these tests."""
 _END_SECONDS = 60.0
 """Within this a driver ends whose patience is over, whatever hangs in it."""
+_BACK_SECONDS = 30.0
+"""A broker that was frozen for longer than its session answers again within seconds."""
 _USERS = "users"
 
 
@@ -57,7 +61,11 @@ def own_postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]
 
 @pytest.fixture
 def stage(
-    own_broker: KafkaBroker, own_postgres: Postgres, shared_driver: SharedDriver, tmp_path: Path
+    own_broker: KafkaBroker,
+    own_postgres: Postgres,
+    shared_driver: SharedDriver,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
 ) -> Iterator[Stage]:
     """The place for sinks on these two."""
     stage = Stage(own_broker, own_postgres, shared_driver, tmp_path)
@@ -65,6 +73,20 @@ def stage(
     own_broker.resume()
     own_postgres.resume()
     stage.close()
+    if log := _brought_back(own_broker):
+        reporter = request.config.pluginmanager.get_plugin("terminalreporter")
+        assert reporter is not None
+        reporter.write_line(f"\nthe broker did not survive its freeze and was started again: {log}")
+
+
+def _brought_back(broker: KafkaBroker) -> str:
+    """See that a broker answers again, for the next test; else start it anew, and return its log."""
+    if holds_within(broker._answers, _BACK_SECONDS, pause_seconds=0.5):
+        return ""
+    log = tail(broker.log)
+    broker.kill()
+    broker.restart()
+    return log
 
 
 def _rows(begin: int, end: int) -> list[KeyValue]:
