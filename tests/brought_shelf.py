@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from types import SimpleNamespace
+from typing import Any, ClassVar, cast
 
-from airflow_provider_sinks.connectors.base import ConnectorKind, HeldUp, Say, SinkConnector
-from airflow_provider_sinks.connectors.connection_checks import CheckedConnectionType, Judging, Run
+from airflow_provider_sinks.connectors.connection_checks import (
+    CheckedConnectionType,
+    ConnectionChecks,
+    Validation,
+)
 from airflow_provider_sinks.connectors.kafka.connection_type import KAFKA
+from airflow_provider_sinks.connectors.kind import ConnectorKind
 from airflow_provider_sinks.connectors.plain import PlainCreation
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family
 from airflow_provider_sinks.core.connection.alterable import AlterableOptions
 from airflow_provider_sinks.core.connection.fields import ConnectionFields
 from airflow_provider_sinks.core.connection.options import ConnectionOptions
-from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.decision.facts import Creation, Role
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
-from airflow_provider_sinks.core.progress.record import WriterId
 from airflow_provider_sinks.core.spec.parts import ConnectedTarget, Target
 from airflow_provider_sinks.core.spec.sink import SinkSpec
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True, repr=False)
@@ -30,7 +30,7 @@ class ShelfOptions(ConnectionOptions):
     """Where the shelf stands, and the word that opens it."""
 
     conn_type: ClassVar[str] = "shelf"
-    hidden: ClassVar[frozenset[str]] = frozenset({"password"})
+    undigested: ClassVar[frozenset[str]] = frozenset({"password"})
 
     conn_id: str
     fields: Mapping[str, str]
@@ -76,9 +76,9 @@ class ShelfType(CheckedConnectionType):
         """Take them."""
         return ShelfOptions(conn_id, given)
 
-    def checks(self, run: Run, options: ConnectionOptions) -> Judging:
+    def checks(self, validation: Validation, options: ConnectionOptions) -> ConnectionChecks:
         """See whether it is there."""
-        del run
+        del validation
         checks = Checks(options.conn_id, Family.NETWORK)
         if options.given["host"] == "nowhere":
             yield checks.fails("reach", "nobody is there")
@@ -148,43 +148,16 @@ class RidingSink(_BroughtSink):
     target: RidingChoice
 
 
-class _Kind:
-    """See :class:`.base.ConnectorKind`. Nothing of it is ever launched here."""
-
-    writer_module = __name__
-
-    def __init__(self, sink: type[SinkSpec], connection: CheckedConnectionType) -> None:
-        self.sink = sink
-        self.connection = connection
-
-    def target_checks(self, spec: SinkSpec, options: ConnectionOptions | None) -> Iterable[Check]:
-        assert options is not None
-        checks = Checks(options.conn_id, Family.PERMISSIONS)
-        yield checks.passes(f"place {spec.resources[Role.DATA]}", f"by {options.conn_type}")
-
-    def connect(
-        self,
-        spec: SinkSpec,
-        connections: ResolvedConnections,
-        read_seconds: float | None,
-        held_up: HeldUp,
-        say: Say,
-    ) -> SinkConnector:
-        raise NotImplementedError
-
-    def demand_fits(self, output: DataFrame, spec: SinkSpec) -> None:
-        raise NotImplementedError
-
-    def end_abandoned(
-        self,
-        spec: SinkSpec,
-        connections: ResolvedConnections,
-        run: str,
-        writers: Iterable[WriterId],
-        seconds: float,
-    ) -> None:
-        raise NotImplementedError
+def _target_checks(spec: SinkSpec, options: ConnectionOptions) -> Iterator[Check]:
+    checks = Checks(options.conn_id, Family.PERMISSIONS)
+    yield checks.passes(f"place {spec.resources[Role.DATA]}", f"by {options.conn_type}")
 
 
-KIND: ConnectorKind = _Kind(ShelfSink, SHELF)
-ON_KAFKA: ConnectorKind = _Kind(RidingSink, KAFKA)
+def _kind(sink: type[SinkSpec], connection: CheckedConnectionType) -> ConnectorKind:
+    """Return a kind as far as Airflow's side asks it: nothing of it is ever launched."""
+    asked = SimpleNamespace(sink=sink, connection=connection, target_checks=_target_checks)
+    return cast("ConnectorKind", asked)
+
+
+KIND = _kind(ShelfSink, SHELF)
+ON_KAFKA = _kind(RidingSink, KAFKA)

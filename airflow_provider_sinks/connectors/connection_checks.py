@@ -16,7 +16,7 @@ from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 
 @dataclass
-class Run:
+class Validation:
     """One validation: what is asked, and what later steps need of earlier ones.
 
     :param with_types: whether the types of lookups are wanted.
@@ -34,7 +34,7 @@ class Run:
     lookups: dict[str, bytes] = field(default_factory=dict)
 
 
-Judging: TypeAlias = Generator[Check, None, ConnectionOptions | None]
+ConnectionChecks: TypeAlias = Generator[Check, None, ConnectionOptions | None]
 """Gives checks, and at its end the options by which a target may go on: with the address that was judged."""
 
 
@@ -42,8 +42,8 @@ class CheckedConnectionType(ConnectionType):
     """A type of connection that a validation can go through."""
 
     @abstractmethod
-    def checks(self, run: Run, options: ConnectionOptions) -> Judging:
-        """Judge one connection, within the time of the run, without side effects.
+    def checks(self, validation: Validation, options: ConnectionOptions) -> ConnectionChecks:
+        """Judge one connection, within the time of the validation, without side effects.
 
         Called by a validation once for each connection, with the text of files in its options.
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from airflow_provider_sinks.clients.time_limit import Deadline, within
-from airflow_provider_sinks.connectors.connection_checks import Run
+from airflow_provider_sinks.connectors.connection_checks import Validation
 from airflow_provider_sinks.connectors.registry import checked_type, connection_types, kind
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family, Report
 from airflow_provider_sinks.core.checks.options import options_check
@@ -48,19 +48,19 @@ def validate(
     :param seconds: how long all of it may take.
     :param with_types: whether the report shall know the types of the sink's lookups.
     """
-    run = Run(sink, witness, Deadline(seconds), with_types)
+    validation = Validation(sink, witness, Deadline(seconds), with_types)
     checks: list[Check] = []
     for conn_id, wanted in _wanted(connections, sink).items():
         check, options = options_check(conn_id, connections.get(conn_id), wanted)
         checks.append(check)
-        if options is not None and run.deadline.is_over:
+        if options is not None and validation.deadline.is_over:
             checks.append(_too_late(conn_id))
         elif options is not None:
-            checks += _whole(conn_id, _connected(run, options))
+            checks += _whole(conn_id, _connected(validation, options))
     if sink is not None and sink.target_connection is None:
-        checks += _whole(f"target {sink.target_kind}", _target(run, sink, None))
+        checks += _whole(f"target {sink.target_kind}", _target(validation, sink, None))
     title = f'sink "{sink.name}"' if sink else " and ".join(f'connection "{name}"' for name in connections)
-    return Report(title, tuple(checks), run.clusters, run.lookups)
+    return Report(title, tuple(checks), validation.clusters, validation.lookups)
 
 
 def _wanted(connections: Mapping[str, Given], sink: SinkSpec | None) -> Mapping[str, str | None]:
@@ -86,17 +86,21 @@ def _whole(conn_id: str, checks: Iterator[Check]) -> Iterator[Check]:
         yield Checks(conn_id, Family.CLUSTER).fails("further checks", detail, retryable=True)
 
 
-def _connected(run: Run, options: ConnectionOptions) -> Iterator[Check]:
+def _connected(validation: Validation, options: ConnectionOptions) -> Iterator[Check]:
     """Judge a connection, and then what a sink writes on it."""
-    reached = yield from checked_type(options.conn_type).checks(run, options)
-    if reached is not None and run.sink is not None and run.sink.target_connection == options.conn_id:
-        yield from _target(run, run.sink, reached)
+    reached = yield from checked_type(options.conn_type).checks(validation, options)
+    if (
+        reached is not None
+        and validation.sink is not None
+        and validation.sink.target_connection == options.conn_id
+    ):
+        yield from _target(validation, validation.sink, reached)
 
 
-def _target(run: Run, sink: SinkSpec, options: ConnectionOptions | None) -> Iterator[Check]:
+def _target(validation: Validation, sink: SinkSpec, options: ConnectionOptions | None) -> Iterator[Check]:
     """Judge outputs and progress place, as far as they can be seen from here."""
     yield from within(
-        run.deadline.left(_TABLE_SECONDS), lambda: list(kind(sink).target_checks(sink, options))
+        validation.deadline.left(_TABLE_SECONDS), lambda: list(kind(sink).target_checks(sink, options))
     )
 
 

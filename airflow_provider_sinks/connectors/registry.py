@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from airflow_provider_sinks.connectors.base import ConnectorKind, HeldUp, Say, SinkConnector
+from airflow_provider_sinks.connectors.base import HeldUp, Say, SinkConnector
 from airflow_provider_sinks.connectors.connection_checks import CheckedConnectionType
 from airflow_provider_sinks.connectors.kafka.connection_type import KAFKA
+from airflow_provider_sinks.connectors.kind import ConnectorKind
 from airflow_provider_sinks.connectors.postgres.connection_type import POSTGRES
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.connection.types import known_types

@@ -1,11 +1,19 @@
-"""What the driver of a run knows to be committed, and what each epoch adds to it."""
+"""What the driver of a run knows to be committed, what may follow it, and the records that say so."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
+from airflow_provider_sinks.core.errors import JobFailedError
+from airflow_provider_sinks.core.progress.record import (
+    DRIVER,
+    SINGLE_WRITER,
+    ProgressRecord,
+    WriterId,
+    utc_now,
+)
+from airflow_provider_sinks.streaming.source import Offsets
 from airflow_provider_sinks.streaming.task_report import TaskReport
 
 
@@ -51,3 +59,70 @@ class Account:
     def sums(self) -> tuple[int, int]:
         """Return rows and dead letters of all writers in this generation."""
         return sum(rows for rows, _ in self.totals.values()), sum(dead for _, dead in self.totals.values())
+
+    def next_record(
+        self, sink: str, checkpoint: str, batch_id: int, begin: Offsets, end: Offsets
+    ) -> ProgressRecord:
+        """Return the record of the epoch over a range, still without rows and time.
+
+        :param checkpoint: the folder of Spark's checkpoint, whose batch it is.
+        :raises JobFailedError: when the range neither repeats nor follows what is committed.
+        """
+        newest = self.newest
+        begin = {partition: begin.get(partition, 0) for partition in end}
+        replayed = (newest.checkpoint, newest.batch) == (checkpoint, batch_id) and _fits(newest, begin, end)
+        epoch = newest.epoch if replayed else newest.epoch + 1
+        if not replayed:
+            self._demand_no_gap(sink, begin, epoch)
+        return replace(newest, epoch=epoch, from_=begin, to=end, checkpoint=checkpoint, batch=batch_id)
+
+    def _demand_no_gap(self, sink: str, begin: Offsets, epoch: int) -> None:
+        gaps = {p: at for p, at in begin.items() if self.positions.get(p, 0) < at}
+        if gaps:
+            known = {partition: self.positions.get(partition, 0) for partition in gaps}
+            raise JobFailedError(
+                f'epoch {epoch} of sink "{sink}" would leave a gap',
+                f"It starts at {gaps} (offset by source partition), but only {known} are committed.",
+                "Start the sink again: it resumes from its progress with a new checkpoint.",
+            )
+
+    def driver_record(self, record: ProgressRecord) -> ProgressRecord:
+        """Return the driver's record that names the epoch of ``record`` and everything committed so far."""
+        positions = dict(self.positions)
+        rows_total, dead_total = self.totals.get(DRIVER, (0, 0))
+        return replace(
+            record,
+            from_=positions,
+            to=positions,
+            rows=0,
+            rows_total=rows_total,
+            dead_total=dead_total,
+            writers=tuple(sorted(self.writers)),
+            totals={writer: totals for writer, totals in self.totals.items() if writer != DRIVER},
+        )
+
+    def whole_record(self, record: ProgressRecord, reports: Sequence[TaskReport]) -> ProgressRecord:
+        """Return the record that the driver commits together with all rows of an epoch.
+
+        It is the one of a single writer, whoever staged the rows: they become visible all at once, and the
+        driver's own record goes on saying which run is in force.
+        """
+        rows, dead = sum(r.rows for r in reports), sum(r.dead for r in reports)
+        rows_total, dead_total = self.totals.get(SINGLE_WRITER, (0, 0))
+        return replace(
+            without_drivers_own(record),
+            rows=rows,
+            rows_total=rows_total + rows,
+            dead_total=dead_total + dead,
+            at=utc_now(),
+        )
+
+
+def without_drivers_own(record: ProgressRecord) -> ProgressRecord:
+    """Return a record without what the driver's alone says: spec, writers and their totals."""
+    return replace(record, spec="", writers=(), writer_mode="", totals={})
+
+
+def _fits(newest: ProgressRecord, begin: Offsets, end: Offsets) -> bool:
+    """Whether a record can be of this range; one written after a step of it ends earlier."""
+    return dict(newest.from_) == begin and all(at <= end.get(p, 0) for p, at in newest.to.items())

@@ -35,15 +35,13 @@ from airflow_provider_sinks.core.errors import (
 )
 from airflow_provider_sinks.core.progress.identity import Identities, Identity
 from airflow_provider_sinks.core.progress.record import (
-    DRIVER,
     SINGLE_WRITER,
     ProgressRecord,
     WriterId,
     partition_writer,
-    utc_now,
 )
 from airflow_provider_sinks.streaming import small_epochs
-from airflow_provider_sinks.streaming.account import Account, EpochResult
+from airflow_provider_sinks.streaming.account import Account, EpochResult, without_drivers_own
 from airflow_provider_sinks.streaming.driver_log import say
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
 from airflow_provider_sinks.streaming.failures import explain
@@ -167,7 +165,7 @@ class Epochs:
             self._raise_if_stopped(reports)
             tokens = [Token(r.writer, r.staged, r.rows) for r in reports if r.staged]
             if not tokens or commit_staged(
-                self._target, self._whole(record, reports), tokens, self._patience
+                self._target, self._account.whole_record(record, reports), tokens, self._patience
             ):
                 return reports
             say(f"epoch {record.epoch} is repeated: what its tasks had staged is gone")
@@ -211,72 +209,14 @@ class Epochs:
         return reports
 
     def _next_record(self, batch_id: int) -> ProgressRecord:
-        """Return the record of this epoch, still without rows and time.
-
-        :raises JobFailedError: when the range neither repeats nor follows what is committed.
-        """
-        newest = self._account.newest
         begin, end = self._log.start_offsets(batch_id), self._log.offsets(batch_id)
-        begin = {partition: begin.get(partition, 0) for partition in end}
-        replayed = (newest.checkpoint, newest.batch) == (self._log.folder, batch_id) and _fits(
-            newest, begin, end
-        )
-        epoch = newest.epoch if replayed else newest.epoch + 1
-        if not replayed:
-            self._demand_no_gap(begin, epoch)
-        return replace(newest, epoch=epoch, from_=begin, to=end, checkpoint=self._log.folder, batch=batch_id)
-
-    def _demand_no_gap(self, begin: Offsets, epoch: int) -> None:
-        gaps = {p: at for p, at in begin.items() if self._account.positions.get(p, 0) < at}
-        if gaps:
-            known = {partition: self._account.positions.get(partition, 0) for partition in gaps}
-            raise JobFailedError(
-                f'epoch {epoch} of sink "{self._sink}" would leave a gap',
-                f"It starts at {gaps} (offset by source partition), but only {known} are committed.",
-                "Start the sink again: it resumes from its progress with a new checkpoint.",
-            )
+        return self._account.next_record(self._sink, self._log.folder, batch_id, begin, end)
 
     def _announce_new_writers(self, record: ProgressRecord) -> None:
         new = set(self._writers(record)) - self._account.writers
         if new:
             self._account.writers |= new
-            self._announce(self._driver_record(self._account.newest))
-
-    def _driver_record(self, record: ProgressRecord) -> ProgressRecord:
-        """Return the driver's record that names the epoch of ``record`` and everything committed so far."""
-        account = self._account
-        positions = dict(account.positions)
-        rows_total, dead_total = account.totals.get(DRIVER, (0, 0))
-        return replace(
-            record,
-            from_=positions,
-            to=positions,
-            rows=0,
-            rows_total=rows_total,
-            dead_total=dead_total,
-            writers=tuple(sorted(account.writers)),
-            totals={writer: totals for writer, totals in account.totals.items() if writer != DRIVER},
-        )
-
-    def _whole(self, record: ProgressRecord, reports: Sequence[TaskReport]) -> ProgressRecord:
-        """Return the record that the driver commits together with all rows of an epoch.
-
-        It is the one of a single writer, whoever staged the rows: they become visible all at once, and the
-        driver's own record goes on saying which run is in force.
-        """
-        rows, dead = sum(r.rows for r in reports), sum(r.dead for r in reports)
-        rows_total, dead_total = self._account.totals.get(SINGLE_WRITER, (0, 0))
-        return replace(
-            self._without_drivers_own(record),
-            rows=rows,
-            rows_total=rows_total + rows,
-            dead_total=dead_total + dead,
-            at=utc_now(),
-        )
-
-    @staticmethod
-    def _without_drivers_own(record: ProgressRecord) -> ProgressRecord:
-        return replace(record, spec="", writers=(), writer_mode="", totals={})
+            self._announce(self._account.driver_record(self._account.newest))
 
     def _writers(self, record: ProgressRecord) -> tuple[WriterId, ...]:
         """Return the writers that can have rows in an epoch, in the order of Spark's tasks."""
@@ -288,7 +228,7 @@ class Epochs:
         known = {partition: self._account.positions.get(partition, 0) for partition in record.to}
         return EpochPlan(
             sink=self._sink,
-            record=self._without_drivers_own(record),
+            record=without_drivers_own(record),
             single_writer=SINGLE_WRITER if self._single else None,
             source_topic=self._source_topic,
             known=known,
@@ -324,7 +264,7 @@ class Epochs:
         account = self._account
         before = account.sums()
         if self._driver_commits:
-            whole = self._whole(record, reports)
+            whole = self._account.whole_record(record, reports)
             account.totals[SINGLE_WRITER] = whole.rows_total, whole.dead_total
         else:
             account.totals.update({r.writer: (r.rows_total, r.dead_total) for r in reports if r.writer})
@@ -333,7 +273,7 @@ class Epochs:
         account.newest = record
         skipped = any(report.outcome == Outcome.SKIPPED for report in reports)
         if not skipped and not any(report.rows or report.dead for report in reports):
-            self._announce(self._driver_record(record))
+            self._announce(account.driver_record(record))
         return EpochResult(
             record.epoch,
             rows,
@@ -348,8 +288,3 @@ class Epochs:
 def _numbered(rows: DataFrame) -> DataFrame:
     """Return rows by names that ``mapInArrow`` takes: it takes none with a dot in it."""
     return rows.toDF(*(f"column{number}" for number in range(len(rows.columns))))
-
-
-def _fits(newest: ProgressRecord, begin: Offsets, end: Offsets) -> bool:
-    """Whether a record can be of this range; one written after a step of it ends earlier."""
-    return dict(newest.from_) == begin and all(at <= end.get(p, 0) for p, at in newest.to.items())

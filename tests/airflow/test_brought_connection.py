@@ -15,6 +15,7 @@ from airflow_provider_sinks.core.alter.changes import SetOption
 from airflow_provider_sinks.core.alter.fold import alter
 from airflow_provider_sinks.core.checks.check import Report
 from airflow_provider_sinks.core.connection.fields import ConnectionFields
+from airflow_provider_sinks.core.connection.follow import Reading
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.core.spec.sink import SinkSpec
@@ -60,11 +61,12 @@ def test_the_options_reach_the_job_and_show_no_secret(connections: Define) -> No
     assert "word" not in repr(resolved)
 
 
-def test_a_password_alone_makes_no_other_digest() -> None:
-    one, two = (replace(STORED, password=word).options() for word in ("one", "two"))
+def test_a_running_sink_follows_it_and_its_password_makes_no_other_digest() -> None:
+    one, two = (Reading.of("attic", replace(STORED, password=word).options()) for word in ("one", "two"))
+    moved = Reading.of("attic", replace(STORED, password="one", host="cellar").options())
 
-    digests = [ResolvedConnections({"attic": found}).visible_digests() for found in (one, two)]
-    assert digests[0] == digests[1]
+    assert one.visible == two.visible != moved.visible
+    assert len({one.fingerprint, two.fingerprint, moved.fingerprint}) == 3
 
 
 def test_all_that_is_wrong_with_one_is_told_at_once() -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from airflow_provider_sinks.connectors.base import ConnectorKind, SinkConnector
+from airflow_provider_sinks.connectors.base import SinkConnector
 from airflow_provider_sinks.connectors.epoch_writer import EpochWriter, WriterFactory
+from airflow_provider_sinks.connectors.kind import ConnectorKind
 from airflow_provider_sinks.testing.interface import INTERFACE, foreign_imports
 from tests.installed_connector import EXAMPLE
 

@@ -6,7 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_sinks.connectors.connection_checks import CheckedConnectionType, Judging, Run
+from airflow_provider_sinks.connectors.connection_checks import (
+    CheckedConnectionType,
+    ConnectionChecks,
+    Validation,
+)
 from airflow_provider_sinks.connectors.kafka import option_names
 from airflow_provider_sinks.connectors.kafka.option_fields import Fields, placed, shown_key, unused, whole
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
@@ -58,13 +62,13 @@ class KafkaConnectionType(CheckedConnectionType):
         own = {"login": fields.login, "password": fields.password, "extra": dict(fields.extra)}
         return replace(before, **{**columns, **own})
 
-    def checks(self, run: Run, options: ConnectionOptions) -> Judging:
+    def checks(self, validation: Validation, options: ConnectionOptions) -> ConnectionChecks:
         """Judge the way to the cluster, the cluster, and the topics and rights of a sink."""
-        from airflow_provider_sinks.connectors.kafka.preflight.run import kafka_checks
+        from airflow_provider_sinks.connectors.kafka.preflight.checks import kafka_checks
 
         if not isinstance(options, KafkaOptions):
             raise TypeError(options.conn_type)
-        return (yield from kafka_checks(run, options))
+        return (yield from kafka_checks(validation, options))
 
 
 KAFKA = KafkaConnectionType()

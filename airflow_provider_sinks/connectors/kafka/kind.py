@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from airflow_provider_sinks.connectors.base import ConnectorKind, HeldUp, Say
+from airflow_provider_sinks.connectors.base import HeldUp, Say
 from airflow_provider_sinks.connectors.kafka.connection_type import KAFKA
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink, kafka_sink
+from airflow_provider_sinks.connectors.kind import ConnectorKind
 from airflow_provider_sinks.core.checks.check import Check
 from airflow_provider_sinks.core.connection.options import ConnectionOptions
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class KafkaKind:
-    """See :class:`.base.ConnectorKind`."""
+    """See :class:`.kind.ConnectorKind`."""
 
     sink = KafkaSink
     connection = KAFKA

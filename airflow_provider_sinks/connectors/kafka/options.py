@@ -39,7 +39,7 @@ class KafkaOptions(ConnectionOptions):
     """
 
     conn_type: ClassVar[str] = "kafka"
-    hidden: ClassVar[frozenset[str]] = SECRETS | set(PEM_FILES.values())
+    undigested: ClassVar[frozenset[str]] = SECRETS | set(PEM_FILES.values())
 
     conn_id: str
     options: Mapping[str, str]
@@ -70,7 +70,7 @@ class KafkaOptions(ConnectionOptions):
 
     @property
     def given(self) -> Mapping[str, str]:
-        """Librdkafka's names and values."""
+        """The names and values of librdkafka."""
         return self.options
 
     @property

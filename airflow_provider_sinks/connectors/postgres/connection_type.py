@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from airflow_provider_sinks.connectors.connection_checks import CheckedConnectionType, Judging, Run
+from airflow_provider_sinks.connectors.connection_checks import (
+    CheckedConnectionType,
+    ConnectionChecks,
+    Validation,
+)
 from airflow_provider_sinks.connectors.postgres import options as names
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.core.connection.alterable import COLUMNS, AlterableOptions
@@ -40,13 +44,13 @@ class PostgresConnectionType(CheckedConnectionType):
         """Take the parameters as they are: they were checked when they were put together."""
         return PostgresOptions(conn_id, given)
 
-    def checks(self, run: Run, options: ConnectionOptions) -> Judging:
+    def checks(self, validation: Validation, options: ConnectionOptions) -> ConnectionChecks:
         """Judge the way to the server, the login, and the tables of a sink's lookups."""
         from airflow_provider_sinks.connectors.postgres.connection_checks import postgres_checks
 
         if not isinstance(options, PostgresOptions):
             raise TypeError(options.conn_type)
-        return (yield from postgres_checks(run, options))
+        return (yield from postgres_checks(validation, options))
 
 
 POSTGRES = PostgresConnectionType()

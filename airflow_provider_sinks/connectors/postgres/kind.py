@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from airflow_provider_sinks.connectors.base import ConnectorKind, HeldUp, Say
+from airflow_provider_sinks.connectors.base import HeldUp, Say
+from airflow_provider_sinks.connectors.kind import ConnectorKind
 from airflow_provider_sinks.connectors.postgres.connection_type import POSTGRES
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.connectors.postgres.spec import PostgresSink, postgres_sink
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class PostgresKind:
-    """See :class:`.base.ConnectorKind`."""
+    """See :class:`.kind.ConnectorKind`."""
 
     sink = PostgresSink
     connection = POSTGRES

@@ -61,7 +61,7 @@ class PostgresOptions(ConnectionOptions):
     """
 
     conn_type: ClassVar[str] = "postgres"
-    hidden: ClassVar[frozenset[str]] = SECRETS
+    undigested: ClassVar[frozenset[str]] = SECRETS
 
     conn_id: str
     parameters: Mapping[str, str]
@@ -92,7 +92,7 @@ class PostgresOptions(ConnectionOptions):
 
     @property
     def given(self) -> Mapping[str, str]:
-        """Libpq's names and values."""
+        """The names and values of libpq."""
         return self.parameters
 
     @property

@@ -17,7 +17,7 @@ class ConnectionOptions(ABC):
     """The Airflow connection that it came from."""
     conn_type: ClassVar[str]
     """Its type, such as ``kafka``."""
-    hidden: ClassVar[frozenset[str]]
+    undigested: ClassVar[frozenset[str]]
     """The names in :attr:`given` whose values no digest may tell: secrets, and what files hold, which may
     differ from machine to machine."""
 

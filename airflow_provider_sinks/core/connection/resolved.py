@@ -68,7 +68,7 @@ class ResolvedConnections:
 
 
 def _visible_digest(found: ConnectionOptions) -> str:
-    shown = {name: "" if name in found.hidden else value for name, value in found.given.items()}
+    shown = {name: "" if name in found.undigested else value for name, value in found.given.items()}
     return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()[:32]
 
 

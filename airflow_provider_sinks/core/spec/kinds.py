@@ -1,7 +1,7 @@
 """Which kinds of target there are: found by their entry points, also our own, and known here by no name.
 
 An entry point of the group :data:`GROUP` has the name under which a spec writes the target, and leads to a
-connector's kind (:class:`airflow_provider_sinks.connectors.base.ConnectorKind`). On a cluster our own come
+connector's kind (:class:`airflow_provider_sinks.connectors.kind.ConnectorKind`). On a cluster our own come
 with the library that is sent to the driver; another package's must be installed where the driver runs, as its
 code must.
 """

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from airflow_provider_sinks.connectors.base import ConnectorKind, HeldUp, Say
+from airflow_provider_sinks.connectors.base import HeldUp, Say
+from airflow_provider_sinks.connectors.kind import ConnectorKind
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family
 from airflow_provider_sinks.core.connection.options import ConnectionOptions
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class FilesKind:
-    """See :class:`.base.ConnectorKind`."""
+    """See :class:`.kind.ConnectorKind`."""
 
     sink = FilesSink
     connection = None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from airflow_provider_sinks.clients.time_limit import within
-from airflow_provider_sinks.connectors.connection_checks import Judging, Run
+from airflow_provider_sinks.connectors.connection_checks import ConnectionChecks, Validation
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.preflight import reach as kafka_reach
 from airflow_provider_sinks.connectors.kafka.preflight.cluster_checks import (
@@ -40,7 +40,7 @@ _IDS_MAX = 32
 """How many transactional ids are asked for: ACLs name them by their prefix."""
 
 
-def kafka_checks(run: Run, options: KafkaOptions) -> Judging:
+def kafka_checks(validation: Validation, options: KafkaOptions) -> ConnectionChecks:
     """Judge one connection.
 
     :param options: with the text of PEM files in them.
@@ -48,23 +48,25 @@ def kafka_checks(run: Run, options: KafkaOptions) -> Judging:
     :raises SinkError: it could not be asked any further.
     """
     conn_id, given = options.conn_id, options.options
-    reach = kafka_reach.reach(options, run.deadline)
+    reach = kafka_reach.reach(options, validation.deadline)
     tls, user = kafka_reach.uses_tls(options), given.get("sasl.username", "")
     yield from network_checks(conn_id, reach.servers, tls=tls, user=user)
-    topics = sink_topics(run.sink, conn_id) if run.sink else []
+    topics = sink_topics(validation.sink, conn_id) if validation.sink else []
     if reach.cluster is None:
         yield from _skipped(conn_id, topics, "the cluster was not reached")
         return None
-    run.clusters[conn_id] = reach.cluster.cluster_id
+    validation.clusters[conn_id] = reach.cluster.cluster_id
     brokers = len(reach.cluster.brokers)
     yield from cluster_checks(conn_id, reach.cluster.cluster_id, brokers, reach.advertised)
     if any(facts.stopped is Stop.FORBIDDEN for facts in reach.advertised):
         yield from _skipped(conn_id, topics, "clients would go to an address that is refused")
         return None
-    seen = _limited(run, lambda: _survey(options, topics, min(reach.cluster.brokers) if reach.cluster else 0))
+    seen = _limited(
+        validation, lambda: _survey(options, topics, min(reach.cluster.brokers) if reach.cluster else 0)
+    )
     yield Checks(conn_id, Family.CLUSTER).passes("client", "librdkafka is let in too")
-    yield from _judged(run, options, topics, seen, brokers)
-    yield from _rights(run, options, topics, seen, reach.open_server)
+    yield from _judged(validation, options, topics, seen, brokers)
+    yield from _rights(validation, options, topics, seen, reach.open_server)
     return options
 
 
@@ -84,32 +86,34 @@ def _survey(options: KafkaOptions, topics: list[SinkTopic], broker: int) -> _See
 
 
 def _judged(
-    run: Run, options: KafkaOptions, topics: list[SinkTopic], seen: _Seen, brokers: int
+    validation: Validation, options: KafkaOptions, topics: list[SinkTopic], seen: _Seen, brokers: int
 ) -> Iterator[Check]:
-    conn_id, sink = options.conn_id, run.sink
+    conn_id, sink = options.conn_id, validation.sink
     if sink is None:
         return
     if kafka_target_on(sink, conn_id) is not None:
         yield from transaction_checks(conn_id, sink.transaction_timeout, seen.config, brokers)
     if sink.source.kafka.connection == conn_id:
-        run.partitions = seen.topics[sink.source.kafka.topic].partitions
+        validation.partitions = seen.topics[sink.source.kafka.topic].partitions
     yield from topic_checks(options, sink, topics, seen.topics, _defaults(seen.config))
-    if run.witness is not None:
-        yield from identity_checks(conn_id, topics, seen.topics, run.clusters[conn_id], run.witness)
+    if validation.witness is not None:
+        yield from identity_checks(
+            conn_id, topics, seen.topics, validation.clusters[conn_id], validation.witness
+        )
 
 
 def _rights(
-    run: Run, options: KafkaOptions, topics: list[SinkTopic], seen: _Seen, server: str
+    validation: Validation, options: KafkaOptions, topics: list[SinkTopic], seen: _Seen, server: str
 ) -> Iterator[Check]:
-    if run.sink is None:
+    if validation.sink is None:
         return
     from airflow_provider_sinks.connectors.kafka.preflight.rights import ask_rights
 
-    ids = _ids(run, kafka_target_on(run.sink, options.conn_id))
+    ids = _ids(validation, kafka_target_on(validation.sink, options.conn_id))
     prefix = ids[0].removesuffix(DRIVER) if ids else ""
     existing = {name: survey.existence for name, survey in seen.topics.items()}
     rights = list(needed_rights({topic.name: topic.roles for topic in topics}, existing, prefix))
-    facts = ask_rights(options, server, rights, seen.topics, ids, deadline=run.deadline)
+    facts = ask_rights(options, server, rights, seen.topics, ids, deadline=validation.deadline)
     yield from _timed(
         list(rights_checks(options.conn_id, rights, facts, options.bootstrap_servers, _principal(options))),
         facts,
@@ -123,7 +127,7 @@ def _timed(checks: list[Check], facts: RightsFacts) -> Iterator[Check]:
     )
 
 
-def _ids(run: Run, sink: KafkaSink | None) -> list[str]:
+def _ids(validation: Validation, sink: KafkaSink | None) -> list[str]:
     """Return the transactional ids that the sink uses: the driver's first, and its writers'."""
     from airflow_provider_sinks.connectors.kafka.transactions import transactional_id
 
@@ -131,7 +135,7 @@ def _ids(run: Run, sink: KafkaSink | None) -> list[str]:
         return []
     writers = [SINGLE_WRITER]
     if sink.writer_mode is Writers.PER_PARTITION:
-        writers = [partition_writer(partition) for partition in range(max(run.partitions, 1))]
+        writers = [partition_writer(partition) for partition in range(max(validation.partitions, 1))]
     return [
         transactional_id(sink.transactional_id_prefix, sink.name, writer)
         for writer in [DRIVER, *writers[:_IDS_MAX]]
@@ -160,5 +164,5 @@ def _skipped(conn_id: str, topics: list[SinkTopic], why: str) -> Iterator[Check]
         yield Checks(conn_id, Family.PERMISSIONS).skips("permissions", why)
 
 
-def _limited(run: Run, action: Callable[[], _Seen]) -> _Seen:
-    return within(run.deadline.left(_SURVEY_SECONDS), action)
+def _limited(validation: Validation, action: Callable[[], _Seen]) -> _Seen:
+    return within(validation.deadline.left(_SURVEY_SECONDS), action)
