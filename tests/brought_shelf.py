@@ -155,7 +155,7 @@ def _target_checks(spec: SinkSpec, options: ConnectionOptions) -> Iterator[Check
 
 def _kind(sink: type[SinkSpec], connection: CheckedConnectionType) -> ConnectorKind:
     """Return a kind as far as Airflow's side asks it: nothing of it is ever launched."""
-    asked = SimpleNamespace(sink=sink, connection=connection, target_checks=_target_checks)
+    asked = SimpleNamespace(sink=sink, connection=connection, target_checks=_target_checks, form=None)
     return cast("ConnectorKind", asked)
 
 

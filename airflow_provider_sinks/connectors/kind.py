@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from airflow_provider_sinks.connectors.base import HeldUp, Say, SinkConnector
 from airflow_provider_sinks.connectors.connection_checks import CheckedConnectionType
+from airflow_provider_sinks.connectors.target_form import TargetForm
 from airflow_provider_sinks.core.progress.record import WriterId
 
 if TYPE_CHECKING:
@@ -28,6 +29,10 @@ class ConnectorKind(Protocol):
     @property
     def connection(self) -> CheckedConnectionType | None:
         """The type of its Airflow connection: its own, or one of another connector; ``None`` for none."""
+
+    @property
+    def form(self) -> TargetForm | None:
+        """What the form that runs a sink once asks about such a target; ``None``: it has none."""
 
     @property
     def writer_module(self) -> str:

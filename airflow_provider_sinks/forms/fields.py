@@ -49,14 +49,17 @@ def connection_field(connections: Sequence[str] | None, **more: Any) -> Param:
     return Param(**{"type": "string", "title": "Connection", **allowed, **more})
 
 
-def connection_problems(connections: object) -> Iterator[Problem]:
-    """Judge the connections that a form offers."""
+def connection_problems(connections: object, argument: str = "connections") -> Iterator[Problem]:
+    """Judge the connections that a form offers.
+
+    :param argument: the one that names them.
+    """
     hint = 'ids of connections: ["kafka_prod"]'
     if connections is not None and not _are_texts(connections):
-        yield Problem("connections", f"is {connections!r}", hint)
+        yield Problem(argument, f"is {connections!r}", hint)
     elif isinstance(connections, list | tuple):
         wrong = [conn_id for conn_id in connections if not re.fullmatch(CONN_ID_PATTERN, conn_id)]
-        yield from (Problem("connections", f"holds {conn_id!r}", hint) for conn_id in wrong)
+        yield from (Problem(argument, f"holds {conn_id!r}", hint) for conn_id in wrong)
 
 
 def server_rule(servers: Sequence[str]) -> dict[str, Any]:

@@ -7,7 +7,10 @@ from typing import Any
 
 from airflow.sdk import DAG, Param
 
+from airflow_provider_sinks.connectors.target_form import TargetForm
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.spec.fields import TOPIC_PATTERN
+from airflow_provider_sinks.core.spec.kinds import load
 from airflow_provider_sinks.dag.settings import check_spark_arguments
 from airflow_provider_sinks.forms.fields import (
     connection_field,
@@ -20,34 +23,23 @@ from airflow_provider_sinks.forms.form_dag import demand_fitting, form_dag
 from airflow_provider_sinks.forms.people import People
 from airflow_provider_sinks.operators.submit_sink_job import SubmitSinkJobOperator
 
-_TOPIC: dict[str, Any] = {"type": "string", "pattern": TOPIC_PATTERN}
-_SINK: dict[str, Any] = {
-    "name": "{{ params.sink }}",
-    "source": {
-        "kafka": {
-            "connection": "{{ params.connection }}",
-            "topic": "{{ params.source }}",
-            "schema": "{{ params.schema }}",
-        }
-    },
-    "where": "{{ params.where }}",
-    "target": {
-        "kafka": {
-            "connection": "{{ params.connection }}",
-            "topic": "{{ params.target }}",
-            "key": ["{{ params.key }}"],
-        }
-    },
-}
-
-
-FIELDS = ("sink", "connection", "source", "schema", "where", "target", "key", "accept")
+_SOURCE_FIELDS = ("sink", "connection", "source", "schema", "where")
+_CONNECTION, _ACCEPT = "target_connection", "accept"
+_SINK = (
+    '{"name": {{ params.sink | tojson }},'
+    ' "source": {"kafka": {"connection": {{ params.connection | tojson }},'
+    ' "topic": {{ params.source | tojson }}, "schema": {{ params.schema | tojson }}}},'
+    ' "where": {{ params.where | tojson }}, "target": TARGET}'
+)
+"""The sink as JSON text: what a person wrote goes through ``tojson``, and stays one value."""
 
 
 def run_sink_once_dag(
     dag_id: str = "run_sink_once",
     *,
+    target: str = "kafka",
     connections: Sequence[str] | None = None,
+    target_connections: Sequence[str] | None = None,
     values: Mapping[str, Any] | None = None,
     users: Sequence[str] | None = None,
     spark_conn_id: str = "spark_default",
@@ -56,12 +48,15 @@ def run_sink_once_dag(
 ) -> DAG:
     """Run a sink once: it takes what the source topic holds, and ends.
 
-    Whoever fills it in reads and writes topics with the rights of the connection that is chosen.
+    Whoever fills it in reads and writes with the rights of the connections that are chosen.
 
     :param dag_id: the DAG's id.
-    :param connections: the Kafka connections to choose from; ``None`` means every connection of type kafka.
+    :param target: the kind of target that its sinks write: ``kafka``, ``postgres``, or one that another
+        package brings with a form.
+    :param connections: the Kafka connections to choose from; ``None`` means any.
+    :param target_connections: the connections of the target to choose from, where it has one of its own.
     :param values: what fields hold before anybody fills them in, by name: ``sink``, ``connection``,
-        ``source``, ``schema``, ``where``, ``target``, ``key``.
+        ``source``, ``schema``, ``where``, and those of the target.
     :param users: the Airflow users whose runs do anything; ``None`` means whoever may trigger the DAG.
     :param spark_conn_id: the Airflow connection of type ``spark``.
     :param spark: more arguments of :class:`SubmitSinkJobOperator`, such as ``packages``.
@@ -70,12 +65,20 @@ def run_sink_once_dag(
     """
     people = People(users)
     check_spark_arguments("run_sink_once_dag()", {} if spark is None else spark)
-    own = [*connection_problems(connections), *preset_problems(values or {}, FIELDS)]
+    form = _form_of(target)
+    own = [
+        *connection_problems(connections),
+        *connection_problems(target_connections, "target_connections"),
+        *preset_problems(values or {}, field_names(form)),
+    ]
+    if form.connection is None and target_connections is not None:
+        own.append(Problem("target_connections", f"target {target!r} is on the connection of the source"))
     demand_fitting(run_sink_once_dag, dag, [*people.problems(), *own])
-    with form_dag(run_sink_once_dag, dag_id, _fields(connections, values or {}), dag) as made:
+    fields = _fields(form, connections, target_connections, values or {})
+    with form_dag(run_sink_once_dag, dag_id, fields, dag) as made:
         SubmitSinkJobOperator(
             task_id="submit",
-            sink=_SINK,
+            sink=_SINK.replace("TARGET", form.target),
             spark_conn_id=spark_conn_id,
             accept="{{ params.accept or '' }}",
             **{"retries": 2, **people.guarded, **(spark or {})},
@@ -83,23 +86,46 @@ def run_sink_once_dag(
     return made
 
 
-def _fields(connections: Sequence[str] | None, values: Mapping[str, Any]) -> dict[str, Param]:
+def field_names(form: TargetForm) -> tuple[str, ...]:
+    """Return the names of all fields, in the order in which a person sees them."""
+    own = (_CONNECTION,) if form.connection is not None else ()
+    return (*_SOURCE_FIELDS, *own, *form.fields, _ACCEPT)
+
+
+def _form_of(target: str) -> TargetForm:
+    form: TargetForm | None = load(target).form
+    if form is None:
+        hint = "write its sink in a DAG file, by sink_dag()"
+        raise ConfigurationError(
+            "run_sink_once_dag() has no form for this target", [Problem("target", f"is {target!r}", hint)]
+        )
+    return form
+
+
+def _fields(
+    form: TargetForm,
+    connections: Sequence[str] | None,
+    target_connections: Sequence[str] | None,
+    values: Mapping[str, Any],
+) -> dict[str, Param]:
     name = "A name of its own. The same name again goes on where the last run ended."
     schema = "As in SQL; the records are JSON."
-    accept = "The code that the refusal printed, or nothing."
+    source: dict[str, Any] = {"type": "string", "pattern": TOPIC_PATTERN, "title": "Source topic"}
+    code = {"type": ["null", "string"], "default": None, "title": "Answer to a refusal"}
+    own = {field: Param(**{**rules, **preset(values, field)}) for field, rules in form.fields.items()}
+    if form.connection is not None:
+        shown = {"title": form.connection, **preset(values, _CONNECTION)}
+        own = {_CONNECTION: connection_field(target_connections, **shown), **own}
     return {
         "sink": sink_field(description=name, **preset(values, "sink")),
         "connection": connection_field(connections, title="Kafka connection", **preset(values, "connection")),
-        "source": Param(**_TOPIC, title="Source topic", **preset(values, "source")),
+        "source": Param(**source, **preset(values, "source")),
         "schema": _text("Its columns", description=schema, **preset(values, "schema")),
         "where": _text("Rows to take", examples=["true"], **preset(values, "where")),
-        "target": Param(**_TOPIC, title="Target topic", **preset(values, "target")),
-        "key": _text("Column that is the key", **preset(values, "key")),
-        "accept": Param(
-            **{"default": None, **preset(values, "accept")},
-            type=["null", "string"],
-            title="Answer to a refusal",
-            description=accept,
+        **own,
+        _ACCEPT: Param(
+            **{**code, **preset(values, _ACCEPT)},
+            description="The code that the refusal printed, or nothing.",
         ),
     }
 

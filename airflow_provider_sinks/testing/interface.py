@@ -12,6 +12,7 @@ INTERFACE: Mapping[str, str] = {
     f"{_US}.connectors.kind": "`ConnectorKind`: what the entry point leads to",
     f"{_US}.connectors.base": "the interface on the driver",
     f"{_US}.connectors.epoch_writer": "the interface on executors: writers, tokens, doubt, lost stages",
+    f"{_US}.connectors.target_form": "`TargetForm`: what `run_sink_once_dag(target=...)` asks about it",
     f"{_US}.connectors.plain": "`PlainConnector`: what a target answers that has nothing to say",
     f"{_US}.connectors.rows": "the columns in which rows reach a writer beside those of the target",
     f"{_US}.connectors.encoding": "names and JSON in Spark's expressions; for drivers only",

@@ -25,6 +25,7 @@ DAG_IDS = [
     "reset_sink",
     "rewind_sink",
     "run_sink_once",
+    "run_sink_once_into_a_table",
 ]
 
 

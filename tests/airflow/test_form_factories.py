@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from airflow_provider_sinks import Sink
 from airflow_provider_sinks.core.errors import ConfigurationError
+from tests.installed_connector import register
 
 if TYPE_CHECKING:
     from airflow.sdk import DAG
@@ -20,6 +22,7 @@ FACTORIES = ["alter_connection_dag", "pause_or_resume_dag", "reset_dag", "rewind
 APPROVED = ["alter_connection_dag", "reset_dag", "rewind_dag"]
 ABOUT_SINKS = ["pause_or_resume_dag", "reset_dag", "rewind_dag"]
 ABOUT_CONNECTIONS = {"alter_connection_dag": "conn_id", "run_sink_once_dag": "connection"}
+ON_TABLES = ["target_connection"]
 ACTING = {
     "alter_connection_dag": {"plan", "apply"},
     "pause_or_resume_dag": {"pause", "resume", "restart"},
@@ -209,6 +212,10 @@ def test_new_options_lead_to_named_servers_only(option: str, value: object, *, i
         ("rewind_dag", {"sinks": 17}, "sinks: is 17"),
         ("run_sink_once_dag", {"connections": 17}, "connections: is 17"),
         ("run_sink_once_dag", {"values": ["a"]}, "values: is ['a']"),
+        ("run_sink_once_dag", {"target": "postgers"}, "postgers: is no kind of target that is installed"),
+        ("run_sink_once_dag", {"target_connections": ["pg"]}, "is on the connection of the source"),
+        ("run_sink_once_dag", {"target": "postgres", "target_connections": []}, "target_connections: is []"),
+        ("run_sink_once_dag", {"values": {"mode": "upsert"}}, "values.mode: is no field of this form"),
         ("alter_connection_dag", {"conections": ["a"]}, '(did you mean "connections"?)'),
         ("alter_connection_dag", {"connections": "kafka_prod"}, "connections: is 'kafka_prod'"),
         ("alter_connection_dag", {"connections": []}, "connections: is []"),
@@ -235,14 +242,25 @@ def test_a_wrong_argument_is_an_error_when_the_file_is_read(
     assert said in str(refused.value)
 
 
-def test_each_field_of_a_sink_that_runs_once_can_be_filled_in_beforehand() -> None:
-    from airflow_provider_sinks.forms.run_sink_once import FIELDS
+@pytest.mark.parametrize(
+    ("target", "own"), [("kafka", ["target", "key"]), ("postgres", [*ON_TABLES, "target", "mode", "key"])]
+)
+def test_each_field_of_a_sink_that_runs_once_can_be_filled_in_beforehand(target: str, own: list[str]) -> None:
+    names = ["sink", "connection", "source", "schema", "where", *own, "accept"]
+    values = {name: "upsert" if name == "mode" else f"a_{name}" for name in names}
 
-    made = make("run_sink_once_dag", values={name: f"a_{name}" for name in FIELDS})
+    made = make("run_sink_once_dag", target=target, values=values)
 
-    assert {name: param.value for name, param in made.params.items()} == {
-        name: f"a_{name}" for name in FIELDS
-    }
+    assert list(made.params) == names
+    assert {name: param.value for name, param in made.params.items()} == values
+
+
+def test_a_target_without_a_form_is_told(tmp_path: Path) -> None:
+    with (
+        register(tmp_path, "shelf = tests.brought_shelf:KIND").found(),
+        pytest.raises(ConfigurationError, match="target: is 'shelf' \\(write its sink in a DAG file"),
+    ):
+        make("run_sink_once_dag", target="shelf")
 
 
 def test_all_wrong_arguments_are_told_at_once() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,9 @@ def forms() -> dict[str, DAG]:
         ("reset_sink", {"sink": "orders", "data": "burn"}, "burn"),
         ("reset_sink", {"sink": "orders", "dry_run": "no"}, "boolean"),
         ("run_sink_once", {"source": "no/topic"}, "no/topic"),
+        ("run_sink_once_into_a_table", {"target": "clicks"}, "clicks"),
+        ("run_sink_once_into_a_table", {"target_connection": "pg_other"}, "pg_other"),
+        ("run_sink_once_into_a_table", {"mode": "merge"}, "merge"),
     ],
 )
 def test_wrong_input_is_refused_at_the_form(
@@ -67,6 +71,7 @@ def test_wrong_input_is_refused_at_the_form(
         ("rewind_sink", {"sink": "orders", "time": "2026-11-20T22:00:00Z"}),
         ("reset_sink", {"sink": "orders", "data": "recreate"}),
         ("run_sink_once", {}),
+        ("run_sink_once_into_a_table", {"mode": "append", "key": None}),
     ],
 )
 def test_right_input_is_taken(desk: Desk, forms: dict[str, DAG], form: str, filled: dict[str, Any]) -> None:
@@ -110,3 +115,34 @@ def test_a_form_runs_the_sink_that_it_names_once(
         "bought",
     )
     assert spec.where == "button = 'buy'"
+
+
+@pytest.fixture
+def into_a_table(forms: dict[str, DAG], connections: Define) -> DAG:
+    """The form of a table, and the connections that it offers."""
+    database = {"conn_type": "postgres", "host": "pg", "login": "a", "schema": "b"}
+    connections(kafka_prod=KAFKA, pg_prod=database)
+    return forms["run_sink_once_into_a_table"]
+
+
+@pytest.mark.parametrize(
+    ("filled", "target"),
+    [
+        ({}, {"mode": "upsert", "key": ["userid", "at"]}),
+        ({"mode": "append", "key": None}, {"mode": "append", "key": []}),
+        ({"target": "public.a}b", "where": """button = '"}, {{ 1 }} <é>'"""}, {"table": "public.a}b"}),
+    ],
+)
+def test_a_form_runs_a_sink_into_a_table_once(
+    run_task: RunTask, into_a_table: DAG, spark: FakeSpark, filled: dict[str, Any], target: dict[str, Any]
+) -> None:
+    spark.play(statuses=[status(state="stopped")])
+    given = {**{name: param.value for name, param in into_a_table.params.items()}, **filled}
+
+    result = run_task(into_a_table.get_task("submit"), conf=given)
+
+    assert result.ti.state == "success", str(result.error)
+    spec = SinkSpec.parse(spark.seen["launch"]["spec"])
+    written = json.loads(spec.to_json())["target"]["postgres"]
+    assert {name: written.get(name, []) for name in target} == target
+    assert spec.where == given["where"]

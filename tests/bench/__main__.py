@@ -13,7 +13,7 @@ from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.processes import unwind_on_signals
 from tests.bench import topics
 from tests.bench.arms import ARMS
-from tests.bench.rounds import Results, Rounds, as_range, machine, make_source, print_drain
+from tests.bench.rounds import Results, Rounds, Stream, as_range, machine, make_source, print_drain
 
 _EPOCHS = 8
 _SMALL_EPOCH_ROWS = 8
@@ -38,10 +38,12 @@ def main() -> None:
         for size in arguments.sizes:
             source = _source(broker, f"source-{size}", arguments.records, size)
             title = f"{arguments.records:,} records of {size} bytes, {topics.PARTITIONS} partitions"
-            print_drain(title, rounds.run(source, arguments.records, _EPOCHS))
+            stream = Stream(source, arguments.records, arguments.records // _EPOCHS)
+            print_drain(title, rounds.run(stream))
             topics.delete(broker.bootstrap, source)
-        source = _source(broker, "source-small", _SMALL_EPOCH_ROWS * _SMALL_EPOCHS, 100)
-        _print_small(rounds.run(source, _SMALL_EPOCH_ROWS * _SMALL_EPOCHS, _SMALL_EPOCHS))
+        rows = _SMALL_EPOCH_ROWS * _SMALL_EPOCHS
+        source = _source(broker, "source-small", rows, 100)
+        _print_small(rounds.run(Stream(source, rows, _SMALL_EPOCH_ROWS)))
 
 
 def _source(broker: KafkaBroker, topic: str, records: int, value_bytes: int) -> str:

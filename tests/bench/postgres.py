@@ -1,6 +1,9 @@
 """Our sinks into Postgres beside Spark's own JDBC writer, which is at-least-once.
 
-python -m tests.bench.postgres [--records 1000000] [--rounds 3] [--partitions 4 16]
+python -m tests.bench.postgres [--gigabytes 0.6] [--rounds 3] [--sizes 100 1024] [--partitions 4 16]
+
+A driver that has just started compiles its code while it writes; so the rate is taken over the second half of
+what each run writes. ``first epoch`` is what a run that ends soon has of it.
 """
 
 from __future__ import annotations
@@ -20,10 +23,11 @@ from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.processes import unwind_on_signals
 from tests.bench import topics
 from tests.bench.arms import prepare, submit
-from tests.bench.rounds import Arm, Rounds, Work, machine, make_source, print_drain
+from tests.bench.rounds import Arm, Rounds, Stream, Work, machine, make_source, print_drain
 from tests.bench.tables import COLUMNS, Tables, values
 
-_EPOCHS = 8
+_EPOCH_BYTES = 25_000_000
+"""Epochs of as many bytes: 250,000 rows of 100."""
 _JDBC_VERSION = "42.7.14"
 _BATCHES = {"reWriteBatchedInserts": "true", "batchsize": "10000"}
 
@@ -95,7 +99,8 @@ def arms(server: Postgres) -> tuple[Arm, ...]:
 def main() -> None:
     """Run the whole benchmark."""
     parser = argparse.ArgumentParser(prog="make bench-postgres", description=__doc__)
-    parser.add_argument("--records", type=int, default=1_000_000)
+    parser.add_argument("--gigabytes", type=float, default=0.6, help="that each run copies")
+    parser.add_argument("--epoch-rows", type=int, help="instead of 25 MB")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--sizes", type=int, nargs="*", default=[100, 1024], metavar="BYTES")
     parser.add_argument("--partitions", type=int, nargs="*", default=[4, 16])
@@ -112,9 +117,13 @@ def main() -> None:
         for size in given.sizes:
             for partitions in given.partitions:
                 source = f"source-{size}-{partitions}"
-                make_source(broker.bootstrap, source, values(size), given.records, partitions)
-                title = f"{given.records:,} rows of {size} bytes, {partitions} partitions"
-                print_drain(title, rounds.run(source, given.records, _EPOCHS))
+                records, per_epoch = (
+                    int(given.gigabytes * 1e9 / size),
+                    given.epoch_rows or _EPOCH_BYTES // size,
+                )
+                make_source(broker.bootstrap, source, values(size), records, partitions)
+                title = f"{records:,} rows of {size} bytes, {partitions} partitions, epochs of {per_epoch:,}"
+                print_drain(title, rounds.run(Stream(source, records, per_epoch, records // 2)))
                 topics.delete(broker.bootstrap, source)
 
 

@@ -6,6 +6,7 @@ import json
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 from pathlib import Path
 
 
@@ -39,9 +40,9 @@ class Figures:
     """What one run of one arm showed.
 
     :param first_seconds: the first epoch, which pays for starting everything.
-    :param rows_per_second: over all later epochs.
-    :param cpu_per_million: processor seconds per million rows, over all later epochs.
-    :param median_seconds: of the later epochs.
+    :param rows_per_second: over all warm epochs.
+    :param cpu_per_million: processor seconds per million rows, over all warm epochs.
+    :param median_seconds: of the warm epochs.
     """
 
     first_seconds: float
@@ -50,11 +51,16 @@ class Figures:
     median_seconds: float
 
     @classmethod
-    def of(cls, epochs: Sequence[Epoch]) -> Figures:
-        """Condense the epochs of a run; the first one counts for itself only."""
-        warm = epochs[1:]
+    def of(cls, epochs: Sequence[Epoch], cold_rows: int = 0) -> Figures:
+        """Condense the epochs of a run.
+
+        :param cold_rows: epochs are warm behind so many rows, and behind the first epoch.
+        """
+        read = list(accumulate(epoch.rows for epoch in epochs))
+        cold = next(number for number, rows in enumerate(read, 1) if rows >= cold_rows)
+        warm = epochs[cold:]
         rows = sum(epoch.rows for epoch in warm)
-        cpu_seconds = epochs[-1].cpu_seconds - epochs[0].cpu_seconds
+        cpu_seconds = epochs[-1].cpu_seconds - epochs[cold - 1].cpu_seconds
         return cls(
             first_seconds=epochs[0].seconds,
             rows_per_second=rows / sum(epoch.seconds for epoch in warm),

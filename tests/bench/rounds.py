@@ -23,6 +23,21 @@ Results = dict[str, list[Figures]]
 
 
 @dataclass(frozen=True)
+class Stream:
+    """What each run of a benchmark copies.
+
+    :param source: a topic that holds it.
+    :param rows_per_epoch: the largest epoch.
+    :param cold_rows: the rate is taken behind so many rows: until then the JVM compiles what it runs.
+    """
+
+    source: str
+    records: int
+    rows_per_epoch: int
+    cold_rows: int = 0
+
+
+@dataclass(frozen=True)
 class Work:
     """What every arm of a round gets.
 
@@ -80,25 +95,26 @@ class Rounds:
         self._place = place
         self._runs = 0
 
-    def run(self, source: str, records: int, epochs: int) -> Results:
-        """Run all rounds of all arms over one source."""
+    def run(self, stream: Stream) -> Results:
+        """Run all rounds of all arms."""
         results: Results = {arm.name: [] for arm in self._arms}
         for number in range(self._rounds):
             for arm in self._arms if number % 2 == 0 else reversed(self._arms):
-                figures = self._measured(arm, source, records, epochs)
+                figures = self._measured(arm, stream)
                 results[arm.name].append(figures)
                 print(f"  round {number + 1}, {arm.name}: {figures.rows_per_second:,.0f} rows/s", flush=True)
         return results
 
-    def _measured(self, arm: Arm, source: str, records: int, epochs: int) -> Figures:
+    def _measured(self, arm: Arm, stream: Stream) -> Figures:
         self._runs += 1
         target = f"copy-{self._runs}"
         self._place.create(target)
-        work = Work(self._bootstrap, source, records // epochs, self._folder / target)
-        figures = Figures.of(read_epochs(arm.run(work, target)))
+        work = Work(self._bootstrap, stream.source, stream.rows_per_epoch, self._folder / target)
+        figures = Figures.of(read_epochs(arm.run(work, target)), stream.cold_rows)
         found = self._place.count(target)
-        if found != records:
-            raise LocalServiceError(f"{arm.name}: {found:,} of {records:,} rows arrived", "The run is void.")
+        if found != stream.records:
+            what = f"{arm.name}: {found:,} of {stream.records:,} rows arrived"
+            raise LocalServiceError(what, "The run is void.")
         self._place.delete(target)
         return figures
 

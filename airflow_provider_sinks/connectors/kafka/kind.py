@@ -10,10 +10,12 @@ from airflow_provider_sinks.connectors.kafka.connection_type import KAFKA
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink, kafka_sink
 from airflow_provider_sinks.connectors.kind import ConnectorKind
+from airflow_provider_sinks.connectors.target_form import TargetForm
 from airflow_provider_sinks.core.checks.check import Check
 from airflow_provider_sinks.core.connection.options import ConnectionOptions
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.progress.record import WriterId
+from airflow_provider_sinks.core.spec.fields import TOPIC_PATTERN
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 if TYPE_CHECKING:
@@ -21,12 +23,24 @@ if TYPE_CHECKING:
 
     from airflow_provider_sinks.connectors.kafka.connector import KafkaConnector
 
+_FORM = TargetForm(
+    fields={
+        "target": {"type": "string", "pattern": TOPIC_PATTERN, "title": "Target topic"},
+        "key": {"type": "string", "minLength": 1, "title": "Column that is the key"},
+    },
+    target=(
+        '{"kafka": {"connection": {{ params.connection | tojson }}, "topic": {{ params.target | tojson }},'
+        ' "key": [{{ params.key | tojson }}]}}'
+    ),
+)
+
 
 class KafkaKind:
     """See :class:`.kind.ConnectorKind`."""
 
     sink = KafkaSink
     connection = KAFKA
+    form = _FORM
     writer_module = "airflow_provider_sinks.connectors.kafka.factory"
 
     def connect(

@@ -9,7 +9,8 @@ from airflow_provider_sinks.connectors.base import HeldUp, Say
 from airflow_provider_sinks.connectors.kind import ConnectorKind
 from airflow_provider_sinks.connectors.postgres.connection_type import POSTGRES
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
-from airflow_provider_sinks.connectors.postgres.spec import PostgresSink, postgres_sink
+from airflow_provider_sinks.connectors.postgres.spec import Mode, PostgresSink, postgres_sink
+from airflow_provider_sinks.connectors.target_form import TargetForm
 from airflow_provider_sinks.core.checks.check import Check
 from airflow_provider_sinks.core.connection.options import ConnectionOptions
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
@@ -22,12 +23,42 @@ if TYPE_CHECKING:
 
     from airflow_provider_sinks.connectors.postgres.connector import PostgresConnector
 
+_FORM = TargetForm(
+    fields={
+        "target": {
+            "type": "string",
+            "pattern": r'^[^."]+\.[^."]+$',
+            "title": "Target table",
+            "description": "schema.table; it must be there.",
+        },
+        "mode": {
+            "type": "string",
+            "enum": [mode.value for mode in Mode],
+            "default": Mode.APPEND.value,
+            "title": "What a row does",
+        },
+        "key": {
+            "type": ["null", "string"],
+            "default": None,
+            "title": "Columns of the key",
+            "description": "For upsert, with commas between them.",
+        },
+    },
+    target=(
+        '{"postgres": {"connection": {{ params.target_connection | tojson }},'
+        ' "table": {{ params.target | tojson }}, "mode": {{ params.mode | tojson }},'
+        ' "key": {{ (params.key or "").split(",") | map("trim") | select | list | tojson }}}}'
+    ),
+    connection="Postgres connection",
+)
+
 
 class PostgresKind:
     """See :class:`.kind.ConnectorKind`."""
 
     sink = PostgresSink
     connection = POSTGRES
+    form = _FORM
     writer_module = "airflow_provider_sinks.connectors.postgres.writer"
 
     def connect(

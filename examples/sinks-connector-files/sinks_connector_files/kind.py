@@ -28,6 +28,7 @@ class FilesKind:
 
     sink = FilesSink
     connection = None
+    form = None
     writer_module = "sinks_connector_files.writer"
 
     def connect(

@@ -35,6 +35,7 @@ EXAMPLES = {
     "pageviews_report": "pageviews_report.py",
     "pageviews_table": "pageviews_table.py",
     "run_sink_once": "run_sink_once.py",
+    "run_sink_once_into_a_table": "run_sink_once.py",
 }
 FORMS = ("alter_connection.py", "sink_forms.py")
 """They act on an Airflow that runs: tests/live/scenarios and tests/live/test_sink_commands.py
@@ -133,6 +134,9 @@ def fill(broker: KafkaBroker, postgres: Postgres) -> None:
     assert producer.flush(30) == 0
     with postgres.connect() as connection:
         fill_table(connection)
+        connection.execute(
+            "CREATE TABLE public.clicks (at bigint, userid text, button text, PRIMARY KEY (userid, at))"
+        )
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +158,7 @@ def examples(
 
 
 def test_every_example_is_run() -> None:
-    assert sorted([*EXAMPLES.values(), *FORMS]) == sorted(file.name for file in DAGS.glob("*.py"))
+    assert sorted({*EXAMPLES.values(), *FORMS}) == sorted(file.name for file in DAGS.glob("*.py"))
 
 
 def test_one_sink_by_hand(examples: Examples) -> None:
@@ -167,6 +171,16 @@ def test_one_sink_from_a_form(examples: Examples) -> None:
     examples.output_of("run_sink_once")
 
     assert len(examples.rows_of("clicks-once")) == CLICKS // len(BUTTONS)
+
+
+def test_one_sink_into_a_table_from_a_form(examples: Examples, postgres: Postgres) -> None:
+    examples.output_of("run_sink_once_into_a_table")
+    with postgres.connect() as connection:
+        found = connection.execute(
+            "SELECT count(*), count(DISTINCT (userid, at)) FROM public.clicks"
+        ).fetchone()
+
+    assert found == (CLICKS // len(BUTTONS),) * 2
 
 
 def test_many_sinks_mapped(examples: Examples) -> None:

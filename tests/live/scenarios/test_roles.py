@@ -25,6 +25,7 @@ SHIPPED: dict[str, dict[str, Any]] = {
     "rewind_sink": {"sink": "orders", "epoch": 1},
     "reset_sink": {"sink": "orders"},
     "run_sink_once": {},
+    "run_sink_once_into_a_table": {},
 }
 FILES = ("alter_connection.py", "sink_forms.py", "run_sink_once.py")
 MAY_TRIGGER = {"viewer": 403, "user": 200, "op": 200}
