@@ -5,13 +5,13 @@ Each act looks first whether the topic is still the one that the plan was made f
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Self
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import ConfigResource, ConfigSource, OffsetSpec, ResourceType
 
+from airflow_provider_sinks.clients.wait import look_until
 from airflow_provider_sinks.connectors.kafka.connection import KafkaConnection, code_of, text_of
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
@@ -106,15 +106,18 @@ class Outputs:
             )
 
     def _wait_gone(self, name: str) -> None:
-        deadline = time.monotonic() + _GONE_SECONDS
-        while (facts := self._client.observe_topics([name])[name]).existence is not Existence.MISSING:
-            if time.monotonic() > deadline:
-                raise UnavailableError(
-                    f'topic "{name}" was deleted and is still there',
-                    f"{_GONE_SECONDS:.0f} s later Kafka at {self._connection.servers} shows {facts}.",
-                    "Run the same again once it is gone; delete.topic.enable must be true on the brokers.",
-                )
-            time.sleep(_LOOK_AGAIN_SECONDS)
+        facts = look_until(
+            lambda: self._client.observe_topics([name])[name],
+            lambda seen: seen.existence is Existence.MISSING,
+            _GONE_SECONDS,
+            _LOOK_AGAIN_SECONDS,
+        )
+        if facts.existence is not Existence.MISSING:
+            raise UnavailableError(
+                f'topic "{name}" was deleted and is still there',
+                f"{_GONE_SECONDS:.0f} s later Kafka at {self._connection.servers} shows {facts}.",
+                "Run the same again once it is gone; delete.topic.enable must be true on the brokers.",
+            )
 
     def _not_done(self, primary: str, topic: str, error: KafkaException) -> ConfigurationError:
         grant = (

@@ -28,6 +28,7 @@ from typing import ClassVar, Self
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicCollection, TopicPartition
 
+from airflow_provider_sinks.clients.wait import look_until
 from airflow_provider_sinks.connectors.base import HeldUp
 from airflow_provider_sinks.connectors.kafka.connection import (
     END,
@@ -132,10 +133,11 @@ class ProgressLog:
 
     def _extent(self, deadline: float) -> _Extent:
         """Look which topic it is and take its end, once, open transactions included."""
-        while (extent := self._look()) is None:
-            if time.monotonic() > deadline:
-                raise unreadable(self._options, self._topic, "its partition has no leader", 0)
-            time.sleep(_POLL_SECONDS)
+        extent = look_until(
+            self._look, lambda seen: seen is not None, deadline - time.monotonic(), _POLL_SECONDS
+        )
+        if extent is None:
+            raise unreadable(self._options, self._topic, "its partition has no leader", 0)
         return extent
 
     def _look(self) -> _Extent | None:

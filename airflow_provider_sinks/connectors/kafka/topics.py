@@ -9,9 +9,9 @@ grant.
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Self
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import ConfigResource, ResourceType, TopicDescription
 
+from airflow_provider_sinks.clients.wait import look_until
 from airflow_provider_sinks.connectors.base import HeldUp
 from airflow_provider_sinks.connectors.kafka.connection import END, FIRST, KafkaConnection, code_of, text_of
 from airflow_provider_sinks.connectors.kafka.creation import CreateTopic
@@ -101,13 +102,8 @@ class KafkaClient:
 
         :param policy_of: the topics whose cleanup policy matters.
         """
-        deadline = time.monotonic() + _PATIENCE_SECONDS
-        while True:
-            facts = self._look(names, policy_of)
-            passing = [f for f in facts.values() if f.existence is Existence.UNKNOWN and not f.denied]
-            if not passing or time.monotonic() > deadline:
-                return facts
-            time.sleep(_LOOK_AGAIN_SECONDS)
+        look = functools.partial(self._look, names, policy_of)
+        return look_until(look, _is_settled, _PATIENCE_SECONDS, _LOOK_AGAIN_SECONDS)
 
     def settings(self, names: Iterable[str], setting: str) -> dict[str, str]:
         """Return one setting of some topics; empty where this user may not see it, or no topic is there.
@@ -231,19 +227,20 @@ class KafkaClient:
         return str(config[setting].value) if setting in config else ""
 
     def _wait_until_visible(self, topic: CreateTopic) -> TopicFacts:
-        deadline = time.monotonic() + _VISIBLE_SECONDS
         policy_of = [topic.name] if topic.role is Role.PROGRESS else []
-        while True:
-            facts = self.observe_topics([topic.name], policy_of)[topic.name]
-            if facts.existence is Existence.PRESENT:
-                return facts
-            if time.monotonic() > deadline:
-                raise UnavailableError(
-                    f'{topic.role} "{topic.name}" did not become visible',
-                    f"{_VISIBLE_SECONDS:.0f} s later Kafka at {self.bootstrap} shows it as {facts}.",
-                    "Try again; look at the brokers' logs if it stays like this.",
-                )
-            time.sleep(_LOOK_AGAIN_SECONDS)
+        facts = look_until(
+            lambda: self.observe_topics([topic.name], policy_of)[topic.name],
+            lambda seen: seen.existence is Existence.PRESENT,
+            _VISIBLE_SECONDS,
+            _LOOK_AGAIN_SECONDS,
+        )
+        if facts.existence is Existence.PRESENT:
+            return facts
+        raise UnavailableError(
+            f'{topic.role} "{topic.name}" did not become visible',
+            f"{_VISIBLE_SECONDS:.0f} s later Kafka at {self.bootstrap} shows it as {facts}.",
+            "Try again; look at the brokers' logs if it stays like this.",
+        )
 
     def _not_created(self, topic: CreateTopic, error: KafkaException) -> ConfigurationError:
         config = "".join(f" --config {name}={value}" for name, value in sorted(topic.config.items()))
@@ -268,3 +265,8 @@ def _confirmed(facts: TopicFacts, is_listed: bool) -> TopicFacts:
         why = "it is being created or deleted: the listing and the description differ"
         return TopicFacts(facts.name, Existence.UNKNOWN, facts.system, reason=why)
     return facts
+
+
+def _is_settled(seen: Mapping[str, TopicFacts]) -> bool:
+    """Whether nothing of it is just being made, deleted or elected."""
+    return not any(facts.existence is Existence.UNKNOWN and not facts.denied for facts in seen.values())

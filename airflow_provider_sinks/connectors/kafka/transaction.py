@@ -22,6 +22,7 @@ from typing import Any, Protocol
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
+from airflow_provider_sinks.clients.wait import look_until
 from airflow_provider_sinks.connectors.epoch_writer import InDoubtError
 from airflow_provider_sinks.connectors.kafka.connection import Complaints
 from airflow_provider_sinks.connectors.kafka.in_force import demand_unrivalled
@@ -242,15 +243,20 @@ class Transaction:
         Should that come too late, the repeated task reads its progress and the driver record again, and what
         it may commit by then is found by the newer start's own writers when they open.
         """
-        deadline = time.monotonic() + _SUCCESSOR_WAIT_SECONDS
-        while time.monotonic() < deadline:
-            try:
-                demand_unrivalled(self.run)
-            except FencedError as fenced:
-                return fenced
-            time.sleep(_SUCCESSOR_LOOK_SECONDS)
+        newer = look_until(
+            self._newer_start, lambda seen: seen is not None, _SUCCESSOR_WAIT_SECONDS, _SUCCESSOR_LOOK_SECONDS
+        )
+        if newer is not None:
+            return newer
         self.is_lost = True
         return UnavailableError(f"{name} was fenced by another attempt", cause.str(), "The task is repeated.")
+
+    def _newer_start(self) -> FencedError | None:
+        try:
+            demand_unrivalled(self.run)
+        except FencedError as fenced:
+            return fenced
+        return None
 
 
 def _connect(producer: Producer) -> None:

@@ -63,14 +63,21 @@ class CreateTable:
         return self if self.columns else self.with_columns(settings)
 
     @property
+    def forbidden(self) -> Unfit | None:
+        """Why the sink must not make it."""
+        if self.may_be_made:
+            return None
+        return Unfit(
+            "is not the sink's to make",
+            "target.postgres.create is not set.",
+            "Write create: true, or make the table as the query's columns need it.",
+        )
+
+    @property
     def hindrance(self) -> Unfit | None:
         """Why it cannot be made as it is."""
-        if not self.may_be_made:
-            return Unfit(
-                "is not the sink's to make",
-                "target.postgres.create is not set.",
-                "Write create: true, or make the table as the query's columns need it.",
-            )
+        if self.forbidden is not None:
+            return self.forbidden
         if not self.columns:
             return Unfit(
                 "is made by the job alone",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from airflow_provider_sinks.connectors.postgres.creation import CreateTable
 from airflow_provider_sinks.connectors.postgres.spec import PostgresSink
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family
 from airflow_provider_sinks.core.decision.facts import Existence, ResourceFacts, Role
@@ -13,21 +14,16 @@ def table_checks(conn_id: str, sink: PostgresSink, seen: dict[Role, ResourceFact
     """Judge the tables of a sink."""
     checks = Checks(conn_id, Family.DATABASE)
     for role, facts in seen.items():
-        yield _table(checks, facts.title(role), facts, _may_be_made(role, sink))
+        yield _table(checks, facts.title(role), facts, sink.creations()[role])
 
 
-def _may_be_made(role: Role, sink: PostgresSink) -> bool:
-    return role is not Role.DATA or sink.target.postgres.create
-
-
-def _table(checks: Checks, name: str, facts: ResourceFacts, may_be_made: bool) -> Check:
+def _table(checks: Checks, name: str, facts: ResourceFacts, creation: CreateTable) -> Check:
     if facts.existence is Existence.UNKNOWN:
         return checks.fails(name, facts.reason, facts.grant, retryable=True)
     if facts.unfit is not None:
         return checks.fails(name, f"{facts.unfit.what}: {facts.unfit.why}", facts.unfit.repair)
     if facts.existence is Existence.PRESENT:
         return checks.passes(name, f"is there, oid {facts.id}")
-    if may_be_made:
+    if creation.forbidden is None:
         return checks.passes(name, "is not there; the sink makes it")
-    hint = "Write create: true, or make the table as the query's columns need it."
-    return checks.fails(name, "does not exist, and target.postgres.create is not set", hint)
+    return checks.fails(name, f"does not exist, and {creation.forbidden.why}", creation.forbidden.repair)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field, StrictBool, model_validator
 
-from airflow_provider_sinks.core.decision.facts import Creation, Role
+from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import JobFailedError, Problem
 from airflow_provider_sinks.core.spec.fields import Columns, TableName
 from airflow_provider_sinks.core.spec.parts import ConnectedTarget, Part, Target
 from airflow_provider_sinks.core.spec.problems import UnfitError
 from airflow_provider_sinks.core.spec.rules import QUERY, Rule, known_column, needs
 from airflow_provider_sinks.core.spec.sink import OutputMode, SinkSpec
+
+if TYPE_CHECKING:
+    from airflow_provider_sinks.connectors.postgres.creation import CreateTable
 
 PROGRESS_TABLE = "_sinks_progress"
 
@@ -124,12 +127,12 @@ class PostgresSink(SinkSpec):
         named = {Role.DATA: target.table, Role.PROGRESS: target.progress_table}
         return named | ({Role.DEAD_LETTER: self.dead_letter.table} if self.dead_letter else {})
 
-    def creations(self) -> dict[Role, Creation]:
+    def creations(self) -> dict[Role, CreateTable]:
         """Return how each of them is made; the target only where the spec says so."""
         from airflow_provider_sinks.connectors.postgres import creation
 
         target = self.target.postgres
-        made: dict[Role, Creation] = {
+        made = {
             Role.PROGRESS: creation.progress_table(target.progress_table),
             Role.DATA: creation.data_table(target.table, target.key, may_be_made=target.create),
         }
