@@ -9,8 +9,8 @@ from __future__ import annotations
 import time
 import traceback
 
-from pyspark.errors import AnalysisException, StreamingQueryException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from airflow_provider_sinks.connectors.base import SinkConnector
@@ -30,10 +30,9 @@ from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus
 from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.progress.record import ProgressRecord
 from airflow_provider_sinks.core.progress.witness import Witness
-from airflow_provider_sinks.core.spec.sink import OutputMode, SinkSpec, Writers
-from airflow_provider_sinks.streaming import transform
+from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
 from airflow_provider_sinks.streaming.account import EpochResult
-from airflow_provider_sinks.streaming.analysis import demand_analysable, misfit
+from airflow_provider_sinks.streaming.analysis import demand_analysable
 from airflow_provider_sinks.streaming.cluster_files import ClusterFiles
 from airflow_provider_sinks.streaming.driver_log import say
 from airflow_provider_sinks.streaming.epochs import Epochs
@@ -45,8 +44,8 @@ from airflow_provider_sinks.streaming.lookups import Lookups
 from airflow_provider_sinks.streaming.patience import Patience
 from airflow_provider_sinks.streaming.reporter import Reporter
 from airflow_provider_sinks.streaming.session import open_session, silenced
-from airflow_provider_sinks.streaming.small_epochs import ROWS_MAX, SETTING
-from airflow_provider_sinks.streaming.source import CheckpointLog, Offsets, read_range, stream_source
+from airflow_provider_sinks.streaming.sink_query import SinkQuery
+from airflow_provider_sinks.streaming.source import CheckpointLog
 from airflow_provider_sinks.streaming.source_identity import SourceLook
 from airflow_provider_sinks.streaming.start import Start, Started
 
@@ -164,12 +163,13 @@ class _Job:
         )
         target = start.connector
         guard = Guard(started.identities, start.look, target.demand_in_force, self._patience, target.service)
-        epochs = self._epochs(spark, start, started, guard)
+        query = SinkQuery(self._spec, self._lookups, self._source_options, target.project)
+        epochs = self._epochs(spark, query, start, started, guard)
         health = HealthWatch(target)
         guard.start()
         health.start()
         try:
-            while not self._watch(self._start_query(spark, started, epochs), epochs, guard, health):
+            while not self._watch(query.start(spark, started, epochs), epochs, guard, health):
                 _wait_until_forgotten(spark, self._spec.name)
         except RefusedError as refused:
             spark.sparkContext.cancelAllJobs()
@@ -184,24 +184,11 @@ class _Job:
             health.close()
             guard.close()
 
-    def _epochs(self, spark: SparkSession, start: Start, started: Started, guard: Guard) -> Epochs:
+    def _epochs(
+        self, spark: SparkSession, query: SinkQuery, start: Start, started: Started, guard: Guard
+    ) -> Epochs:
         spec = self._spec
-        lookups = self._lookups
         target = start.connector
-
-        def to_rows(batch: DataFrame, begin: Offsets, end: Offsets) -> DataFrame:
-            if spec.shape.row_wise:
-                session = batch.sparkSession
-                lookups.refresh(session)
-                transform.parse(batch, spec.source.kafka).createOrReplaceTempView(transform.SOURCE_VIEW)
-                try:
-                    return target.project(session.sql(spec.job_sql))
-                except AnalysisException as error:  # it fitted at the start
-                    lookups.demand_columns()
-                    raise misfit(spec, error) from error
-            records = read_range(batch.sparkSession, spec.source.kafka, self._source_options, begin, end)
-            dead = transform.dead_letters(transform.parse(records, spec.source.kafka))
-            return target.project(transform.with_source_columns(batch, dead))
 
         def announce(record: ProgressRecord) -> None:
             self._patience.ask(target.service, lambda: target.announce(record))
@@ -218,11 +205,11 @@ class _Job:
             account=started.account,
             single=spec.writer_mode is Writers.SINGLE,
             stateful=not spec.shape.row_wise,
-            driver_rows_max=self._driver_rows_max(spark),
+            driver_rows_max=query.driver_rows_max(spark),
             has_dead_letters=spec.dead_letter is not None,
             dead_letter_example=spec.dead_letter_example,
             target=target,
-            to_rows=to_rows,
+            to_rows=query.rows,
             check_before=guard.check_before,
             check_after=guard.check,
             demand_source=SourceLook(self._source_options.with_files_read()),
@@ -230,38 +217,6 @@ class _Job:
             announce=announce,
             finished=finished,
         )
-
-    def _driver_rows_max(self, spark: SparkSession) -> int:
-        """Return how large an epoch may be for the driver: few records in must mean few rows out.
-
-        That does not hold where windows close: an epoch without a record may give all that was ever counted.
-        """
-        if not self._spec.shape.row_wise and self._spec.stream_mode is OutputMode.APPEND:
-            return 0
-        return int(spark.conf.get(SETTING, str(ROWS_MAX)) or 0)
-
-    def _start_query(self, spark: SparkSession, started: Started, epochs: Epochs) -> StreamingQuery:
-        spec = self._spec
-        records = stream_source(spark, spec.source.kafka, self._source_options, started.account.positions)
-        frame = records if spec.shape.row_wise else self._stateful(spark, records)
-        writer = frame.writeStream.foreachBatch(epochs).outputMode(spec.stream_mode.value)
-        writer = writer.option("checkpointLocation", started.checkpoint).queryName(spec.name)
-        if spec.trigger.every is None:
-            return writer.trigger(availableNow=True).start()
-        every = f"{int(spec.trigger.every.total_seconds() * 1000)} milliseconds"
-        return writer.trigger(processingTime=every).start()
-
-    def _stateful(self, spark: SparkSession, records: DataFrame) -> DataFrame:
-        """Return the stream of a query that Spark keeps state for, over the records that parse."""
-        source = self._spec.source.kafka
-        parsed = transform.parse(records, source)
-        good = transform.parsed_only(parsed)
-        if source.watermark is not None:
-            delay = f"{source.watermark.delay.total_seconds()} seconds"
-            good = good.withWatermark(source.watermark.column, delay)
-        good.createOrReplaceTempView(transform.SOURCE_VIEW)
-        self._lookups.refresh(spark)
-        return spark.sql(self._spec.job_sql)
 
     def _watch(self, query: StreamingQuery, epochs: Epochs, guard: Guard, health: HealthWatch) -> bool:
         """Wait for the end of the query, a request to stop, or a refusal.
