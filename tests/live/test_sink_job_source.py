@@ -93,7 +93,7 @@ def test_what_a_torn_epoch_has_committed_is_counted_and_starting_over_is_exact(s
     assert code == ExitCode.REFUSED, str(status.error)
     assert status.error.primary.startswith(f'source topic "{source}" is not the one that sink')
     assert status.error.detail.endswith(
-        "Of the epoch under way 3 rows and 1 dead letters are committed; their writers saw the recorded "
+        "Of the epoch under way 3 rows and 1 dead letter are committed; their writers saw the recorded "
         "source topic after reading them."
     )
     assert (status.rows_total, status.dead_total, status.positions) == (_QUICK, 1, {0: len(quick), 1: 0})
