@@ -36,7 +36,7 @@ _ANEW = "password: must be given anew: host and port and sslmode would change"
 MOVES: dict[str, tuple[dict[str, Any], str]] = {
     "the password": ({}, _ANEW),
     "the password of another": ({"user": "me"}, "password: must be given anew"),
-    "a Variable as the user": ({"user": {"secret": FOREIGN}}, "user: is no secret, and Airflow would show it"),
+    "a Variable as the user": ({"user": {"secret": FOREIGN}}, "user: is no secret"),
     "a Variable as the database": ({"database": {"secret": FOREIGN}}, "database: is no secret"),
     "a foreign Variable": ({"password": {"secret": FOREIGN}}, "does not begin with sinks_secret_"),
     "no Variable": ({"password": {"secret": "absent"}}, "does not begin with sinks_secret_"),

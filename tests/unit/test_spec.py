@@ -392,7 +392,10 @@ _COMMAND = "TRANSFORM(value) USING 'cat'"
         pytest.param(None, "value = ${env:HOME}", [f"where: {_HOME}"], id="environment"),
         pytest.param(["${env:HOME} AS value"], "value > ''", [f"select: {_HOME}"], id="select"),
         pytest.param(
-            ["${env:HOME} AS value"], "value > ${env:HOME}", [f"select: {_HOME}", f"where: {_HOME}"], id="both"
+            ["${env:HOME} AS value"],
+            "value > ${env:HOME}",
+            [f"select: {_HOME}", f"where: {_HOME}"],
+            id="both",
         ),
         pytest.param(None, "value = :p", ["where: has a parameter, :p"], id="parameter"),
         pytest.param(None, "value = current_user", ["where: reads current_user"], id="account"),
