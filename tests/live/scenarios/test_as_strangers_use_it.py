@@ -6,6 +6,7 @@ Beside it a broker that falls silent, tasks that are mapped, a DAG file that is 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import time
 import uuid
 from collections.abc import Iterator
@@ -60,10 +61,10 @@ def test_what_a_driver_shows_holds_no_secret_of_airflow(airflow: AirflowStack, r
     status = running.wait_running(1)
     environment = httpx.get(f"{status.spark_ui_url}/environment/", timeout=60).raise_for_status().text
     applications = f"{status.spark_ui_url}/api/v1/applications/{status.spark_app_id}/environment"
-    task = driver.parent()
+    control = _what_a_task_has(airflow)
 
-    assert task is not None
-    assert secrets[0] in _environment(task)  # the control: whoever starts the driver has them
+    assert [hashlib.sha256(secret.encode()).hexdigest() in control for secret in secrets] == [True] * 3
+    assert "PATH=" in _environment(driver)
     seen = {f"{process.name()} {process.pid}": _environment(process) for process in family}
     seen["Spark UI"] = environment
     seen["Spark UI, REST"] = httpx.get(applications, timeout=60).raise_for_status().text
@@ -71,6 +72,35 @@ def test_what_a_driver_shows_holds_no_secret_of_airflow(airflow: AirflowStack, r
     assert "spark.app.id" in seen["Spark UI"]
     assert [place for place, text in seen.items() if any(secret in text for secret in secrets)] == []
     assert [place for place, text in seen.items() if "AIRFLOW__" in text] == []
+
+
+_CONTROL = """
+import datetime
+import hashlib
+import os
+
+from airflow.providers.standard.operators.python import PythonOperator
+from airflow.sdk import DAG
+
+
+def tell():
+    print([hashlib.sha256(os.environ[name].encode()).hexdigest() for name in {names!r}])
+
+
+with DAG({dag_id!r}, schedule=None, start_date=datetime.datetime(2025, 1, 1)):
+    PythonOperator(task_id="tell", python_callable=tell)
+"""
+
+
+def _what_a_task_has(airflow: AirflowStack) -> str:
+    """Return digests of what a task finds in its environment: what a driver would inherit."""
+    dag_id = f"control_{uuid.uuid4().hex[:6]}"
+    file = airflow.dags_folder / f"{dag_id}.py"
+    file.write_text(_CONTROL.format(names=_OWN_SECRETS, dag_id=dag_id))
+    run = airflow.trigger(dag_id)
+    assert airflow.wait_for_run(run) == "success"
+    file.unlink()
+    return airflow.task_log(run, "tell")
 
 
 def _environment(process: psutil.Process) -> str:
