@@ -80,7 +80,7 @@ def _sql(spec: SinkSpec) -> Iterator[Problem]:
     except SqlError as error:
         yield error.at(_unreadable_option(spec))
         return
-    of_where = _problems_of_where(spec, plan) if spec.query is None and spec.where is not None else Counter()
+    of_where = _problems_of_where(spec, plan) if plan.problems else Counter()
     for problem in plan.problems:
         option = "where" if of_where[problem] else _option_of(spec, problem)
         of_where -= Counter([problem])
@@ -118,6 +118,8 @@ def _unreadable_option(spec: SinkSpec) -> str:
 
 def _problems_of_where(spec: SinkSpec, plan: QueryShape) -> Counter[Problem]:
     """Return what is wrong only with ``where``: not every problem of the SQL knows its clause."""
+    if spec.query is not None or spec.where is None:
+        return Counter()
     without = analyse(select_sql(spec.select, None), tuple(spec.lookups), spec.source_columns)
     return Counter(plan.problems) - Counter(without.problems)
 
