@@ -435,7 +435,7 @@ def test_our_own_last_commit_is_not_missed_behind_an_open_transaction(log: Log) 
     log.commit("all", record(epoch=7))
 
     with pytest.raises(UnavailableError, match="could not be read to its end") as raised:
-        log.log.read("orders", 1.5)
+        log.log.read("orders", 5)
     aborting = threading.Timer(1, lambda: blocking.abort_transaction(30))
     aborting.start()
     history = log.log.read("orders", 30)
