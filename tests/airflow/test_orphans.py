@@ -190,7 +190,7 @@ def test_a_dag_whose_file_cannot_be_read_is_not_gone(desk: Desk) -> None:
     assert row["state"] != "orphaned"
 
 
-def test_a_driver_on_yarn_is_found_by_its_tags_and_one_of_another_airflow_is_not(
+def test_a_driver_on_yarn_is_found_by_its_tags_and_that_of_a_foreign_airflow_is_not(
     desk: Desk, connections: Define
 ) -> None:
     from airflow.models.variable import Variable
