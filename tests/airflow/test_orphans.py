@@ -190,8 +190,9 @@ def test_a_dag_whose_file_cannot_be_read_is_not_gone(desk: Desk) -> None:
     assert row["state"] != "orphaned"
 
 
-def test_a_driver_on_yarn_is_found_by_its_tags_and_that_of_a_foreign_airflow_is_not(
-    desk: Desk, connections: Define
+@pytest.mark.parametrize("verb", ["pause", "drop"])
+def test_a_driver_on_yarn_is_found_by_its_tags_and_no_foreign_one(
+    desk: Desk, connections: Define, verb: str
 ) -> None:
     from airflow.models.variable import Variable
 
@@ -205,7 +206,7 @@ def test_a_driver_on_yarn_is_found_by_its_tags_and_that_of_a_foreign_airflow_is_
         lose_dag(desk)
 
         without, row = listed(desk), listed(desk, "--yarn-conn-id", "yarn")
-        ended = desk.run("pause", desk.sink, "--yarn-conn-id", "yarn")
+        ended = desk.run(verb, desk.sink, "--yes", "--yarn-conn-id", "yarn")
         left = listed(desk, "--yarn-conn-id", "yarn")
 
     assert without is not None
@@ -213,4 +214,4 @@ def test_a_driver_on_yarn_is_found_by_its_tags_and_that_of_a_foreign_airflow_is_
     assert row is not None
     assert (row["state"], row["drivers"]) == ("orphaned", ["application_1_0 of YARN"])
     assert (ended.code, manager.killed) == (0, ["application_1_0"])
-    assert left is not None  # a sink that is paused is remembered
+    assert (left is None) is (verb == "drop")  # a sink that is paused is remembered
