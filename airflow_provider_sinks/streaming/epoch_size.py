@@ -1,7 +1,7 @@
 """How many source records an epoch may hold: what the spec allows, but no more than weigh so many bytes.
 
 Spark bounds an epoch by offsets alone, and by what it was told when its query began. A million records of 100
-bytes are nothing; a million of 1 MB are a transaction that never ends within its time. So records are weighed
+bytes are little; a million of 1 MB are a terabyte, with one writer in one transaction. So records are weighed
 before the query begins: the driver reads a few. Where there are none yet, epochs begin small. When a full
 epoch shows that more would fit, or a heavy one that less does, they are weighed again, and the query is ended
 between two epochs and begun anew. The range of an epoch that Spark has already written down stays what it is.
@@ -48,7 +48,13 @@ class EpochSize:
         self._position = position
         self._written_bytes = 0.0
         self._is_in_question = False
+        self._has_changed = False
         self.records = self._fitting()
+
+    def begin(self) -> int:
+        """Return how many records an epoch of the query that begins now may hold."""
+        self._has_changed = False
+        return self.records
 
     @property
     def is_bounded_by_bytes(self) -> bool:
@@ -70,15 +76,13 @@ class EpochSize:
             self._is_in_question = True
 
     def has_changed(self) -> bool:
-        """Weigh again if there is a reason to, and return whether the query must begin anew for it."""
-        if not self._is_in_question:
-            return False
-        self._is_in_question = False
-        fitting = self._fitting()
-        if self.records / _FACTOR < fitting < self.records * _FACTOR:
-            return False
-        self.records = fitting
-        return True
+        """Weigh again if there is a reason to, and return whether the query must begin anew."""
+        if self._is_in_question:
+            self._is_in_question = False
+            fitting = self._fitting()
+            if not self.records / _FACTOR < fitting < self.records * _FACTOR:
+                self.records, self._has_changed = fitting, True
+        return self._has_changed
 
     def _fitting(self) -> int:
         bytes_each = max(self._weigh() or 0.0, self._written_bytes)

@@ -27,11 +27,9 @@ from airflow_provider_sinks.core.errors import (
 )
 from airflow_provider_sinks.core.launch.files import Launch, LaunchFiles
 from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus
-from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.progress.record import ProgressRecord
 from airflow_provider_sinks.core.progress.witness import Witness
 from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
-from airflow_provider_sinks.core.wording import count
 from airflow_provider_sinks.streaming.account import EpochResult
 from airflow_provider_sinks.streaming.analysis import demand_analysable
 from airflow_provider_sinks.streaming.cluster_files import ClusterFiles
@@ -51,6 +49,7 @@ from airflow_provider_sinks.streaming.sink_query import SinkQuery
 from airflow_provider_sinks.streaming.source import CheckpointLog
 from airflow_provider_sinks.streaming.source_identity import SourceLook
 from airflow_provider_sinks.streaming.start import Start, Started
+from airflow_provider_sinks.streaming.torn_epoch import judged
 
 _WATCH_SECONDS = 0.25
 _LAST_EPOCH_SECONDS = 10.0
@@ -123,7 +122,6 @@ class _Job:
         self._lookups = Lookups(spec, connections, self._patience)
         self._query_failed_at: float | None = None
         self._size: EpochSize
-        self._has_outgrown = False
         self._source_options = connections.get(spec.source.kafka.connection, KafkaOptions)
 
     def run(self) -> None:
@@ -175,14 +173,14 @@ class _Job:
         guard.start()
         health.start()
         try:
-            while not self._watch(query.start(spark, started, epochs, size.records), epochs, guard, health):
+            while not self._watch(query.start(spark, started, epochs, size.begin()), epochs, guard, health):
                 _wait_until_forgotten(spark, self._spec.name)
                 epochs.go_on()
         except RefusedError as refused:
             spark.sparkContext.cancelAllJobs()
             target.end_open(started.account.writers)
             epochs.give_up(_LAST_EPOCH_SECONDS)
-            raise self._judged(refused, start) from refused
+            raise judged(refused, start, self._reporter) from refused
         except Exception as error:
             if isinstance(error, JobFailedError) or not isinstance(error, SinkError):
                 _demand_no_successor(target)
@@ -257,11 +255,8 @@ class _Job:
                 say(f"{why}: ending between two epochs")
                 self._end_between_epochs(query, epochs)
                 return True
-            if self._size.has_changed():
-                self._has_outgrown = True
-            if self._has_outgrown and epochs.running.acquire(timeout=_WATCH_SECONDS):
+            if self._size.has_changed() and epochs.running.acquire(timeout=_WATCH_SECONDS):
                 say(f"epochs hold at most {self._size.records:,} records from now on")
-                self._has_outgrown = False
                 self._end_between_epochs(query, epochs)
                 return False
 
@@ -293,38 +288,3 @@ class _Job:
                 query.stop()
         except Exception as error:  # noqa: BLE001  what is committed is whole, however Spark ends
             say(f"Spark did not stop in order: {error}")
-
-    def _judged(self, refused: RefusedError, start: Start) -> SinkError:
-        """Return what a start would say now, which knows the ways on; if it would go on, a retry helps.
-
-        The sink's writers are fenced, so what the records say now is what will stay.
-        """
-        try:
-            observation = start.observe()
-        except SinkError:
-            return refused
-        torn = self._count_torn_epoch(observation.known)
-        error = start.decide_on(observation, self._reporter.status.witness()).error()
-        if isinstance(error, RefusedError):
-            return RefusedError(error.primary, f"{error.detail} {torn}", error.hint)
-        return JobFailedError(refused.primary, refused.detail, refused.hint)
-
-    def _count_torn_epoch(self, history: History) -> str:
-        """Bring the status up to what is committed of the epoch that never became whole, and say how much."""
-        known = self._reporter.status
-        if history.in_force is None or history.in_force.run != known.run:
-            return "How much of the epoch under way is committed, nobody knows."
-        rows, dead = history.rows_total - known.rows_total, history.dead_total - known.dead_total
-        self._reporter.change(
-            known.state,
-            rows=known.rows + rows,
-            rows_total=history.rows_total,
-            dead_total=history.dead_total,
-            positions=history.known_positions(),
-        )
-        if not rows + dead:
-            return "Nothing of the epoch under way is committed."
-        return (
-            f"Of the epoch under way {count(rows, 'row')} and {count(dead, 'dead letter')} are committed; "
-            "their writers saw the recorded source topic after reading them."
-        )

@@ -28,7 +28,7 @@ from airflow_provider_sinks.core.decision.decide import decide
 from airflow_provider_sinks.core.decision.facts import Observation, ResourceFacts, Role
 from airflow_provider_sinks.core.decision.start_request import start_request
 from airflow_provider_sinks.core.decision.verdict import Verdict, render
-from airflow_provider_sinks.core.errors import UnavailableError
+from airflow_provider_sinks.core.errors import SinkError, UnavailableError
 from airflow_provider_sinks.core.launch.files import Launch
 from airflow_provider_sinks.core.progress.checkpoint import CheckpointFacts
 from airflow_provider_sinks.core.progress.history import EARLIEST, NO_HISTORY, History
@@ -127,10 +127,14 @@ class Start:
         return self._observer.source_end_offsets()
 
     def source_record_bytes(self) -> float | None:
-        """Return what a record of the source weighs, in bytes; ``None`` where that cannot be seen."""
+        """Return what a record of the source weighs, in bytes; ``None`` where that cannot be seen.
+
+        It bounds an epoch and nothing hangs on it, so what goes wrong is said and ends no driver.
+        """
         try:
             return self._observer.source_record_bytes()
-        except UnavailableError:
+        except SinkError as error:
+            say(f"what records of the source weigh is not known: {error}")
             return None
 
     def close(self) -> None:

@@ -15,6 +15,7 @@ from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.hooks.airflow_account import airflow_api
 from tests.airflow.altering import CONN_ID, OPTIONS, SECRET, make
 from tests.airflow.api_server import account
+from tests.airflow.attacks import FOREIGN, FOREIGN_VALUE, foreign_variable, unheard
 from tests.airflow.desk import Desk
 from tests.airflow.fakes import SINK
 from tests.listening_broker import Listener, listening_broker
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from tests.airflow_side import RunDag, RunTask
 
-FOREIGN, FOREIGN_VALUE = "foreign", "the value of a foreign Variable"
 FORM = {"conn_id": "{{ dag_run.conf['conn_id'] }}", "set": "{{ dag_run.conf['set'] | tojson }}"}
 STATEMENT = {"statement": "{{ dag_run.conf['statement'] }}"}
 
@@ -32,10 +32,8 @@ STATEMENT = {"statement": "{{ dag_run.conf['statement'] }}"}
 @pytest.fixture
 def broker() -> Iterator[Listener]:
     """The attacker's own server; it hears nothing, whatever a test does."""
-    with listening_broker() as listening:
+    with unheard(listening_broker()) as listening:
         yield listening
-        assert not listening.visits
-        assert not listening.logins
 
 
 @pytest.fixture
@@ -44,9 +42,8 @@ def api(airflow_url: str, connections: Callable[..., None]) -> Iterator[AirflowA
     connections(airflow_api_default=account(airflow_url))
     with airflow_api() as api:
         make(api)
-        api.call("POST", "variables", {"key": FOREIGN, "value": FOREIGN_VALUE})
-        yield api
-        api.call("DELETE", f"variables/{FOREIGN}")
+        with foreign_variable(api):
+            yield api
 
 
 @pytest.fixture

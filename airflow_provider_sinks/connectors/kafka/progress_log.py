@@ -133,9 +133,7 @@ class ProgressLog:
 
     def _extent(self, deadline: float) -> _Extent:
         """Look which topic it is and take its end, once, open transactions included."""
-        extent = look_until(
-            self._look, lambda seen: seen is not None, deadline - time.monotonic(), _POLL_SECONDS
-        )
+        extent = look_until(self._look, bool, deadline - time.monotonic(), _POLL_SECONDS)
         if extent is None:
             raise unreadable(self._options, self._topic, "its partition has no leader", 0)
         return extent

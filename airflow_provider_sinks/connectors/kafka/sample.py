@@ -8,8 +8,9 @@ from collections.abc import Mapping
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from airflow_provider_sinks.connectors.kafka.connection import client_config
+from airflow_provider_sinks.connectors.kafka.connection import client_config, text_of
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
+from airflow_provider_sinks.core.errors import UnavailableError
 
 _PARTITIONS_MAX = 16
 _RECORDS_MAX = 500
@@ -21,9 +22,10 @@ _POLL_SECONDS = 0.05
 def record_bytes(options: KafkaOptions, topic: str, ranges: Mapping[int, range]) -> float | None:
     """Return the mean weight of some records, keys and values, in bytes; ``None`` where none can be read.
 
-    Compression is undone: this is what a record takes in memory. It is a hint, so it raises nothing.
+    Compression is undone: this is what a record takes in memory.
 
     :param ranges: by partition, the offsets to choose from; their last ones are read.
+    :raises UnavailableError: the client could not ask.
     """
     held = [(partition, offsets) for partition, offsets in sorted(ranges.items()) if offsets]
     chosen = held[:: max(1, len(held) // _PARTITIONS_MAX)][:_PARTITIONS_MAX]
@@ -34,8 +36,8 @@ def record_bytes(options: KafkaOptions, topic: str, ranges: Mapping[int, range])
     try:
         consumer.assign(places)
         sizes = _read(consumer, len(places))
-    except KafkaException:
-        return None
+    except KafkaException as error:
+        raise UnavailableError(f'records of topic "{topic}" could not be read', text_of(error)) from error
     finally:
         consumer.close()
     return sum(sizes) / len(sizes) if sizes else None

@@ -24,8 +24,7 @@ NUMBERS: Mapping[str, tuple[int, int]] = {
     "kafka.request.timeout.ms": (1, _HOUR_MS),
     "kafkaConsumer.pollTimeoutMs": (1, _HOUR_MS),
 }
-"""Whole numbers, each with the least and the most that makes sense: beyond it a driver waits for ever, or has
-no memory left."""
+"""Whole numbers, each with the least and the most that makes sense."""
 ALLOWED = tuple(sorted((*NUMBERS, PREFIX), key=str.lower))
 """They change how fast rows are read, never which ones."""
 

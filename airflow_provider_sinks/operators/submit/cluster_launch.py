@@ -23,8 +23,6 @@ from typing import TYPE_CHECKING, assert_never
 from airflow_provider_sinks.arguments import plain
 from airflow_provider_sinks.clients.launch_store import LaunchStore, forget_old_launches
 from airflow_provider_sinks.core.errors import (
-    ExitCode,
-    FencedError,
     JobFailedError,
     SinkError,
     UnavailableError,
@@ -32,12 +30,12 @@ from airflow_provider_sinks.core.errors import (
 from airflow_provider_sinks.core.launch.files import LaunchFiles
 from airflow_provider_sinks.core.launch.reconnect import NOT_MINE, GoOn, LaunchAnew, NotedLaunch, first_of
 from airflow_provider_sinks.core.launch.status import SinkStatus
-from airflow_provider_sinks.core.launch.yarn import Application, Fate, exit_code, fate, launch_tag
+from airflow_provider_sinks.core.launch.yarn import Application, Fate, fate, launch_tag
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.drivers.launch_folders import new_directory
 from airflow_provider_sinks.drivers.on_yarn import ClusterDriver, end_transactions
-from airflow_provider_sinks.metadata.memory import SinkMemory
 from airflow_provider_sinks.operators.submit.client_launch import Submit
+from airflow_provider_sinks.operators.submit.cluster_end import launch_end, shown_end
 from airflow_provider_sinks.operators.submit.cluster_site import ClusterSite
 from airflow_provider_sinks.operators.submit.launch import LaunchEnd, LaunchOrder, Listeners
 from airflow_provider_sinks.operators.submit.status_watch import StatusWatch
@@ -265,51 +263,6 @@ def is_stopping(note: NotedLaunch, log: Logger) -> bool:
     except UnavailableError as error:
         log.warning("whether driver %s was asked to stop cannot be seen: %s", note.id, error)
         return False
-
-
-def launch_end(
-    driver: ClusterDriver,
-    application: Application | None,
-    status: SinkStatus | None,
-    launch: int,
-    memory: SinkMemory,
-) -> LaunchEnd:
-    """Return how a driver ended that is over.
-
-    One that was killed because a newer launch began counts as fenced: its task must not come back and end
-    the newer one in turn.
-
-    :param launch: its number; 0 when that is not known.
-    :param memory: of the sink, with the number of the newest launch.
-    """
-    code = exit_code(application, status)
-    words = application.diagnostics if application else f"YARN does not know {driver.id} any more."
-    if code < 0 and launch and (newest := _newest_launch(memory)) > launch:
-        code, words = ExitCode.FENCED, f"Launch {newest} of this sink took over from launch {launch}."
-    return LaunchEnd(code, status, words if code else "")
-
-
-def shown_end(end: LaunchEnd, sink: str, launch: int, memory: SinkMemory) -> LaunchEnd:
-    """Show how a driver ended that could not say it: its JVM ran out of memory, or was killed.
-
-    Where a newer launch took over, that one shows its own.
-
-    :returns: the end, with the status that is shown.
-    """
-    error = end.error(sink)
-    is_told = end.status is not None and end.status.state.is_final
-    if error is None or is_told or end.stopped or isinstance(error, FencedError):
-        return end
-    status = (end.status or SinkStatus(sink, launch)).ended(error)
-    memory.show(status)
-    return replace(end, status=status)
-
-
-def _newest_launch(memory: SinkMemory) -> int:
-    try:
-        return memory.recall().launch
-    except UnavailableError:
-        return 0
 
 
 class _SupervisorGoneError(JobFailedError):

@@ -17,12 +17,8 @@ from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.drivers.on_yarn import end_transactions
 from airflow_provider_sinks.hooks.connections import resolve
 from airflow_provider_sinks.operators.submit.client_launch import Submit
-from airflow_provider_sinks.operators.submit.cluster_launch import (
-    ClusterLaunch,
-    is_stopping,
-    launch_end,
-    shown_end,
-)
+from airflow_provider_sinks.operators.submit.cluster_end import launch_end, shown_end
+from airflow_provider_sinks.operators.submit.cluster_launch import ClusterLaunch, is_stopping
 from airflow_provider_sinks.operators.submit.cluster_site import ClusterSite
 from airflow_provider_sinks.operators.submit.launch import LaunchEnd, LaunchOrder, Listeners, stopped
 from airflow_provider_sinks.operators.submit.status_watch import StatusWatch

@@ -10,7 +10,6 @@ target. A living driver writes its status every ten seconds even when it has not
 
 from __future__ import annotations
 
-import contextlib
 import random
 import threading
 import time
@@ -81,6 +80,7 @@ class StatusWatch(threading.Thread):
         self._shown_at = 0.0
         self._untold: SinkStatus | None = None
         self._untold_since = 0.0
+        self._untold_why = ""
 
     def run(self) -> None:
         """Look again and again. Called by :meth:`start`, in the new thread."""
@@ -124,21 +124,23 @@ class StatusWatch(threading.Thread):
         if self._silent:
             self._silent = False
             self._log.info("launch %d: the driver reports again", status.launch)
-        try:
-            self._tell_newest(status)
-        except Exception as error:  # noqa: BLE001  a link that could not be stored stops no sink
-            self._log.warning("launch %d: %s", status.launch, error)
+        self._tell_newest(status)
 
     def _tell_newest(self, status: SinkStatus) -> None:
         self._untold, self._untold_since = status, time.monotonic()
-        self._tell(status)
-        self._untold = None
+        try:
+            self._tell(status)
+        except Exception as error:  # noqa: BLE001  a link that could not be stored stops no sink
+            if str(error) != self._untold_why:
+                self._log.warning("launch %d: %s", status.launch, error)
+            self._untold_why = str(error)
+        else:
+            self._untold, self._untold_why = None, ""
 
     def _tell_again(self, after_seconds: float) -> None:
         """Tell the newest status again if nobody took it."""
         if self._untold is not None and _elapsed(self._untold_since) >= after_seconds:
-            with contextlib.suppress(Exception):  # it was said once
-                self._tell_newest(self._untold)
+            self._tell_newest(self._untold)
 
     def _say_unreadable(self, error: Exception) -> None:
         words = f"{type(error).__name__}: {error}"
