@@ -66,11 +66,15 @@ def write(options: KafkaOptions, make: Callable[..., RowProducer], value_bytes: 
     producer = make(config, lambda _: None, lambda *_: None)
     warm_up(producer)
     producer.init_transactions(30)
+
+    def wait() -> None:
+        producer.poll(0.01)
+
     started, process, thread = time.monotonic(), time.process_time(), time.thread_time()
     for number in range(SIZES[value_bytes]):
         if number % BATCHES_PER_TRANSACTION == 0:
             producer.begin_transaction()
-        producer.produce_rows(topic, keys, values, lambda: producer.poll(0.01) and None)
+        producer.produce_rows(topic, keys, values, wait)
         if (number + 1) % BATCHES_PER_TRANSACTION == 0:
             producer.commit_transaction(60)
     rows = SIZES[value_bytes] * BATCH_ROWS

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-import psutil
 import pyarrow as pa
 import pytest
 from confluent_kafka import KafkaError, KafkaException
@@ -85,6 +84,10 @@ def mortal(tmp_path: Path) -> Iterator[KafkaBroker]:
     """A broker of the test's own, to be frozen."""
     with KafkaBroker.start(tmp_path / "kafka") as running:
         yield running
+
+
+def _threads() -> int:
+    return len(list(Path("/proc/self/task").iterdir()))
 
 
 def _give_up() -> None:
@@ -214,7 +217,7 @@ def test_a_row_that_the_client_does_not_take_is_told_by_its_index(make: Makes, t
 def test_a_row_that_the_broker_does_not_take_is_told_with_topic_and_size(
     make: Makes, topic: TopicFactory
 ) -> None:
-    name, producer = topic(**{"max.message.bytes": "1000"}), make.begun(compression_type="none")
+    name, producer = topic("small", 1, **{"max.message.bytes": "1000"}), make.begun(compression_type="none")
 
     _write(producer, name, [bytes(3_000)])
     producer.flush(_SECONDS)
@@ -328,11 +331,14 @@ def test_a_broker_that_is_away_is_told_in_time(kind: ProducerKind) -> None:
     away = KafkaOptions.from_connection_extra({"bootstrap.servers": "127.0.0.1:1"}, "k")
     producer = Makes(kind, away)()
 
-    for call in (lambda: producer.list_topics(timeout=0.5), lambda: producer.init_transactions(0.5)):
-        started = time.monotonic()
-        with pytest.raises(KafkaException):
-            call()
-        assert time.monotonic() - started < 5
+    started = time.monotonic()
+
+    with pytest.raises(KafkaException):
+        producer.list_topics(timeout=0.5)
+    with pytest.raises(KafkaException):
+        producer.init_transactions(0.5)
+
+    assert time.monotonic() - started < 5
 
 
 # Its end.
@@ -342,15 +348,15 @@ def test_a_broker_that_is_away_is_told_in_time(kind: ProducerKind) -> None:
 def test_a_producer_that_is_dropped_ends_its_threads(
     make: Makes, topic: TopicFactory, is_begun: bool
 ) -> None:
-    name, process = topic(), psutil.Process()
+    name = topic()
     gc.collect()
-    before = process.num_threads()
+    before = _threads()
     producer: list[RowProducer] = [make.begun(linger_ms="900") if is_begun else make()]
     if is_begun:
         _write(producer[0], name, [b"never sent"] * 100)
-    during = process.num_threads()
+    during = _threads()
 
     producer.clear()
 
     assert during > before
-    until(lambda: process.num_threads() <= before, "its threads are gone")
+    until(lambda: _threads() <= before, "its threads are gone")

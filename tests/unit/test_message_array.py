@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 from airflow_provider_sinks.connectors.kafka import librdkafka
-from airflow_provider_sinks.connectors.kafka.columns import is_null, lengths
+from airflow_provider_sinks.connectors.kafka.columns import is_null
 from airflow_provider_sinks.connectors.kafka.message_array import MESSAGE, message_array
+from airflow_provider_sinks.connectors.rows import byte_lengths
 
 KINDS = [pa.binary(), pa.large_binary()]
 _VALUES = [b"first", None, b"", b"\x00with\x00zeros", b"last"]
@@ -88,7 +89,7 @@ def test_offsets_beyond_32_bits_lead_to_their_bytes() -> None:
     values = pa.Array.from_buffers(pa.large_binary(), 3, buffers)
 
     assert _read_values(message_array(pa.nulls(3, pa.binary()), values)) == [b"abc", b"", b"hello"]
-    assert lengths(values).tolist() == [3, 0, 5]
+    assert byte_lengths(values).tolist() == [3, 0, 5]
 
 
 def test_what_the_array_says_is_what_the_structure_says() -> None:

@@ -1,4 +1,4 @@
-"""The columns in which rows reach a Kafka writer, and how their bytes lie in Arrow's buffers."""
+"""The columns in which rows reach a Kafka writer."""
 
 from __future__ import annotations
 
@@ -13,23 +13,6 @@ VALUE = "__sinks_value"
 WRITER_COLUMNS = (*COORDINATES, KEY, VALUE, *RAW)
 """Where the row comes from and why it did not parse; key and value for the target (binary); the source
 record's own key and value, which are left out where the sink has no dead-letter topic."""
-
-
-def bounds(column: pa.Array) -> np.ndarray:
-    """Return where each value of a column of bytes begins, and the last one ends, in the column's data.
-
-    :returns: 64-bit integers, one more than there are values; of a slice, its own part.
-    """
-    is_large = pa.types.is_large_binary(column.type) or pa.types.is_large_string(column.type)
-    places = np.frombuffer(column.buffers()[1], dtype=np.dtype("i8" if is_large else "i4"))
-    found: np.ndarray = places[column.offset : column.offset + len(column) + 1].astype(np.int64)
-    return found
-
-
-def lengths(column: pa.Array) -> np.ndarray:
-    """Return the length of each value of a column of bytes, from Arrow's own offsets; a null has none."""
-    sizes: np.ndarray = np.diff(bounds(column))
-    return sizes
 
 
 def is_null(column: pa.Array) -> np.ndarray:

@@ -11,7 +11,8 @@ import ctypes
 import numpy as np
 import pyarrow as pa
 
-from airflow_provider_sinks.connectors.kafka.columns import bounds, is_null
+from airflow_provider_sinks.connectors.kafka.columns import is_null
+from airflow_provider_sinks.connectors.rows import byte_bounds
 
 MESSAGE = np.dtype(
     [
@@ -49,7 +50,7 @@ def message_array(keys: pa.Array, values: pa.Array) -> np.ndarray:
 
 def _places(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """Return the address of each value, 0 for a null, and its length."""
-    ends, data = bounds(column), column.buffers()[2]
+    ends, data = byte_bounds(column), column.buffers()[2]
     addresses = ends[:-1] + (data.address if data is not None and data.size else _NOWHERE)
     if column.null_count:
         addresses[is_null(column)] = 0

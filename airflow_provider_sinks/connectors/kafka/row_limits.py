@@ -11,10 +11,10 @@ import pyarrow as pa
 from confluent_kafka import KafkaError
 
 from airflow_provider_sinks.connectors.epoch_writer import RejectedRowError
-from airflow_provider_sinks.connectors.kafka.columns import lengths
 from airflow_provider_sinks.connectors.kafka.limits import TopicLimit, batch_bytes, read_limits
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.record_size import CLIENT_LIMIT, TOPIC_LIMIT
+from airflow_provider_sinks.connectors.rows import byte_lengths
 from airflow_provider_sinks.core.errors import UnavailableError
 
 if TYPE_CHECKING:
@@ -63,7 +63,9 @@ class RowLimits:
         :raises RejectedRowError: when such a row has nowhere else to go.
         """
         keys, values, data = rows.column("__sinks_key"), rows.column("__sinks_value"), self._topics.data
-        suspects = np.flatnonzero(lengths(keys) + lengths(values) > self.of(data).surely_taken_bytes)
+        suspects = np.flatnonzero(
+            byte_lengths(keys) + byte_lengths(values) > self.of(data).surely_taken_bytes
+        )
         if not len(suspects):
             return {}
         self._known = self._read()  # the limit may have been raised since
