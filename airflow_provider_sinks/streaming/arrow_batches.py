@@ -36,7 +36,7 @@ class ArrowBatches:
     """What is known of a run's rows. Kept by the driver."""
 
     def __init__(self) -> None:
-        self._largest_row_bytes = 0
+        self._largest_row_bytes: int | None = None
         self._must_check = False
         self._is_ours: bool | None = None
 
@@ -56,13 +56,15 @@ class ArrowBatches:
 
     def learn(self, reports: Sequence[TaskReport]) -> bool:
         """Learn how large rows are; return whether some did not cross: the epoch must be written again."""
-        self._largest_row_bytes = max([self._largest_row_bytes, *(r.largest_row_bytes for r in reports)])
+        if any(report.rows or report.dead or report.largest_row_bytes for report in reports):
+            seen = (report.largest_row_bytes for report in reports)
+            self._largest_row_bytes = max(self._largest_row_bytes or 1, *seen)
         self._must_check = any(report.outcome == Outcome.LARGE_ROWS for report in reports)
         return self._must_check
 
     def _unchecked_rows(self) -> int:
         """Return how many rows a batch may have without a check of its bytes; 0 where it needs one."""
-        if self._must_check or not self._largest_row_bytes:
+        if self._must_check or self._largest_row_bytes is None:
             return 0
         fitting = min(_ROWS_MAX, BATCH_BYTES // (2 * self._largest_row_bytes))
         return fitting if fitting >= _ROWS_MIN else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 
 import pyarrow as pa
@@ -40,10 +41,12 @@ def _reports(*largest: int, outcome: Outcome = Outcome.COMMITTED) -> list[TaskRe
     return [TaskReport("p0", outcome, largest_row_bytes=size) for size in largest]
 
 
-def test_a_run_begins_with_sparks_check(session: SparkSession) -> None:
-    rows = _rows(session, 10)
+def test_a_run_begins_with_sparks_check_and_keeps_it_until_there_are_rows(session: SparkSession) -> None:
+    rows, batches = _rows(session, 10), ArrowBatches()
 
-    assert ArrowBatches().bounded(rows) is rows
+    assert batches.bounded(rows) is rows
+    batches.learn(_reports(0, 0, outcome=Outcome.NOTHING))
+    assert batches.bounded(rows) is rows
     assert _told(session) == ("20000", f"{BATCH_BYTES}b")
 
 
@@ -105,7 +108,10 @@ def test_what_the_user_has_set_stays(session: SparkSession) -> None:
     assert _told(session) == ("10", f"{BATCH_BYTES}b")
 
 
-def test_spark_does_as_it_is_told_and_a_large_row_leaves_its_contents_behind(session: SparkSession) -> None:
+def test_spark_does_as_it_is_told_and_a_large_row_leaves_its_contents_behind(
+    session: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session.sparkContext, "pythonExec", sys.executable)
     batches = ArrowBatches()
     batches.learn(_reports(4000))
     rows = _rows(session, 5_000, "repeat('x', IF(id = 4000, 100000, 100))")
