@@ -222,6 +222,7 @@ class Epochs:
             if not self._batches.learn(reports):
                 return reports
             say(f"epoch {plan.record.epoch} is written again: it has larger rows than those before it")
+            plan = plan.repeated()
 
     def _next_record(self, batch_id: int) -> ProgressRecord:
         begin, end = self._log.start_offsets(batch_id), self._log.offsets(batch_id)

@@ -170,11 +170,12 @@ def _new_handle(config: Mapping[str, Any], error_callback: Any, delivery_callbac
 
 
 def _end(handle: int, topics: Mapping[str, int], _callbacks: object) -> None:
-    """Free the handle; called when nobody can use it any more.
+    """Free the handle, with what it had not sent; called when nobody can use it any more.
 
     :param _callbacks: kept until then, because librdkafka may call them.
     """
     c = librdkafka.library()
+    c.rd_kafka_purge(handle, librdkafka.PURGE_ALL)
     for topic in topics.values():
         c.rd_kafka_topic_destroy(topic)
     c.rd_kafka_destroy(handle)
