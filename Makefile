@@ -18,7 +18,7 @@ setup: ## make .venv with the pinned packages (every target does it when needed)
 	@scripts/setup
 
 ##@ Check
-.PHONY: test lint test-unit test-airflow test-live test-scenarios test-faults bench bench-postgres bench-parse bench-followers
+.PHONY: test lint test-unit test-airflow test-live test-scenarios test-faults bench bench-postgres bench-row bench-parse bench-followers
 test: jars ## lint, docs, then every test but the scenarios, against real services
 	@$(MAKE) --jobs=2 --output-sync lint docs quick-start
 	@$(VENV_PYTHON) -m tests.lanes
@@ -50,6 +50,10 @@ bench: jars ## rows per second, ours beside Spark's own Kafka sink
 
 bench-postgres: jars ## rows per second into Postgres, ours beside Spark's JDBC writer
 	@$(VENV_PYTHON) -m tests.bench.postgres
+
+bench-row: jars ## processor time of a row from Spark to Python, and from there into Kafka
+	@$(VENV_PYTHON) -m tests.bench.arrow_crossing
+	@$(VENV_PYTHON) -m tests.bench.kafka_producers
 
 bench-parse: setup ## how long Airflow takes to read 500 sinks
 	@$(VENV_PYTHON) -m tests.bench.parse

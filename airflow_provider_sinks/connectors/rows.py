@@ -29,3 +29,29 @@ def integers(column: pa.Array) -> np.ndarray:
     kind = np.dtype(f"i{column.type.bit_width // 8}")
     values = np.frombuffer(column.buffers()[1], dtype=kind)
     return values[column.offset : column.offset + len(column)]
+
+
+def has_bytes(column: pa.Array) -> bool:
+    """Whether a column is of bytes or text, whose values have a length each."""
+    return _is_large(column) or bool(pa.types.is_binary(column.type) or pa.types.is_string(column.type))
+
+
+def byte_bounds(column: pa.Array) -> np.ndarray:
+    """Return where each value of a column of bytes or text begins, and the last one ends, in its data.
+
+    :returns: 64-bit integers, one more than there are values; of a slice, its own part.
+    """
+    places = np.frombuffer(column.buffers()[1], dtype=np.dtype("i8" if _is_large(column) else "i4"))
+    bounds: np.ndarray = places[column.offset : column.offset + len(column) + 1].astype(np.int64)
+    return bounds
+
+
+def byte_lengths(column: pa.Array) -> np.ndarray:
+    """Return the length of each value of a column of bytes or text in bytes; a null has none."""
+    lengths: np.ndarray = np.diff(byte_bounds(column))
+    return lengths
+
+
+def _is_large(column: pa.Array) -> bool:
+    """Whether its offsets have 64 bits."""
+    return bool(pa.types.is_large_binary(column.type) or pa.types.is_large_string(column.type))

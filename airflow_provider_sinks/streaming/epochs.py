@@ -42,6 +42,7 @@ from airflow_provider_sinks.core.progress.record import (
 )
 from airflow_provider_sinks.streaming import small_epochs
 from airflow_provider_sinks.streaming.account import Account, EpochResult, without_drivers_own
+from airflow_provider_sinks.streaming.arrow_batches import ArrowBatches
 from airflow_provider_sinks.streaming.driver_log import say
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
 from airflow_provider_sinks.streaming.failures import explain
@@ -118,6 +119,7 @@ class Epochs:
         self._announce = announce
         self._finished = finished
         self._has_large_rows = False
+        self._batches = ArrowBatches()
         self._stopping = False
         self.running = threading.Lock()
         self.failure: BaseException | None = None
@@ -207,10 +209,20 @@ class Epochs:
             written = small_epochs.write_here(plan, rows)
             if written is not None:
                 return written
-        collected = _numbered(rows).mapInArrow(write_epoch(plan, rows.columns), REPORT_SCHEMA).collect()
-        reports = [TaskReport.from_json(row.report) for row in collected]
+        reports = self._run_tasks(rows, plan)
         self._has_large_rows = small_epochs.is_of_large_rows(reports)
         return reports
+
+    def _run_tasks(self, rows: DataFrame, plan: EpochPlan) -> list[TaskReport]:
+        """Run the tasks, and once more where rows turned out to be larger than was allowed for."""
+        while True:
+            crossing = self._batches.bounded(rows)
+            tasks = _numbered(crossing).mapInArrow(write_epoch(plan, crossing.columns), REPORT_SCHEMA)
+            reports = [TaskReport.from_json(row.report) for row in tasks.collect()]
+            if not self._batches.learn(reports):
+                return reports
+            say(f"epoch {plan.record.epoch} is written again: it has larger rows than those before it")
+            plan = plan.repeated()
 
     def _next_record(self, batch_id: int) -> ProgressRecord:
         begin, end = self._log.start_offsets(batch_id), self._log.offsets(batch_id)

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.core.query.functions import ALLOWED
 from airflow_provider_sinks.core.spec.spark_conf import OWNED_SETTINGS, PRELOADED, setting_problems
+from airflow_provider_sinks.streaming import arrow_batches
 
 REDACTION_REGEX = "(?i)secret|password|token|access[.]?key|jaas|ssl[.]"
 """Whose values Spark must not show, by name."""
@@ -30,9 +31,7 @@ with their values, in the UI and in the event log."""
 _DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.streaming.stopTimeout": "20s",
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
-    # Spark's 64 MB are too much for two tasks beside each other in a driver of 1 GB: each batch exists twice.
-    "spark.sql.execution.arrow.maxBytesPerBatch": "16m",
+    **arrow_batches.CHECKED,
     # Over TCP each task waits 40 ms for its input: Nagle's algorithm against a delayed acknowledgement.
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.ui.showConsoleProgress": "false",

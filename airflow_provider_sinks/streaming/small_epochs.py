@@ -17,7 +17,6 @@ is complete needs no other proof here: a Spark job hands over its result as a wh
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -25,15 +24,14 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sql
+from pyspark.sql import DataFrame
 
 from airflow_provider_sinks.connectors import rows
-from airflow_provider_sinks.connectors.encoding import named
 from airflow_provider_sinks.core.errors import SinkError
 from airflow_provider_sinks.core.progress.record import partition_writer
-from airflow_provider_sinks.streaming import held_writers
+from airflow_provider_sinks.streaming import held_writers, large_rows
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
+from airflow_provider_sinks.streaming.measured_input import LARGE
 from airflow_provider_sinks.streaming.task_report import TaskReport
 from airflow_provider_sinks.streaming.writer import run_task
 
@@ -43,8 +41,6 @@ SETTING = "spark.sinks.driverEpochRows"
 """The Spark setting that changes :data:`ROWS_MAX`; 0 leaves every epoch to the executors."""
 ROW_BYTES_MAX = 16 * 1024
 """What the texts and bytes of a row may have at most to be written by the driver."""
-_LARGE = "__sinks_large"
-_SIZED = re.compile("string|binary|variant|array<|map<|struct<")
 _ATTEMPTS = 4
 """As often as Spark runs a task."""
 
@@ -60,29 +56,15 @@ def write_here(plan: EpochPlan, frame: DataFrame) -> list[TaskReport] | None:
 
     :returns: ``None`` when rows are too large to be brought here; nothing is written then.
     """
-    table = _with_large_rows_marked(frame).toArrow().combine_chunks()
-    if pc.any(table.column(_LARGE)).as_py():
+    table = large_rows.marked(frame, ROW_BYTES_MAX).toArrow().combine_chunks()
+    if pc.any(table.column(LARGE)).as_py():
         return None
-    batches = table.drop_columns([_LARGE]).to_batches()
+    batches = table.drop_columns([LARGE]).to_batches()
     if plan.single_writer is not None:
         return [_run(plan, batches)]
     tasks = [(replace(plan, expected=(writer,)), part) for writer, part in _by_writer(batches)]
     with ThreadPoolExecutor(max(1, len(tasks))) as pool:
         return list(pool.map(lambda task: _run(*task), tasks))
-
-
-def _with_large_rows_marked(frame: DataFrame) -> DataFrame:
-    """Return the rows without the contents of those that are too large."""
-    held = {name: kind for name, kind in frame.dtypes if _SIZED.match(kind) and name != rows.ERROR}
-    size = sum((sql.coalesce(_length(name, kind), sql.lit(0)) for name, kind in held.items()), sql.lit(0))
-    sized = frame.withColumn(_LARGE, size > ROW_BYTES_MAX)
-    small = [sql.when(~sql.col(_LARGE), named(name)).alias(name) for name in held]
-    return sized.select(*(named(name) for name in frame.columns if name not in held), *small, _LARGE)
-
-
-def _length(name: str, kind: str) -> Column:
-    """Return how long a value is; of one that has parts, as text."""
-    return sql.length(named(name) if kind in ("string", "binary") else named(name).cast("string"))
 
 
 def is_of_large_rows(reports: Iterable[TaskReport]) -> bool:

@@ -23,6 +23,7 @@ class Outcome(enum.StrEnum):
     FENCED = "fenced"
     STOPPED = "stopped"
     REFUSED = "refused"
+    LARGE_ROWS = "large rows"
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class TaskReport:
     :param open_ms: milliseconds from the first row until the writer knew its progress.
     :param write_ms: milliseconds spent handing rows over.
     :param commit_ms: milliseconds from the last row until the commit was confirmed.
+    :param largest_row_bytes: what the texts and bytes of the largest row have.
     """
 
     writer: str
@@ -61,6 +63,7 @@ class TaskReport:
     open_ms: int = 0
     write_ms: int = 0
     commit_ms: int = 0
+    largest_row_bytes: int = 0
 
     def to_batch(self) -> pa.RecordBatch:
         """Return the report as a batch of one row with one column, JSON text (:data:`REPORT_SCHEMA`)."""

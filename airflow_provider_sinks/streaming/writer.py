@@ -20,6 +20,7 @@ rows or not at all. Whatever dies where: the position says what is in the target
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -27,6 +28,7 @@ from airflow_provider_sinks.connectors.epoch_writer import RejectedRowError
 from airflow_provider_sinks.core.errors import FencedError, RefusedError, SinkError
 from airflow_provider_sinks.streaming import daemon
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan, StopDriverError
+from airflow_provider_sinks.streaming.measured_input import LargeRowError, MeasuredInput
 from airflow_provider_sinks.streaming.partition_task import PartitionTask
 from airflow_provider_sinks.streaming.single_task import SingleTask
 from airflow_provider_sinks.streaming.task import Task
@@ -42,15 +44,16 @@ def write_epoch(
     """
 
     def write(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-        yield _run_proved(plan, (batch.rename_columns(names) for batch in batches)).to_batch()
+        yield _run_proved(plan, MeasuredInput(batches, names)).to_batch()
 
     return write
 
 
-def _run_proved(plan: EpochPlan, batches: Iterable[pa.RecordBatch]) -> TaskReport:
+def _run_proved(plan: EpochPlan, batches: MeasuredInput) -> TaskReport:
     """Run a task, unless its input could end without anybody noticing."""
     if daemon.input_is_proved():
-        return run_task(plan.repeated() if _is_repeated() else plan, batches)
+        report = run_task(plan.repeated() if _is_repeated() else plan, batches)
+        return replace(report, largest_row_bytes=batches.largest_row_bytes)
     return TaskReport(
         "",
         Outcome.STOPPED,
@@ -86,6 +89,9 @@ def run_task(plan: EpochPlan, batches: Iterable[pa.RecordBatch]) -> TaskReport:
             if batch.num_rows:
                 task.take(batch)
         return task.finish()
+    except LargeRowError:
+        task.give_up()
+        return TaskReport(task.writer_id, Outcome.LARGE_ROWS)
     except (StopDriverError, RejectedRowError) as stop:
         task.give_up()
         return _stopped(task, Outcome.STOPPED, stop)

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from airflow_provider_sinks.connectors.kafka import transaction
+from airflow_provider_sinks.connectors.kafka import librdkafka, transaction, writer
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.processes import LOCALHOST
 from airflow_provider_sinks.testing.connector_contract import ExecutorCommits
+from airflow_provider_sinks.testing.played_start import PlayedStart
 from tests.contract.kafka_harness import KafkaHarness
 from tests.contract.wire import KafkaWire
 
@@ -39,3 +40,19 @@ class TestKafka(ExecutorCommits):
         """A fenced writer waits for a newer start to announce itself: here there is one at once, or none."""
         monkeypatch.setattr(transaction, "_SUCCESSOR_WAIT_SECONDS", 1.0)
         return KafkaHarness(options, wire)
+
+    def test_rows_go_as_objects_where_librdkafka_was_not_tested_and_that_is_said_once(
+        self, harness: KafkaHarness, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(librdkafka, "untested", lambda: "librdkafka 9 is untested.")
+        monkeypatch.setattr(writer, "ArrowProducer", None)  # nobody may ask for it
+        start, said = PlayedStart(harness), list[str]()
+        monkeypatch.setattr(start.connector, "_say", said.append)
+
+        start.start().epoch(1, {0: range(4), 1: range(2)}, bad=[2])
+
+        assert said == [
+            "rows go to Kafka as Python objects, which takes more processor time: librdkafka 9 is untested."
+        ]
+        assert harness.visible() == [(0, 0), (0, 1), (0, 3), (1, 0), (1, 1)]
+        assert harness.set_aside() == [(0, 2)]

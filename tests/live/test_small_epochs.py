@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_provider_sinks.streaming import small_epochs
+from airflow_provider_sinks.streaming import large_rows, small_epochs
+from airflow_provider_sinks.streaming.measured_input import LARGE
 
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket.socket:ResourceWarning")
 LONG = f"repeat('x', {small_epochs.ROW_BYTES_MAX + 1})"
@@ -28,7 +29,7 @@ def test_a_row_is_large_by_all_that_it_holds(
 ) -> None:
     rows = spark_session.sql(f"SELECT 1 AS __sinks_offset, 'k' AS key, {column} AS `a.b``c`")
 
-    (found,) = small_epochs._with_large_rows_marked(rows).collect()
+    (found,) = large_rows.marked(rows, small_epochs.ROW_BYTES_MAX).collect()
 
-    assert found[small_epochs._LARGE] is is_large
+    assert found[LARGE] is is_large
     assert (found["key"], found["a.b`c"] is None) == ((None, True) if is_large else ("k", "NULL" in column))

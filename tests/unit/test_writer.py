@@ -16,6 +16,7 @@ from airflow_provider_sinks.core.progress.identity import Identities, Identity
 from airflow_provider_sinks.core.progress.record import ProgressRecord
 from airflow_provider_sinks.streaming import daemon, held_writers
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
+from airflow_provider_sinks.streaming.measured_input import LARGE
 from airflow_provider_sinks.streaming.task_report import Outcome, TaskReport
 from airflow_provider_sinks.streaming.writer import run_task, write_epoch
 
@@ -447,3 +448,19 @@ def test_single_takes_rows_of_all_partitions_in_any_order() -> None:
     report = task(target, batch([9]), batch([7], partition=1), begin=5, single=True)
 
     assert (report.outcome, written(target)) == (Outcome.COMMITTED, [9, 7])
+
+
+def test_a_row_that_was_left_out_commits_nothing_of_its_task() -> None:
+    target = Target()
+    names = [*SCHEMA.names, LARGE]
+
+    def marked(offsets: list[int], is_large: bool) -> pa.RecordBatch:
+        whole = batch(offsets).append_column(LARGE, pa.array([is_large] * len(offsets)))
+        return whole.rename_columns([f"column{number}" for number in range(len(names))])
+
+    (only,) = write_epoch(plan(target), names)([marked([0, 1], False), marked([2, 3], True)])
+    report = TaskReport.from_json(only.column("report")[0].as_py())
+
+    assert (report.writer, report.outcome, report.rows) == ("p0", Outcome.LARGE_ROWS, 0)
+    assert (written(target), target.records) == ([], {})
+    assert held_writers.holder_id(("orders", "run", "p0")) is None

@@ -17,6 +17,7 @@ from airflow_provider_sinks.connectors.base import (
     Run,
     Say,
 )
+from airflow_provider_sinks.connectors.kafka import librdkafka
 from airflow_provider_sinks.connectors.kafka.creation import CreateTopic
 from airflow_provider_sinks.connectors.kafka.driver_records import DriverRecords
 from airflow_provider_sinks.connectors.kafka.observer import KafkaObserver
@@ -95,7 +96,7 @@ class KafkaConnector(PlainConnector):
         if self._spec.dead_letter is None:
             return encode(output, self._spec.target.kafka, None)
         if self._taken_bytes is None:
-            self._taken_bytes = self.factory().taken_bytes() // 2  # the limit may be lowered meanwhile
+            self._taken_bytes = self._writer_factory.taken_bytes() // 2  # the limit may be lowered meanwhile
         return encode(output, self._spec.target.kafka, self._taken_bytes)
 
     def observe(self, source: ResourceFacts) -> Observation:
@@ -144,9 +145,9 @@ class KafkaConnector(PlainConnector):
 
     def factory(self) -> KafkaWriterFactory:
         """Return what makes writers under the announced run."""
-        from airflow_provider_sinks.connectors.kafka.factory import KafkaWriterFactory
-
-        return KafkaWriterFactory(self._live_run, self._spec.target.kafka.compression.value)
+        if why := librdkafka.untested():
+            self._say(f"rows go to Kafka as Python objects, which takes more processor time: {why}")
+        return self._writer_factory
 
     def progress(self) -> History:
         """Read the progress topic to its end."""
@@ -201,6 +202,12 @@ class KafkaConnector(PlainConnector):
         self._observer.close()
         if self._records is not None:
             self._records.close()
+
+    @property
+    def _writer_factory(self) -> KafkaWriterFactory:
+        from airflow_provider_sinks.connectors.kafka.factory import KafkaWriterFactory
+
+        return KafkaWriterFactory(self._live_run, self._spec.target.kafka.compression.value)
 
     @property
     def _live_run(self) -> KafkaRun:

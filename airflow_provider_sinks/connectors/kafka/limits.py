@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
@@ -85,11 +84,3 @@ def read_limits(options: KafkaOptions, topics: Sequence[str], compression: str) 
 def batch_bytes(limits: Mapping[str, TopicLimit]) -> int:
     """Return how large a batch of several rows may become, whichever of the topics it is for."""
     return min([BATCH_BYTES, *(limit.topic_bytes or BATCH_BYTES for limit in limits.values())])
-
-
-def lengths(column: pa.Array) -> np.ndarray:
-    """Return the length of each value of a column of bytes, from Arrow's own offsets; a null has none."""
-    kind = np.dtype("i8" if pa.types.is_large_binary(column.type) else "i4")
-    bounds = np.frombuffer(column.buffers()[1], dtype=kind)[column.offset : column.offset + len(column) + 1]
-    sizes: np.ndarray = np.diff(bounds).astype(np.int64)
-    return sizes

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from confluent_kafka import KafkaError, Message
+from confluent_kafka import KafkaError
 
 from airflow_provider_sinks.connectors.epoch_writer import RejectedRowError
-from airflow_provider_sinks.connectors.kafka.limits import TopicLimit, batch_bytes, lengths, read_limits
+from airflow_provider_sinks.connectors.kafka.limits import TopicLimit, batch_bytes, read_limits
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.record_size import CLIENT_LIMIT, TOPIC_LIMIT
+from airflow_provider_sinks.connectors.rows import byte_lengths
 from airflow_provider_sinks.core.errors import UnavailableError
 
 if TYPE_CHECKING:
@@ -62,7 +63,9 @@ class RowLimits:
         :raises RejectedRowError: when such a row has nowhere else to go.
         """
         keys, values, data = rows.column("__sinks_key"), rows.column("__sinks_value"), self._topics.data
-        suspects = np.flatnonzero(lengths(keys) + lengths(values) > self.of(data).surely_taken_bytes)
+        suspects = np.flatnonzero(
+            byte_lengths(keys) + byte_lengths(values) > self.of(data).surely_taken_bytes
+        )
         if not len(suspects):
             return {}
         self._known = self._read()  # the limit may have been raised since
@@ -75,10 +78,10 @@ class RowLimits:
             raise self.rejection(why, row)
         return {row: f'Topic "{data}" does not take the row. {why}' for row, why in refused.items()}
 
-    def note_undelivered(self, error: KafkaError, message: Message) -> None:
+    def note_undelivered(self, error: KafkaError, topic: str, size_bytes: int) -> None:
         """Remember the first message that a broker refused; those behind it fail because of it."""
         if self.undelivered is None:
-            self.undelivered = Undelivered(error, message.topic() or "", len(message))
+            self.undelivered = Undelivered(error, topic, size_bytes)
 
     @property
     def have_failed(self) -> bool:

@@ -20,12 +20,14 @@ import time
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException
 
 from airflow_provider_sinks.clients.wait import look_until
 from airflow_provider_sinks.connectors.epoch_writer import InDoubtError
 from airflow_provider_sinks.connectors.kafka.connection import Complaints
 from airflow_provider_sinks.connectors.kafka.in_force import demand_unrivalled
+from airflow_provider_sinks.connectors.kafka.object_producer import ObjectProducer
+from airflow_provider_sinks.connectors.kafka.row_producer import ProducerKind, RowProducer
 from airflow_provider_sinks.connectors.kafka.run import KafkaRun
 from airflow_provider_sinks.connectors.kafka.transactions import producer_config, refusal, warm_up
 from airflow_provider_sinks.core.errors import FencedError, UnavailableError
@@ -67,6 +69,9 @@ class Deliveries(Protocol):
     def forget(self) -> None:
         """Forget what was refused: the transaction is over."""
 
+    def note_undelivered(self, error: KafkaError, topic: str, size_bytes: int) -> None:
+        """Take note of a record that was not delivered."""
+
 
 class NoRows:
     """The rows of a driver's transaction: none."""
@@ -79,6 +84,9 @@ class NoRows:
     def forget(self) -> None:
         """Do nothing."""
 
+    def note_undelivered(self, error: KafkaError, topic: str, size_bytes: int) -> None:
+        """Do nothing."""
+
 
 class Transaction:
     """The producer of one writer. Connects in the background from the moment it is made.
@@ -87,6 +95,7 @@ class Transaction:
     :param writer: the writer's id.
     :param deliveries: asked about rows that were refused.
     :param config: settings of the producer beside ours.
+    :param kind: makes the producer.
     """
 
     def __init__(
@@ -95,6 +104,7 @@ class Transaction:
         writer: WriterId,
         deliveries: Deliveries | None = None,
         config: Mapping[str, Any] | None = None,
+        kind: ProducerKind = ObjectProducer,
     ) -> None:
         self.run = run
         self.is_lost = False
@@ -104,15 +114,15 @@ class Transaction:
         self._deliveries: Deliveries = deliveries or NoRows()
         self._complaints = Complaints()
         ours = producer_config(run.options, self._id, run.transaction_timeout)
-        self._producer: Producer | None = Producer(
-            {**ours, "error_cb": self._complaints.take, **(config or {})}
+        self._producer: RowProducer | None = kind(
+            {**ours, **(config or {})}, self._complaints.take, self._deliveries.note_undelivered
         )
         self._open = _Open.NOTHING
         self._connecting = threading.Thread(target=_connect, args=(self._producer,), daemon=True)
         self._connecting.start()
 
     @property
-    def live(self) -> Producer:
+    def live(self) -> RowProducer:
         """The producer, until it is dropped."""
         assert self._producer is not None  # noqa: S101  the runtime drops a closed writer
         return self._producer
@@ -259,7 +269,7 @@ class Transaction:
         return None
 
 
-def _connect(producer: Producer) -> None:
+def _connect(producer: RowProducer) -> None:
     """Bring the connections up. Says nothing of failures: opening will, with the broker's reason."""
     with contextlib.suppress(KafkaException):
         warm_up(producer)

@@ -12,7 +12,7 @@ import contextlib
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
@@ -25,9 +25,16 @@ from airflow_provider_sinks.connectors.kafka.connection import (
     text_of,
 )
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
+from airflow_provider_sinks.connectors.kafka.record_size import CLIENT_LIMIT, CLIENT_LIMIT_BYTES
 from airflow_provider_sinks.connectors.kafka.transactional_ids import transactional_id
 from airflow_provider_sinks.core.errors import ConfigurationError, FencedError, Problem, SinkError
 
+if TYPE_CHECKING:
+    from airflow_provider_sinks.connectors.kafka.row_producer import RowProducer
+
+QUEUED_BYTES_MAX = 128 * 1024 * 1024
+"""How much may wait for the brokers in one producer."""
+_QUEUED_RECORDS_MAX = 500_000
 _FENCE_SECONDS = 30.0
 _METADATA_SECONDS = 10.0
 _WARM_UP_SECONDS = 0.06
@@ -62,7 +69,8 @@ def producer_config(
     """Return the configuration of a transactional producer; ours wins where exactness hangs on it.
 
     The partitioner is the one of Java's producer, so that equal keys meet in one partition whoever writes.
-    The queue has no limit here, because the writer limits what it hands over by bytes. A producer makes
+    The queue takes :data:`QUEUED_BYTES_MAX` of values, or one record of the largest size, and
+    :data:`_QUEUED_RECORDS_MAX`; librdkafka counts neither keys nor what it adds to a record. A producer makes
     topics too, where the broker lets it: one that was deleted under a running sink would come back with other
     partitions, and the commit would succeed. That is turned off; librdkafka lists the switch for consumers
     only, but it works.
@@ -72,6 +80,7 @@ def producer_config(
     """
     timeout_ms = int(transaction_timeout.total_seconds() * 1000)
     given = client_config(options)
+    largest_bytes = int(given.get(CLIENT_LIMIT, CLIENT_LIMIT_BYTES))
     socket_timeout_ms = int(given.get("socket.timeout.ms", _SOCKET_TIMEOUT_MS))
     return {
         "linger.ms": "10",
@@ -86,12 +95,12 @@ def producer_config(
         "enable.idempotence": True,
         "acks": "all",
         "partitioner": "murmur2_random",
-        "queue.buffering.max.messages": 0,
-        "queue.buffering.max.kbytes": 2_147_483_647,
+        "queue.buffering.max.messages": _QUEUED_RECORDS_MAX,
+        "queue.buffering.max.kbytes": max(QUEUED_BYTES_MAX, largest_bytes) // 1024 + 1,
     }
 
 
-def warm_up(producer: Producer, seconds: float = _METADATA_SECONDS) -> None:
+def warm_up(producer: Producer | RowProducer, seconds: float = _METADATA_SECONDS) -> None:
     """Bring the connections up that ``init_transactions`` needs.
 
     Asks for all topics and not for one by name, because a broker may create a topic that is asked for.

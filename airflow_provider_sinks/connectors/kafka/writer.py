@@ -1,7 +1,6 @@
 """One Kafka writer: rows, dead letters and the progress record in one Kafka transaction per writer and epoch.
 
-``produce_batch`` sets ``_error`` on a message that it did not take, and raises nothing. When its queue is
-full it refuses the rest of the call, so the tail can be given again without changing the order. What else
+Nothing is done per row here: Arrow's columns go to the producer as they are (:mod:`.row_producer`). What
 shapes a transaction stands in :mod:`.transaction`.
 """
 
@@ -10,22 +9,28 @@ from __future__ import annotations
 import contextlib
 import time
 import uuid
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
+import numpy as np
 import pyarrow as pa
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException
 
-from airflow_provider_sinks.connectors.epoch_writer import Token, WriteResult
+from airflow_provider_sinks.connectors.epoch_writer import RejectedRowError, Token, WriteResult
+from airflow_provider_sinks.connectors.kafka import librdkafka
+from airflow_provider_sinks.connectors.kafka.arrow_producer import ArrowProducer
+from airflow_provider_sinks.connectors.kafka.columns import KEY, VALUE, is_null
 from airflow_provider_sinks.connectors.kafka.dead_letters import DeadLetterRecord, dead_letter
 from airflow_provider_sinks.connectors.kafka.in_force import demand_unrivalled
+from airflow_provider_sinks.connectors.kafka.object_producer import ObjectProducer
 from airflow_provider_sinks.connectors.kafka.row_limits import RowLimits
+from airflow_provider_sinks.connectors.kafka.row_producer import Refused, RowProducer
 from airflow_provider_sinks.connectors.kafka.run import KafkaRun
 from airflow_provider_sinks.connectors.kafka.transaction import Transaction
+from airflow_provider_sinks.connectors.kafka.transactions import QUEUED_BYTES_MAX
+from airflow_provider_sinks.connectors.rows import ERROR
 from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
 
-_QUEUED_BYTES_MAX = 128 * 1024 * 1024
 _SHORT_QUEUE_BYTES = 1024 * 1024
 _QUEUE_POLL_SECONDS = 0.01
 _LOOK_AGAIN_SECONDS = 2.0
@@ -49,9 +54,9 @@ class KafkaEpochWriter:
         config = {
             "compression.type": compression,
             "batch.size": self._limits.batch_bytes,
-            "on_delivery": self._limits.note_undelivered,
         }
-        self._transaction = Transaction(run, writer, self._limits, config)
+        kind = ObjectProducer if librdkafka.untested() else ArrowProducer
+        self._transaction = Transaction(run, writer, self._limits, config, kind)
         self._bytes_per_row = 1.0
         self._looked_at = time.monotonic()
 
@@ -69,14 +74,12 @@ class KafkaEpochWriter:
     def write_batch(self, rows: pa.RecordBatch) -> WriteResult:
         """Hand a batch to librdkafka, which sends it in the background."""
         self._transaction.begin()
-        errors, too_large = rows.column("__sinks_error"), self._limits.too_large(rows)
+        errors, too_large = rows.column(ERROR), self._limits.too_large(rows)
         if errors.null_count == len(errors) and not too_large:
             return self._write_good(rows)
-        why = {row: error.as_py() for row, error in enumerate(errors) if error.is_valid} | too_large
-        good = rows.filter(errors.is_null())
-        if too_large:
-            good = rows.take(pa.array([row for row in range(len(rows)) if row not in why], pa.int64()))
-        written = self._write_good(good) if good.num_rows else WriteResult(0, 0, 0)
+        wrong = np.flatnonzero(~is_null(errors)).tolist()
+        why = {row: errors[row].as_py() for row in wrong} | too_large
+        written = self._write_others(rows, sorted(why))
         return written + self._write_dead(rows, dict(sorted(why.items())))
 
     def flush(self) -> None:
@@ -111,7 +114,7 @@ class KafkaEpochWriter:
         self._transaction.close()
 
     @property
-    def _live(self) -> Producer:
+    def _live(self) -> RowProducer:
         return self._transaction.live
 
     def _look_again(self) -> None:
@@ -126,54 +129,55 @@ class KafkaEpochWriter:
                 demand_unrivalled(self._run, _LATE_LOOK_SECONDS)
             self._looked_at = time.monotonic()
 
+    def _write_others(self, rows: pa.RecordBatch, set_aside: list[int]) -> WriteResult:
+        """Write the rows that are not set aside."""
+        kept = np.delete(np.arange(len(rows), dtype=np.int64), set_aside)
+        if not len(kept):
+            return WriteResult(0, 0, 0)
+        # pa.array would import pandas, as :mod:`.connectors.rows` says.
+        indices = pa.Array.from_buffers(pa.int64(), len(kept), [None, pa.py_buffer(kept)])
+        try:
+            return self._write_good(rows.take(indices))
+        except RejectedRowError as rejected:
+            if rejected.row is not None:
+                rejected.row = int(kept[rejected.row])
+            raise
+
     def _write_good(self, rows: pa.RecordBatch) -> WriteResult:
-        keys, values = rows.column("__sinks_key"), rows.column("__sinks_value")
+        """Hand over all rows in order, waiting while the queue is full."""
+        keys, values = rows.column(KEY), rows.column(VALUE)
         size_bytes = keys.nbytes + values.nbytes
-        if keys.null_count == len(keys):
-            messages: list[dict[str, Any]] = [{"value": value} for value in values.to_pylist()]
-        else:
-            pairs = zip(keys.to_pylist(), values.to_pylist(), strict=True)
-            messages = [{"key": key, "value": value} for key, value in pairs]
         self._bytes_per_row = max(1.0, size_bytes / rows.num_rows)
-        self._produce_all(messages)
+        deadline = time.monotonic() + self._transaction.timeout_seconds
+        while len(self._live) * self._bytes_per_row > QUEUED_BYTES_MAX:
+            self._wait_for_room(deadline)
+        refused = self._live.produce_rows(
+            self._run.topics.data, keys, values, lambda: self._wait_for_room(deadline)
+        )
+        if refused is not None:
+            raise self._refusal(refused)
+        self._live.poll(0)
         return WriteResult(rows.num_rows, 0, size_bytes)
 
-    def _produce_all(self, messages: list[dict[str, Any]]) -> None:
-        """Hand over all messages in order, waiting while the queue is full."""
-        self._wait_for_room()
-        first = 0
-        while first < len(messages):
-            batch = messages[first:] if first else messages
-            taken = self._live.produce_batch(self._run.topics.data, batch)
-            if taken < len(batch):
-                self._demand_queue_full(batch, first)
-                self._live.poll(_QUEUE_POLL_SECONDS)
-            first += taken
-        self._live.poll(0)
+    def _wait_for_room(self, deadline: float) -> None:
+        """Wait a moment for the broker, so that what waits for it stays bounded.
 
-    def _demand_queue_full(self, batch: Sequence[dict[str, Any]], first: int) -> None:
-        """Raise unless the queue was full: everything behind the first refused message was refused too."""
-        refused = next(i for i, message in enumerate(batch) if "_error" in message)
-        error: KafkaError = batch[refused]["_error"]
-        for message in batch[refused:]:
-            message.pop("_error", None)
-        if error.code() == KafkaError._QUEUE_FULL:  # noqa: SLF001  public in C
-            return
+        :raises UnavailableError: the deadline is over.
+        """
+        self._live.poll(_QUEUE_POLL_SECONDS)
+        if time.monotonic() > deadline:
+            raise UnavailableError(
+                f'the broker of sink "{self._run.sink}" takes no rows',
+                f"{len(self._live):,} rows have waited for {self._transaction.timeout_seconds:.0f} s.",
+                "Check the brokers and the network between them and the executors.",
+            )
+
+    def _refusal(self, refused: Refused) -> Exception:
+        """Return our error for a row that the producer did not take."""
+        error = refused.error
         if error.code() in (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError._INVALID_ARG):  # noqa: SLF001
-            raise self._limits.rejection(f"The client says: {error.str()}", first + refused)
-        raise self._transaction.translated(KafkaException(error), "produce_batch")
-
-    def _wait_for_room(self) -> None:
-        """Keep the memory that waits for the broker bounded; librdkafka's own limit counts less exactly."""
-        deadline = time.monotonic() + self._transaction.timeout_seconds
-        while len(self._live) * self._bytes_per_row > _QUEUED_BYTES_MAX:
-            self._live.poll(_QUEUE_POLL_SECONDS)
-            if time.monotonic() > deadline:
-                raise UnavailableError(
-                    f'the broker of sink "{self._run.sink}" takes no rows',
-                    f"{len(self._live):,} rows have waited for {self._transaction.timeout_seconds:.0f} s.",
-                    "Check the brokers and the network between them and the executors.",
-                )
+            return self._limits.rejection(f"The client says: {error.str()}", refused.row)
+        return self._transaction.translated(KafkaException(error), "produce_batch")
 
     def _write_dead(self, rows: pa.RecordBatch, errors: Mapping[int, str]) -> WriteResult:
         """Set rows aside.

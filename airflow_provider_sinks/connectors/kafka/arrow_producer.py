@@ -1,0 +1,211 @@
+"""A transactional producer of our own on librdkafka's C API: rows go from Arrow's buffers into its queue.
+
+No Python object is made per row. confluent-kafka keeps the handle of its producer to itself, so this one has
+a handle of its own; it raises confluent-kafka's own errors, and is otherwise used as its producer is.
+
+Callbacks run in the thread that polls, flushes or ends a transaction, so no thread of librdkafka ever runs
+Python. A message that was refused for a full queue has everything behind it in the call refused too, so the
+tail is given again without changing the order.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from confluent_kafka import KafkaError, KafkaException
+
+from airflow_provider_sinks.connectors.kafka import librdkafka
+from airflow_provider_sinks.connectors.kafka.librdkafka import Bytes, Header, Message, Part, PartContent
+from airflow_provider_sinks.connectors.kafka.message_array import message_array
+from airflow_provider_sinks.connectors.kafka.row_producer import Headers, OnError, OnUndelivered, Refused
+
+
+class ArrowProducer:
+    """See :class:`.row_producer.RowProducer`.
+
+    :param config: librdkafka's names and values.
+    :raises KafkaException: librdkafka does not take the configuration.
+    """
+
+    def __init__(self, config: Mapping[str, Any], on_error: OnError, on_undelivered: OnUndelivered) -> None:
+        self._c = librdkafka.library()
+        callbacks = _error_callback(on_error), _delivery_callback(on_undelivered)
+        self._handle = _new_handle(config, *callbacks)
+        self._topics: dict[str, int] = {}
+        ended = weakref.finalize(self, _end, self._handle, self._topics, callbacks)
+        ended.atexit = False  # a process that ends takes librdkafka's threads along
+
+    def produce_rows(
+        self, topic: str, keys: pa.Array, values: pa.Array, when_full: Callable[[], None]
+    ) -> Refused | None:
+        """Hand over all rows in order, waiting while the queue is full."""
+        target, messages, first = self._topic(topic), message_array(keys, values), 0
+        while first < len(messages):
+            rest = messages[first:]
+            flags = librdkafka.ANY_PARTITION, librdkafka.COPY
+            if self._c.rd_kafka_produce_batch(target, *flags, rest.ctypes.data, len(rest)) == len(rest):
+                break
+            refused = int(np.flatnonzero(rest["err"])[0])
+            code = int(rest["err"][refused])
+            first += refused
+            if code != KafkaError._QUEUE_FULL:  # noqa: SLF001  public in C
+                return Refused(first, KafkaError(code))
+            when_full()
+        return None
+
+    def produce(
+        self,
+        topic: str,
+        *,
+        value: bytes | None = None,
+        key: bytes | None = None,
+        partition: int = librdkafka.ANY_PARTITION,
+        headers: Headers | None = None,
+    ) -> None:
+        """Hand one record over."""
+        parts = [
+            Part(librdkafka.TOPIC_PART, PartContent(text=topic.encode())),
+            Part(librdkafka.PARTITION_PART, PartContent(number=partition)),
+            Part(librdkafka.FLAGS_PART, PartContent(number=librdkafka.COPY)),
+        ]
+        for kind, content in ((librdkafka.KEY_PART, key), (librdkafka.VALUE_PART, value)):
+            if content is not None:
+                parts.append(Part(kind, PartContent(content=Bytes(content, len(content)))))
+        for name, told in headers or []:
+            content = told.encode() if isinstance(told, str) else told
+            header = Header(name.encode(), content, len(content or b""))
+            parts.append(Part(librdkafka.HEADER_PART, PartContent(header=header)))
+        try:
+            self._demand(self._c.rd_kafka_produceva(self._handle, (Part * len(parts))(*parts), len(parts)))
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError._QUEUE_FULL:  # noqa: SLF001  public in C
+                raise BufferError(error.args[0].str()) from error
+            raise
+
+    def __len__(self) -> int:
+        return int(self._c.rd_kafka_outq_len(self._handle))
+
+    def poll(self, timeout: float) -> int:
+        """Call the callbacks that are due, waiting for the first."""
+        return int(self._c.rd_kafka_poll(self._handle, _ms(timeout)))
+
+    def flush(self, timeout: float) -> int:
+        """Wait until nothing waits any more; return how much still does."""
+        self._c.rd_kafka_flush(self._handle, _ms(timeout))
+        return len(self)
+
+    def purge(self) -> None:
+        """Throw away what was not sent, and what was not answered."""
+        self._c.rd_kafka_purge(self._handle, librdkafka.PURGE_ALL)
+
+    def list_topics(self, *, timeout: float) -> None:
+        """Ask a broker for the list of all topics: what it takes for that comes up."""
+        found = ctypes.c_void_p()
+        code = self._c.rd_kafka_metadata(self._handle, 1, None, ctypes.byref(found), _ms(timeout))
+        if code:
+            raise KafkaException(KafkaError(code))
+        self._c.rd_kafka_metadata_destroy(found)
+
+    def init_transactions(self, timeout: float) -> None:
+        """Fence other holders of the transactional id."""
+        self._demand(self._c.rd_kafka_init_transactions(self._handle, _ms(timeout)))
+
+    def begin_transaction(self) -> None:
+        """Begin a transaction."""
+        self._demand(self._c.rd_kafka_begin_transaction(self._handle))
+
+    def commit_transaction(self, timeout: float) -> None:
+        """Send what waits, and commit."""
+        self._demand(self._c.rd_kafka_commit_transaction(self._handle, _ms(timeout)))
+
+    def abort_transaction(self, timeout: float) -> None:
+        """Throw away what waits, and abort."""
+        self._demand(self._c.rd_kafka_abort_transaction(self._handle, _ms(timeout)))
+
+    def _topic(self, name: str) -> int:
+        if name not in self._topics:
+            made = self._c.rd_kafka_topic_new(self._handle, name.encode(), None)
+            if not made:
+                raise KafkaException(KafkaError(self._c.rd_kafka_last_error()))
+            self._topics[name] = made
+        return self._topics[name]
+
+    def _demand(self, error: int | None) -> None:
+        """Raise what a function has returned, unless that is nothing."""
+        if not error:
+            return
+        c = self._c
+        found = KafkaError(
+            c.rd_kafka_error_code(error),
+            _text(c.rd_kafka_error_string(error)),
+            fatal=bool(c.rd_kafka_error_is_fatal(error)),
+            retriable=bool(c.rd_kafka_error_is_retriable(error)),
+            txn_requires_abort=bool(c.rd_kafka_error_txn_requires_abort(error)),
+        )
+        c.rd_kafka_error_destroy(error)
+        raise KafkaException(found)
+
+
+def _new_handle(config: Mapping[str, Any], error_callback: Any, delivery_callback: Any) -> int:
+    c, said = librdkafka.library(), ctypes.create_string_buffer(librdkafka.TEXT_BYTES)
+    conf = c.rd_kafka_conf_new()
+    c.rd_kafka_conf_set_error_cb(conf, error_callback)
+    c.rd_kafka_conf_set_dr_msg_cb(conf, delivery_callback)
+    for name, value in config.items():
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        if c.rd_kafka_conf_set(conf, name.encode(), text.encode(), said, len(said)):
+            c.rd_kafka_conf_destroy(conf)
+            raise KafkaException(KafkaError(KafkaError._INVALID_ARG, _text(said.value)))  # noqa: SLF001
+    handle: int | None = c.rd_kafka_new(librdkafka.PRODUCER, conf, said, len(said))
+    if not handle:
+        code = c.rd_kafka_last_error()
+        c.rd_kafka_conf_destroy(conf)
+        raise KafkaException(KafkaError(code, _text(said.value)))
+    return handle
+
+
+def _end(handle: int, topics: Mapping[str, int], _callbacks: object) -> None:
+    """Free the handle, with what it had not sent; called when nobody can use it any more.
+
+    :param _callbacks: kept until then, because librdkafka may call them.
+    """
+    c = librdkafka.library()
+    c.rd_kafka_purge(handle, librdkafka.PURGE_ALL)
+    for topic in topics.values():
+        c.rd_kafka_topic_destroy(topic)
+    c.rd_kafka_destroy(handle)
+
+
+def _error_callback(on_error: OnError) -> Any:
+    def take(handle: int, code: int, reason: bytes | None, _: int | None) -> None:
+        if code != KafkaError._FATAL:  # noqa: SLF001  public in C
+            on_error(KafkaError(code, _text(reason)))
+            return
+        said = ctypes.create_string_buffer(librdkafka.TEXT_BYTES)
+        cause = librdkafka.library().rd_kafka_fatal_error(handle, said, len(said))
+        on_error(KafkaError(cause, _text(said.value), fatal=True))
+
+    return librdkafka.ErrorCallback(take)
+
+
+def _delivery_callback(on_undelivered: OnUndelivered) -> Any:
+    def take(_: int, message: Any, __: int | None) -> None:
+        found: Message = message.contents
+        if found.err:
+            topic = librdkafka.library().rd_kafka_topic_name(found.topic)
+            on_undelivered(KafkaError(found.err), _text(topic), found.len)
+
+    return librdkafka.DeliveryCallback(take)
+
+
+def _text(said: bytes | None) -> str:
+    return (said or b"").decode("utf-8", "replace")
+
+
+def _ms(seconds: float) -> int:
+    return int(seconds * 1000)

@@ -1,0 +1,362 @@
+"""Both producers of rows on a real broker: they write the same, and tell alike what goes wrong."""
+
+from __future__ import annotations
+
+import gc
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+
+from airflow_provider_sinks.connectors.kafka.arrow_producer import ArrowProducer
+from airflow_provider_sinks.connectors.kafka.connection import REFUSED_CREDENTIALS, Complaints
+from airflow_provider_sinks.connectors.kafka.object_producer import ObjectProducer
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
+from airflow_provider_sinks.connectors.kafka.row_producer import ProducerKind, Refused, RowProducer
+from airflow_provider_sinks.connectors.kafka.transactions import producer_config, warm_up
+from airflow_provider_sinks.local.broker import KafkaBroker
+from airflow_provider_sinks.local.listeners import Mechanism, Sasl
+from tests import administrator
+from tests.faults.topics import Record, read
+from tests.support import TopicFactory, until
+
+_SECONDS = 30.0
+_VALUES: list[bytes | None] = [b"first", None, b"", b"\x00 with \x00 zeros", b"last"]
+_KEYS: list[bytes | None] = [b"k", b"tombstone", None, b"", b"\x00k"]
+
+
+@dataclass
+class Makes:
+    """Makes producers of one kind, and keeps what they say."""
+
+    kind: ProducerKind
+    options: KafkaOptions
+    undelivered: list[tuple[int, str, int]] = field(default_factory=list)
+    complaints: Complaints = field(default_factory=Complaints)
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    def __call__(self, timeout: timedelta = timedelta(seconds=60), **changes: str) -> RowProducer:
+        """Return a producer of the same transactional id each time; an underscore stands for a dot."""
+        config = producer_config(self.options, self.id, timeout)
+        config |= {name.replace("_", "."): value for name, value in changes.items()}
+        return self.kind(config, self.complaints.take, self._note)
+
+    def begun(self, timeout: timedelta = timedelta(seconds=60), **changes: str) -> RowProducer:
+        """Return one whose transaction has begun."""
+        producer = self(timeout, **changes)
+        warm_up(producer)
+        producer.init_transactions(_SECONDS)
+        producer.begin_transaction()
+        return producer
+
+    def _note(self, error: KafkaError, topic: str, size_bytes: int) -> None:
+        self.undelivered.append((error.code(), topic, size_bytes))
+
+
+@pytest.fixture(params=[ArrowProducer, ObjectProducer], ids=["arrow", "objects"])
+def kind(request: pytest.FixtureRequest) -> ProducerKind:
+    found: ProducerKind = request.param
+    return found
+
+
+@pytest.fixture
+def make(kind: ProducerKind, kafka_options: KafkaOptions) -> Makes:
+    return Makes(kind, kafka_options)
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+    """A broker that demands a user."""
+    sasl = Sasl(Mechanism.PLAIN, {"user": "right"})
+    with KafkaBroker.start(tmp_path_factory.mktemp("guarded") / "kafka", sasl=sasl) as running:
+        yield running
+
+
+@pytest.fixture
+def mortal(tmp_path: Path) -> Iterator[KafkaBroker]:
+    """A broker of the test's own, to be frozen."""
+    with KafkaBroker.start(tmp_path / "kafka") as running:
+        yield running
+
+
+def _threads() -> int:
+    return len(list(Path("/proc/self/task").iterdir()))
+
+
+def _give_up() -> None:
+    raise TimeoutError
+
+
+def _column(values: list[bytes | None]) -> pa.Array:
+    return pa.array(values, pa.binary())
+
+
+def _write(producer: RowProducer, topic: str, values: list[bytes | None]) -> Refused | None:
+    return producer.produce_rows(topic, pa.nulls(len(values), pa.binary()), _column(values), _give_up)
+
+
+def _read(make: Makes, topic: str) -> list[Record]:
+    return read(make.options.librdkafka(), topic)
+
+
+def _cause(raised: pytest.ExceptionInfo[KafkaException]) -> KafkaError:
+    found: KafkaError = raised.value.args[0]
+    return found
+
+
+# What is written.
+
+
+@pytest.mark.parametrize("column", [pa.binary(), pa.large_binary()])
+def test_rows_arrive_as_they_were_and_in_order(make: Makes, topic: TopicFactory, column: pa.DataType) -> None:
+    name = topic()
+    keys, values = pa.array([b"cut", *_KEYS] * 3, column), pa.array([b"cut", *_VALUES] * 3, column)
+    producer = make.begun()
+
+    for first in (1, 7, 13):
+        part = keys.slice(first, 5), values.slice(first, 5)
+        assert producer.produce_rows(name, *part, _give_up) is None
+    producer.commit_transaction(_SECONDS)
+
+    assert [(r.key, r.value) for r in _read(make, name)] == list(zip(_KEYS, _VALUES, strict=True)) * 3
+
+
+def test_equal_keys_meet_where_javas_producer_puts_them(make: Makes, topic: TopicFactory) -> None:
+    """Known from Java: murmur2 of these keys, over 4 partitions, ignoring the sign."""
+    name, producer = topic(partitions=4), make.begun()
+    murmur2 = {b"21": -973932308, b"foobar": -790332482, b"a-little-bit-long-string": -985981536}
+
+    producer.produce_rows(name, pa.array(list(murmur2)), pa.array([b"x"] * 3), _give_up)
+    producer.commit_transaction(_SECONDS)
+
+    found = {r.key: r.partition for r in _read(make, name)}
+    assert found == {key: (value & 0x7FFFFFFF) % 4 for key, value in murmur2.items()}
+
+
+def test_a_record_by_itself_has_partition_and_headers(make: Makes, topic: TopicFactory) -> None:
+    name, producer = topic(partitions=3), make.begun()
+
+    producer.produce(name, key=b"k", value=b"v\x00w", partition=2, headers=[("a", b"\x00b"), ("ü", "text")])
+    producer.produce(name, key=b"", partition=2)
+    producer.produce(name, value=b"", partition=2)
+    producer.commit_transaction(_SECONDS)
+
+    assert [(r.partition, r.key, r.value, r.headers) for r in _read(make, name)] == [
+        (2, b"k", b"v\x00w", (("a", b"\x00b"), ("ü", b"text"))),
+        (2, b"", None, ()),
+        (2, None, b"", ()),
+    ]
+
+
+def test_a_full_queue_is_waited_for_and_keeps_the_order(make: Makes, topic: TopicFactory) -> None:
+    name, producer = topic(), make.begun(queue_buffering_max_messages="50", linger_ms="0")
+    values = [b"%d" % number for number in range(2_000)]
+    waits: list[int] = []
+
+    refused = producer.produce_rows(
+        name, pa.nulls(len(values), pa.binary()), pa.array(values), lambda: waits.append(producer.poll(0.01))
+    )
+    producer.commit_transaction(_SECONDS)
+
+    assert refused is None
+    assert waits
+    assert [r.value for r in _read(make, name)] == values
+
+
+def test_a_queue_that_is_full_for_long_may_be_given_up_and_nothing_of_it_is_seen(
+    kind: ProducerKind, mortal: KafkaBroker
+) -> None:
+    make = Makes(kind, KafkaOptions.from_connection_extra(mortal.client_config(), "k"))
+    administrator.create_topic(AdminClient(mortal.client_config()), "data")
+    producer = make.begun(queue_buffering_max_kbytes="1024")
+    values: list[bytes | None] = [bytes(10_000)] * 1_000
+    mortal.pause()
+
+    with pytest.raises(TimeoutError):
+        _write(producer, "data", values)
+    waiting = len(producer)
+    mortal.resume()
+    producer.abort_transaction(_SECONDS)
+    producer.begin_transaction()
+    _write(producer, "data", [b"behind"])
+    producer.commit_transaction(_SECONDS)
+
+    assert 0 < waiting * 10_000 <= 1024 * 1024
+    assert [r.value for r in _read(make, "data")] == [b"behind"]
+
+
+def test_a_record_by_itself_that_finds_the_queue_full_says_so(make: Makes, topic: TopicFactory) -> None:
+    name, producer = topic(), make.begun(queue_buffering_max_messages="3", linger_ms="900")
+
+    _write(producer, name, [b"1", b"2", b"3"])
+    with pytest.raises(BufferError):
+        producer.produce(name, value=b"4")
+    producer.abort_transaction(_SECONDS)
+
+
+# What goes wrong.
+
+
+def test_a_row_that_the_client_does_not_take_is_told_by_its_index(make: Makes, topic: TopicFactory) -> None:
+    name, producer = topic(), make.begun(message_max_bytes="2000")
+
+    refused = _write(producer, name, [b"small", None, bytes(3_000), b"behind"])
+
+    assert refused is not None
+    assert (refused.row, refused.error.code()) == (2, KafkaError.MSG_SIZE_TOO_LARGE)
+    assert "too large" in refused.error.str()
+
+
+def test_a_row_that_the_broker_does_not_take_is_told_with_topic_and_size(
+    make: Makes, topic: TopicFactory
+) -> None:
+    name, producer = topic("small", 1, **{"max.message.bytes": "1000"}), make.begun(compression_type="none")
+
+    _write(producer, name, [bytes(3_000)])
+    producer.flush(_SECONDS)
+
+    assert make.undelivered == [(KafkaError.MSG_SIZE_TOO_LARGE, name, 3_000)]
+    with pytest.raises(KafkaException) as raised:
+        producer.commit_transaction(_SECONDS)
+    assert _cause(raised).txn_requires_abort()
+    producer.abort_transaction(_SECONDS)
+
+
+def test_rows_for_a_topic_that_is_gone_are_undelivered_and_do_not_commit(make: Makes) -> None:
+    name, producer = uuid.uuid4().hex, make.begun(timedelta(seconds=3))
+
+    refused = _write(producer, name, [b"row"])
+    with pytest.raises(KafkaException) as raised:
+        producer.commit_transaction(_SECONDS)
+
+    assert refused is None
+    assert [(topic, size) for _, topic, size in make.undelivered] == [(name, 3)]
+    assert _cause(raised).txn_requires_abort()
+
+
+def test_rows_outside_of_a_transaction_are_refused_from_the_first(make: Makes, topic: TopicFactory) -> None:
+    name, producer = topic(), make.begun()
+    producer.commit_transaction(_SECONDS)
+
+    refused = _write(producer, name, [b"1", b"2"])
+
+    assert refused is not None
+    assert (refused.row, refused.error.code()) == (0, KafkaError._STATE)
+    with pytest.raises(KafkaException) as raised:
+        producer.produce(name, value=b"3")
+    assert _cause(raised).code() == KafkaError._STATE
+
+
+def test_a_second_holder_of_the_id_fences_the_first(make: Makes, topic: TopicFactory) -> None:
+    name, older = topic(), make.begun()
+    _write(older, name, [b"never seen"])
+    older.flush(_SECONDS)
+    newer = make.begun()
+    _write(newer, name, [b"seen"])
+
+    with pytest.raises(KafkaException) as raised:
+        older.commit_transaction(_SECONDS)
+    newer.commit_transaction(_SECONDS)
+
+    assert _cause(raised).fatal()
+    assert _cause(raised).code() in (KafkaError._FENCED, KafkaError._FATAL)
+    refused = _write(older, name, [b"never seen"])
+    assert refused is not None
+    assert refused.error.code() == KafkaError._FATAL
+    assert [r.value for r in _read(make, name)] == [b"seen"]
+
+
+def test_what_was_aborted_is_never_seen_and_the_next_transaction_is(make: Makes, topic: TopicFactory) -> None:
+    name, producer = topic(), make.begun(linger_ms="900")
+    _write(producer, name, [b"aborted"] * 10_000)
+    producer.purge()
+    producer.abort_transaction(_SECONDS)
+
+    producer.begin_transaction()
+    _write(producer, name, [b"committed"])
+    producer.commit_transaction(_SECONDS)
+
+    assert [r.value for r in _read(make, name)] == [b"committed"]
+    assert {code for code, _, _ in make.undelivered} <= {KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT}
+
+
+def test_a_broker_that_goes_away_in_the_middle_is_told_and_the_commit_goes_on(
+    kind: ProducerKind, mortal: KafkaBroker
+) -> None:
+    make = Makes(kind, KafkaOptions.from_connection_extra(mortal.client_config(), "k"))
+    administrator.create_topic(AdminClient(mortal.client_config()), "data")
+    producer = make.begun()
+    values = [b"%d" % number for number in range(5_000)]
+    keys = pa.nulls(len(values), pa.binary())
+
+    producer.produce_rows("data", keys, pa.array(values), _give_up)
+    mortal.kill()
+    producer.produce_rows("data", keys, pa.array(values), _give_up)
+    with pytest.raises(KafkaException) as raised:
+        producer.commit_transaction(1)
+    told = _cause(raised)
+    mortal.restart()
+    producer.commit_transaction(_SECONDS)
+
+    assert (told.code(), told.retriable(), told.txn_requires_abort()) == (KafkaError._TIMED_OUT, True, False)
+    assert make.complaints.newest is not None
+    assert [r.value for r in _read(make, "data")] == values * 2
+
+
+def test_refused_credentials_are_told_in_the_background(kind: ProducerKind, guarded: KafkaBroker) -> None:
+    wrong = {**guarded.client_config("user"), "sasl.password": "wrong"}
+    make = Makes(kind, KafkaOptions.from_connection_extra(wrong, "k"))
+    producer = make()
+
+    until(lambda: producer.poll(0.1) >= 0 and make.complaints.final is not None, "a complaint")
+
+    assert make.complaints.final is not None
+    assert make.complaints.final.code() in REFUSED_CREDENTIALS
+    assert "Invalid username or password" in make.complaints.final.str()
+
+
+def test_a_setting_that_is_not_known_is_named(make: Makes) -> None:
+    with pytest.raises(KafkaException, match=r"no\.such\.setting"):
+        make(no_such_setting="1")
+
+
+def test_a_broker_that_is_away_is_told_in_time(kind: ProducerKind) -> None:
+    away = KafkaOptions.from_connection_extra({"bootstrap.servers": "127.0.0.1:1"}, "k")
+    producer = Makes(kind, away)()
+
+    started = time.monotonic()
+
+    with pytest.raises(KafkaException):
+        producer.list_topics(timeout=0.5)
+    with pytest.raises(KafkaException):
+        producer.init_transactions(0.5)
+
+    assert time.monotonic() - started < 5
+
+
+# Its end.
+
+
+@pytest.mark.parametrize("is_begun", [False, True], ids=["never used", "with rows"])
+def test_a_producer_that_is_dropped_ends_its_threads(
+    make: Makes, topic: TopicFactory, is_begun: bool
+) -> None:
+    name = topic()
+    gc.collect()
+    before = _threads()
+    producer: list[RowProducer] = [make.begun(linger_ms="900") if is_begun else make()]
+    if is_begun:
+        _write(producer[0], name, [b"never sent"] * 100)
+    during = _threads()
+
+    producer.clear()
+
+    assert during > before
+    until(lambda: _threads() <= before, "its threads are gone")
