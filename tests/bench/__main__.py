@@ -59,9 +59,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="one round of short runs, below ten minutes")
     parser.add_argument("--rounds", type=int, help="how often each arm runs")
     parser.add_argument("--scale", type=float, default=1.0, help="of all numbers of rows")
-    some = {"nargs": "+", "default": [], "metavar": "TEXT"}
-    parser.add_argument("--cases", **some, help="those whose titles have one of these; also: latency, memory")
-    parser.add_argument("--arms", **some, help="those whose names have one of these")
+    for what, also in (("cases", "; also: latency, memory"), ("arms", "")):
+        these = f"only those whose names have one of these{also}"
+        parser.add_argument(f"--{what}", nargs="+", default=[], metavar="TEXT", help=these)
     parser.add_argument("--plots", action="store_true", help="draw pictures into docs/images")
     return parser.parse_args()
 

@@ -29,14 +29,14 @@ class Topics:
 
 def create(bootstrap: str, topic: str, partitions: int, config: Mapping[str, str] | None = None) -> None:
     """Make a topic."""
-    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     made = admin.create_topics([NewTopic(topic, partitions, config=dict(config or {}))])
     made[topic].result(timeout=30)
 
 
 def delete(bootstrap: str, topic: str) -> None:
     """Delete a topic, so that the next run has the disk for itself."""
-    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     admin.delete_topics([topic])[topic].result(timeout=30)
 
 

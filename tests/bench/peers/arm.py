@@ -76,7 +76,7 @@ class Running:
         """
 
     def rate(self) -> float | None:
-        """Return the rows per second by its own account; for an arm that writes nothing. Called at its end."""
+        """Return the rows per second by its own account. Called at its end where no rows can be read back."""
         return None
 
 

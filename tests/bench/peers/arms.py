@@ -38,6 +38,18 @@ ALL: tuple[Arm, ...] = (
     PRODUCER,
     CONSUMER,
 )
+SHORT: tuple[Arm, ...] = (
+    SPARK,
+    OURS,
+    OURS_SINGLE,
+    FLINK,
+    MIRROR_TUNED,
+    STREAMS_100MS,
+    STREAMS_5S,
+    LOOP,
+    PRODUCER,
+    CONSUMER,
+)
 MAIN: tuple[Arm, ...] = (SPARK, OURS, OURS_SINGLE, FLINK, STREAMS_5S)
 SQL: tuple[Arm, ...] = (SPARK, OURS, OURS_SINGLE, FLINK)
 

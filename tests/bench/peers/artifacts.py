@@ -33,15 +33,17 @@ _JAVA = Path(__file__).with_name("java")
 _KEPT = Path(__file__).parents[3] / "build" / "bench" / "peers"
 _HEAP = "-Xmx2g"
 """As Spark's driver gets."""
-_FLINK_OPENS = (
-    "java.lang java.net java.io java.nio sun.nio.ch java.lang.reflect java.text java.time java.util "
-    "java.util.concurrent java.util.concurrent.atomic java.util.concurrent.locks"
-).split()
+_FLINK_OPENS = """
+    java.lang java.net java.io java.nio sun.nio.ch java.lang.reflect java.text java.time java.util
+    java.util.concurrent java.util.concurrent.atomic java.util.concurrent.locks
+    """
+"""What Flink's own scripts open to it."""
 
 
 def versions() -> str:
     """Return what the peers are, for the head of the output."""
-    return f"Flink {FLINK_VERSION} with its Kafka connector {FLINK_KAFKA_VERSION}, Kafka Streams, Connect and tools {jars.KAFKA_VERSION}"
+    flink = f"Flink {FLINK_VERSION} with its Kafka connector {FLINK_KAFKA_VERSION}"
+    return f"{flink}; Kafka Streams, Connect and tools {jars.KAFKA_VERSION}"
 
 
 def streams_command() -> list[str]:
@@ -53,7 +55,7 @@ def streams_command() -> list[str]:
 def flink_command() -> list[str]:
     """Return the beginning of a command line of Flink."""
     needed = _flink()
-    opens = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _FLINK_OPENS]
+    opens = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _FLINK_OPENS.split()]
     return _command("FlinkSql", [_compiled("FlinkSql", needed), *needed], *opens)
 
 

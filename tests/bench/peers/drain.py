@@ -20,19 +20,8 @@ _LOOK_SECONDS = 0.05
 _QUIET_SECONDS = 3.0
 """An arm without an end is done when all rows are visible and nothing has moved for so long."""
 _MARKERS_SECONDS = 10.0
-"""The coordinator writes the last markers behind its answer to the commit."""
-
-
-@dataclass
-class Course:
-    """When what was seen, in seconds since the epoch.
-
-    :param all_seen: when all was visible, or the arm had ended.
-    """
-
-    began: float
-    first_seen: float | None = None
-    all_seen: float = 0.0
+_LINE = 300
+_TELLING = ("rror", "xception", "ERROR")
 
 
 def drain(place: Place, arm: Arm, work: Work, cold_rows: int) -> tuple[Figures, list[str]]:
@@ -43,38 +32,104 @@ def drain(place: Place, arm: Arm, work: Work, cold_rows: int) -> tuple[Figures, 
     :raises LocalServiceError: it failed, or took too long.
     """
     with place.target(arm.target(work), work.partitions) as ends, Meter(place.broker.session) as meter:
-        course = Course(time.time())
+        began = time.time()
         running = arm.start(work)
         meter.sessions |= {service.pid for service in running.services}
+        run = _Run(arm, work, running, ends, meter, began)
         try:
-            _watch(arm, running, work, ends, course)
+            run.watch()
         finally:
             stop(running)
-        figures = _figures(place, arm, running, work, meter, course, ends, cold_rows)
-    return figures, running.notes
+        return run.figures(cold_rows), running.notes
 
 
-def _watch(arm: Arm, running: Running, work: Work, ends: Ends, course: Course) -> None:
-    expected = work.rows if arm.kind is Kind.WRITES_ONLY else rows_out(work.workload, work.rows)
-    quiet = _Quiet(expected)
-    while time.time() - course.began < LIMIT_SECONDS:
-        running.look()
-        over = has_ended(running)
-        stable = 0 if arm.kind is Kind.READS_ONLY else ends.stable()
-        if stable and course.first_seen is None:
-            course.first_seen = time.time()
-        if over:
-            course.all_seen = time.time()
-            _wait_for_markers(ends)
-            course.first_seen = course.first_seen or time.time()
-            return
-        if not running.ends and (seen := quiet.since(stable, ends)):
-            course.all_seen = seen
-            return
-        time.sleep(_LOOK_SECONDS)
-    raise LocalServiceError(
-        f"not done within {LIMIT_SECONDS:.0f} s", f"{ends.stable():,} of {expected:,} rows"
-    )
+@dataclass
+class _Run:
+    """A run as it is seen from outside. Moments are seconds since the epoch.
+
+    :param first_seen: when a row was visible, as a look every 50 ms tells.
+    :param all_seen: when all were, or the arm had ended.
+    """
+
+    arm: Arm
+    work: Work
+    running: Running
+    ends: Ends
+    meter: Meter
+    began: float
+    first_seen: float | None = None
+    all_seen: float = 0.0
+
+    @property
+    def _expected(self) -> int:
+        work = self.work
+        return work.rows if self.arm.kind is Kind.WRITES_ONLY else rows_out(work.workload, work.rows)
+
+    def watch(self) -> None:
+        """Return when all rows are visible and the arm has ended, if it does."""
+        quiet = _Quiet(self._expected)
+        while time.time() - self.began < LIMIT_SECONDS:
+            self.running.look()
+            over = has_ended(self.running)
+            stable = self._look()
+            if over:
+                self._end()
+                return
+            if not self.running.ends and (seen := quiet.since(stable, self.ends)):
+                self.all_seen = seen
+                return
+            time.sleep(_LOOK_SECONDS)
+        reached = f"{self.ends.stable():,} of {self._expected:,} rows are visible"
+        raise LocalServiceError(
+            f"not done within {LIMIT_SECONDS:.0f} s", reached, _places(self.running.services)
+        )
+
+    def _look(self) -> int:
+        stable = 0 if self.arm.kind is Kind.READS_ONLY else self.ends.stable()
+        if stable and self.first_seen is None:
+            self.first_seen = time.time()
+        return stable
+
+    def _end(self) -> None:
+        """Wait for the last markers, which the coordinator writes behind its answer to the commit."""
+        self.all_seen = time.time()
+        deadline = time.monotonic() + _MARKERS_SECONDS
+        while self.ends.stable() != self.ends.high() and time.monotonic() < deadline:
+            time.sleep(_LOOK_SECONDS)
+        self._look()
+
+    def figures(self, cold_rows: int) -> Figures:
+        """Read the target back and put the figures together."""
+        if self.arm.kind is Kind.READS_ONLY:
+            return self._of(None, None, 1.0)
+        work = self.work
+        examiner = Examiner(None if self.arm.kind is Kind.WRITES_ONLY else work.workload, work.rows)
+        audit = read(work.bootstrap, self.arm.target(work), work.partitions, examiner)
+        if not audit.rows:
+            raise LocalServiceError("no row became visible", *logs(self.running.services))
+        part = audit.rows / work.rows
+        return self._of(audit, window(examiner.appended, round(cold_rows * part)), part)
+
+    def _of(self, audit: Audit | None, warm: Window | None, part: float) -> Figures:
+        """Put figures together; all rates are in source rows.
+
+        :param part: of the source rows that arrive.
+        """
+        whole = self.meter.used(self.began, self.all_seen)
+        used = self.meter.used(warm.start_seconds, warm.end_seconds) if warm else None
+        millions = warm.rows / part / 1e6 if warm else 0.0
+        return Figures(
+            rows_per_second=warm.rows_per_second / part if warm else self.running.rate(),
+            cpu_per_million=used.arm / millions if used else None,
+            broker_cpu_per_million=used.broker / millions if used else None,
+            whole_cpu_per_million=whole.arm / self.work.rows * 1e6,
+            whole_seconds=self.all_seen - self.began,
+            first_row_seconds=self.first_seen and self.first_seen - self.began,
+            memory_bytes=self.meter.peak_bytes,
+            control_records=self.ends.high() - audit.rows if audit else 0,
+            other_load=used.load_of(used.others) if used else whole.load_of(whole.others),
+            audit=audit,
+        )
 
 
 class _Quiet:
@@ -94,77 +149,6 @@ class _Quiet:
         elif time.time() - self._since > _QUIET_SECONDS:
             return self._since
         return None
-
-
-def _figures(
-    place: Place,
-    arm: Arm,
-    running: Running,
-    work: Work,
-    meter: Meter,
-    course: Course,
-    ends: Ends,
-    cold_rows: int,
-) -> Figures:
-    if arm.kind is Kind.READS_ONLY:
-        return _told(running, work, meter, course)
-    examiner = Examiner(None if arm.kind is Kind.WRITES_ONLY else work.workload, work.rows)
-    audit = read(place.bootstrap, arm.target(work), work.partitions, examiner)
-    if not audit.rows:
-        raise LocalServiceError("no row became visible", *logs(running.services))
-    part = audit.rows / work.rows
-    warm = window(examiner.appended, round(cold_rows * part))
-    return _measured(meter, course, warm, audit, work.rows, ends.high() - audit.rows, part)
-
-
-def _measured(
-    meter: Meter,
-    course: Course,
-    warm: Window | None,
-    audit: Audit,
-    rows: int,
-    control_records: int,
-    part: float,
-) -> Figures:
-    """Put figures together; all rates are in source rows, of which a part arrives."""
-    whole = meter.used(course.began, course.all_seen)
-    used = meter.used(warm.start_seconds, warm.end_seconds) if warm else None
-    millions = warm.rows / part / 1e6 if warm else 0.0
-    return Figures(
-        rows_per_second=warm.rows_per_second / part if warm else None,
-        cpu_per_million=used.arm / millions if used else None,
-        broker_cpu_per_million=used.broker / millions if used else None,
-        whole_cpu_per_million=whole.arm / rows * 1e6,
-        whole_seconds=course.all_seen - course.began,
-        first_row_seconds=course.first_seen and course.first_seen - course.began,
-        memory_bytes=meter.peak_bytes,
-        control_records=control_records,
-        other_load=used.load_of(used.others) if used else whole.load_of(whole.others),
-        audit=audit,
-    )
-
-
-def _told(running: Running, work: Work, meter: Meter, course: Course) -> Figures:
-    """Take the rate from the arm itself: it leaves nothing to be read back."""
-    whole = meter.used(course.began, course.all_seen)
-    return Figures(
-        rows_per_second=running.rate(),
-        cpu_per_million=None,
-        broker_cpu_per_million=None,
-        whole_cpu_per_million=whole.arm / work.rows * 1e6,
-        whole_seconds=course.all_seen - course.began,
-        first_row_seconds=None,
-        memory_bytes=meter.peak_bytes,
-        control_records=0,
-        other_load=whole.load_of(whole.others),
-        audit=None,
-    )
-
-
-def _wait_for_markers(ends: Ends) -> None:
-    deadline = time.monotonic() + _MARKERS_SECONDS
-    while ends.stable() != ends.high() and time.monotonic() < deadline:
-        time.sleep(_LOOK_SECONDS)
 
 
 def has_ended(running: Running) -> bool:
@@ -195,4 +179,8 @@ def logs(services: Sequence[Service]) -> list[str]:
             line.strip()[:300] for line in lines if "rror" in line or "xception" in line or "ERROR" in line
         ]
         found += [*(telling or [line[:300] for line in lines[-5:]])[:4]]
-    return ["\n".join(found), f"logs: {', '.join(str(service.log) for service in services)}"]
+    return ["\n".join(found), _places(services)]
+
+
+def _places(services: Sequence[Service]) -> str:
+    return f"logs: {', '.join(str(service.log) for service in services)}"

@@ -1,4 +1,4 @@
-"""The arms of Kafka's own: Streams, MirrorMaker 2 on Connect, and the tools that show what is possible at most."""
+"""The arms of Kafka's own: Streams, MirrorMaker 2 on Connect, and the tools that show the limits."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from confluent_kafka import Producer
 
@@ -25,6 +26,7 @@ _FIRST_ROW_SECONDS = 300.0
 _LATE_SECONDS = 30
 _LOOK_SECONDS = 0.1
 _PROBES_PER_SECOND = 2
+_SEEN = "latencies.json"
 
 
 @dataclass(frozen=True)
@@ -60,10 +62,11 @@ def latency(place: Place, arm: Arm, work: Work, rate: Rate) -> tuple[Latency, li
         meter.sessions |= {service.pid for service in running.services}
         try:
             first_row_seconds = wake(running, work, ends)
-            figures = _timed(arm, running, work, rate, meter, first_row_seconds)
+            reader = _reader(work, arm.target(work), rate)
+            seen, used = _timed(reader, running, work, rate, meter)
         finally:
             stop(running)
-    return figures, running.notes
+    return _figures(seen, used, first_row_seconds), running.notes
 
 
 def wake(running: Running, work: Work, ends: Ends) -> float:
@@ -97,27 +100,25 @@ def feed(work: Work, rows_per_second: int, rows: int) -> Service:
 
 
 def _timed(
-    arm: Arm, running: Running, work: Work, rate: Rate, meter: Meter, first_row_seconds: float
-) -> Latency:
-    out = work.folder / "latencies.json"
-    reader = _reader(work, arm.target(work), rate, out)
+    reader: Service, running: Running, work: Work, rate: Rate, meter: Meter
+) -> tuple[dict[str, Any], Sample]:
+    """Let rows flow until the reader has them; return what it saw, and what was used while it took times."""
     producer = feed(work, rate.rows_per_second, rate.rows)
     helpers = [reader, producer]
     meter.helper_sessions |= {service.pid for service in helpers}
-    began = time.time()
+    start = time.time() + rate.warm_up_seconds
     try:
         _until(lambda: not reader.running, running, rate.warm_up_seconds + rate.seconds + 2 * _LATE_SECONDS)
     finally:
         stop(Running(helpers))
-    start = began + rate.warm_up_seconds
-    return _figures(json.loads(out.read_text()), meter.used(start, start + rate.seconds), first_row_seconds)
+    return json.loads((work.folder / _SEEN).read_text()), meter.used(start, start + rate.seconds)
 
 
-def _reader(work: Work, topic: str, rate: Rate, out: Path) -> Service:
+def _reader(work: Work, topic: str, rate: Rate) -> Service:
     warm_up = rate.rows_per_second * rate.warm_up_seconds
     seconds = rate.warm_up_seconds + rate.seconds + _LATE_SECONDS
     numbers = map(str, (work.partitions, rate.rows, warm_up, seconds))
-    arguments = [work.bootstrap, topic, *numbers, str(out)]
+    arguments = [work.bootstrap, topic, *numbers, str(work.folder / _SEEN)]
     return work.service("reader", [sys.executable, str(_PROGRAM), "consume", *arguments])
 
 
@@ -130,18 +131,18 @@ def _until(over: Callable[[], bool], running: Running, seconds: float) -> None:
         time.sleep(_LOOK_SECONDS)
 
 
-def _figures(seen: dict[str, list[float] | int], used: Sample, first_row_seconds: float) -> Latency:
+def _figures(seen: dict[str, Any], used: Sample, first_row_seconds: float) -> Latency:
     late = seen["late_ms"]
-    if not isinstance(late, list) or not late:
-        raise LocalServiceError("no row was timed", f"{seen['missing']} are missing")
+    if not late:
+        raise LocalServiceError("no row was timed", f"{seen['missing']:,} are missing")
     return Latency(
         p50_ms=percentile(late, 0.5),
         p90_ms=percentile(late, 0.9),
         p99_ms=percentile(late, 0.99),
         max_ms=late[-1],
         rows=len(late),
-        missing=int(str(seen["missing"])),
-        doubled=int(str(seen["doubled"])),
+        missing=seen["missing"],
+        doubled=seen["doubled"],
         cpu_share=used.load_of(used.arm),
         broker_share=used.load_of(used.broker),
         other_load=used.load_of(used.others),

@@ -1,9 +1,10 @@
 """The two ends of a latency: rows at an even rate with the time in them, and a reader that takes the time.
 
 load.py produce <bootstrap> <topic> <partitions> <rows per second> <rows>
-load.py consume <bootstrap> <topic> <partitions> <rows> <warm-up rows> <seconds at most> <file for the latencies>
+load.py consume <bootstrap> <topic> <partitions> <rows> <rows not timed> <seconds at most> <file to write>
 
-A value is the row's number and the nanoseconds since the epoch right before ``produce``, in 8 bytes each, and padding.
+A value is the row's number and the nanoseconds since the epoch right before ``produce``, in 8 bytes each, and
+padding.
 """
 
 from __future__ import annotations

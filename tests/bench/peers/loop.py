@@ -1,4 +1,4 @@
-"""Copies some partitions to their end: loop.py <bootstrap> <source> <target> <partitions> <rows per commit>"""
+"""Copies partitions to their end: loop.py <bootstrap> <source> <target> <partitions> <rows per commit>"""
 
 from __future__ import annotations
 
@@ -88,5 +88,5 @@ class Loop:
 
 
 if __name__ == "__main__":
-    given = sys.argv[1:]
-    Loop(*given[:3], [int(word) for word in given[3].split(",")]).run(int(given[4]))
+    bootstrap, source, target, partitions, rows = sys.argv[1:]
+    Loop(bootstrap, source, target, [int(number) for number in partitions.split(",")]).run(int(rows))

@@ -1,4 +1,4 @@
-"""A plain loop over confluent-kafka, as one would write it by hand: two processes, each with half the partitions."""
+"""A plain loop over confluent-kafka, as one writes it by hand: two processes, half the partitions each."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Place:
 
     @contextmanager
     def target(self, name: str, partitions: int) -> Iterator[Ends]:
-        """Keep an empty topic while the block runs, whose records have the time at which they were appended."""
+        """Keep an empty topic while the block runs; the broker writes into records when it appended them."""
         topics.create(self.bootstrap, name, partitions, _BY_THE_BROKERS_CLOCK)
         try:
             ends = Ends(self.bootstrap, name, partitions)

@@ -117,7 +117,7 @@ def quick() -> Plan:
     return Plan(
         rounds=1,
         cases=(
-            _cold(SMALL, 4, [arm for arm in arms.ALL if arm not in {arms.MIRROR, arms.FLINK_5S}]).scaled(0.2),
+            _cold(SMALL, 4, arms.SHORT).scaled(0.2),
             _steady(SMALL, 4, steady).scaled(0.1),
             _steady(SQL, 4, steady).scaled(0.03),
         ),

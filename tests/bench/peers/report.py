@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tests.bench.peers import targets
+from tests.bench.peers.arms import SPARK
 from tests.bench.peers.figures import Audit, Figures, Latency, Spread
 from tests.bench.peers.latency import Rate
 from tests.bench.peers.plan import LATENCY, Case, Plan
 from tests.bench.peers.results import Results, Run, worst
 
 _MB = 1024 * 1024
+_HEADS = (
+    "rows/s, warm",
+    "of Spark's own",
+    "processor s per million, warm",
+    "the broker's",
+    "the arm's, whole run",
+    "whole run, s",
+    "first visible row, s",
+    "memory, MB",
+    "control records",
+    "missing",
+    "doubled",
+    "wrong",
+    "out of order",
+    "others' load",
+)
 
 
 def line(run: Run) -> str:
@@ -26,10 +43,12 @@ def line(run: Run) -> str:
 
 
 def _drained(figures: Figures) -> str:
+    warm = _one(figures.cpu_per_million, ".1f")
     parts = [
         f"{_one(figures.rows_per_second, ',.0f')} rows/s",
-        f"{_one(figures.whole_cpu_per_million, '.1f')} processor s per million, {_one(figures.cpu_per_million, '.1f')} warm",
-        f"first row after {_one(figures.first_row_seconds, '.1f')} s, all after {figures.whole_seconds:.1f} s",
+        f"processor s per million: {figures.whole_cpu_per_million:.1f}, warm {warm}",
+        f"first row after {_one(figures.first_row_seconds, '.1f')} s",
+        f"all after {figures.whole_seconds:.1f} s",
         f"{figures.memory_bytes / _MB:,.0f} MB",
         _counts(figures.audit),
         f"others' load {figures.other_load:.0%}",
@@ -78,20 +97,15 @@ def tables(plan: Plan, results: Results) -> Iterator[str]:
 
 
 def _case(case: Case, results: Results) -> Iterator[str]:
-    heads = (
-        "arm | rows/s, warm | of Spark's own | processor s per million, warm | the broker's | the same, whole run "
-        "| whole run, s | first visible row, s | memory, MB | control records | missing | doubled | wrong "
-        "| out of order | others' load"
-    )
-    yield f"| {heads} |"
-    yield f"|{'---|' * (heads.count('|') + 1)}"
+    yield f"| arm | {' | '.join(_HEADS)} |"
+    yield f"|{'---|' * (len(_HEADS) + 1)}"
     for arm in results.arms(case.title):
         yield f"| {arm} | {' | '.join(_cells(case, arm, results))} |"
 
 
 def _cells(case: Case, arm: str, results: Results) -> Iterator[str]:
     runs = results.drained(case.title, arm)
-    against = results.ratio(case.title, (arm, case.arms[0].name), targets.rate)
+    against = results.ratio(case.title, (arm, SPARK.name), targets.rate)
     yield _spread([run.rows_per_second for run in runs], ",.0f")
     yield against.show(".2f") if against else "-"
     yield _spread([run.cpu_per_million for run in runs], ".1f")
@@ -134,10 +148,11 @@ def _latencies(results: Results) -> Iterator[str]:
 
 
 def _flow(rate: Rate) -> str:
-    return f"{rate.rows_per_second:,} rows/s for {rate.seconds} s behind {rate.warm_up_seconds} s, 100 B, 4 partitions"
+    flow = f"{rate.rows_per_second:,} rows/s for {rate.seconds} s behind {rate.warm_up_seconds} s"
+    return f"{flow}, 100 B, 4 partitions; medians (lowest to highest)"
 
 
-def _spread(values: list[float | None] | list[float], form: str) -> str:
+def _spread(values: Iterable[float | None], form: str) -> str:
     found = Spread.of(values)
     return found.show(form) if found else "-"
 

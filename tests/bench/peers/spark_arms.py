@@ -1,4 +1,4 @@
-"""The arms on Spark: our sinks, as the operator submits them, and Spark's own Kafka sink, which is at-least-once."""
+"""The arms on Spark: our sinks as the operator submits them, and Spark's own, which is at-least-once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from airflow_provider_sinks.core.connection.options import ConnectionOptions
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.launch.files import Launch, LaunchFiles
 from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
-from airflow_provider_sinks.hooks.spark import with_our_settings
 from airflow_provider_sinks.local import jars
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.spark import submit_command, submit_environment
@@ -85,6 +84,8 @@ class SparkArm(CopyingArm):
 
 def submit(work: Work, application: Path, *arguments: str) -> Running:
     """Start a driver as the operator does, the same for both."""
+    from airflow_provider_sinks.hooks.spark import with_our_settings  # loads Airflow
+
     conf = with_our_settings(_CONF, {}, _MASTER)
     given = [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
     place = ["--master", _MASTER, "--driver-memory", "2g"]

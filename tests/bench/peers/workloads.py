@@ -1,7 +1,8 @@
 """What is copied, and how a reader knows it again.
 
-Each row has a number. Its key, its partition and its value follow from the number, and the number stands in what
-arrives: so a reader needs no list of what was written to find what is missing, doubled, wrong or out of order.
+Each row has a number. Its key, its partition and its value follow from the number, and the number stands in
+what arrives: so a reader needs no list of what was written to find what is missing, doubled, wrong or out of
+order.
 """
 
 from __future__ import annotations
