@@ -50,8 +50,11 @@ def main() -> None:
             minutes = (time.monotonic() - began) / 60
             _say(f"\n{minutes:.1f} minutes; logs and figures of each run: {folder.relative_to(_ROOT)}")
     if given.plots:
+        _IMAGES.mkdir(exist_ok=True)
         for file in plots.draw(bench.results, [case.title for case in chosen.cases], _IMAGES):
             _say(f"drawn: {file.relative_to(_ROOT)}")
+    if not bench.results.all_right:
+        raise SystemExit("some runs failed or were wrong; see above")
 
 
 def _arguments() -> argparse.Namespace:

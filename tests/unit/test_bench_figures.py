@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.bench.peers import arms, plan, targets
@@ -164,6 +166,14 @@ def test_ratios_are_of_one_round() -> None:
     )
 
     assert found == Spread(1.75, 0.5, 3.0)
+
+
+def test_a_run_with_a_wrong_count_is_no_result() -> None:
+    wrong = replace(figures(100.0), audit=Audit(1, missing=1, doubled=0))
+    found = Results([Run(STEADY, arms.OURS.name, 1, wrong), Run(STEADY, arms.SPARK.name, 1, figures(1.0))])
+
+    assert found.ratio(STEADY, (arms.OURS.name, arms.SPARK.name), targets.rate) is None
+    assert not found.all_right
 
 
 @pytest.mark.parametrize(

@@ -32,10 +32,10 @@ def drain(place: Place, arm: Arm, work: Work, cold_rows: int) -> tuple[Figures, 
     :raises LocalServiceError: it failed, or took too long.
     """
     with place.target(arm.target(work), work.partitions) as ends, Meter(place.broker.session) as meter:
-        began = time.time()
         running = arm.start(work)
+        # From here: what an arm fetches or compiles at its first start is none of its run.
+        run = _Run(arm, work, running, ends, meter, began=time.time())
         meter.sessions |= {service.pid for service in running.services}
-        run = _Run(arm, work, running, ends, meter, began)
         try:
             run.watch()
         finally:

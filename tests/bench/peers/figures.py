@@ -79,6 +79,11 @@ class Figures:
     other_load: float
     audit: Audit | None
 
+    @property
+    def is_right(self) -> bool:
+        """Whether what arrived is what should; an arm that writes nothing does nothing wrong."""
+        return self.audit is None or self.audit.is_right
+
 
 @dataclass(frozen=True)
 class Latency:
@@ -103,6 +108,11 @@ class Latency:
     broker_share: float
     other_load: float
     first_row_seconds: float
+
+    @property
+    def is_right(self) -> bool:
+        """Whether all rows came, once."""
+        return not (self.missing or self.doubled)
 
 
 @dataclass(frozen=True)

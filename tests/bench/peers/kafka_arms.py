@@ -82,7 +82,7 @@ class MirrorArm(CopyingArm):
         return {
             "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
             "tasks.max": str(work.partitions),
-            "source.cluster.alias": work.target.removesuffix(f".{work.source}"),
+            "source.cluster.alias": work.target,
             "target.cluster.alias": "there",
             "source.cluster.bootstrap.servers": work.bootstrap,
             "target.cluster.bootstrap.servers": work.bootstrap,

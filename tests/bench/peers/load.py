@@ -60,8 +60,10 @@ def consume(bootstrap: str, topic: str, *given: str) -> None:
         messages = consumer.consume(1_000, _CONSUME_SECONDS)
         now = time.time_ns()
         for message in messages:
+            if message.error():
+                continue
             number, sent = _HEAD.unpack_from(message.value() or bytes(_HEAD.size))
-            if message.error() or number >= rows:
+            if number >= rows:
                 continue
             doubled += seen[number]
             found += not seen[number]

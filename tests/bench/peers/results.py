@@ -54,6 +54,8 @@ class Results:
     ) -> Spread | None:
         """Return a figure of the first arm as a multiple of the second one's, round by round.
 
+        A run with a wrong count has no figures: fast and wrong is no result.
+
         :return: ``None`` if no round has both.
         """
         ours, theirs = ({run.number: run for run in self.of(case, arm)} for arm in arms)
@@ -63,12 +65,17 @@ class Results:
         )
 
     def failures(self) -> Sequence[Run]:
-        """Return the runs without figures."""
+        """Return the runs that failed."""
         return [run for run in self.runs if run.failure]
+
+    @property
+    def all_right(self) -> bool:
+        """Whether every run went well and wrote what it should."""
+        return not self.failures() and all(run.figures.is_right for run in self.runs if run.figures)
 
 
 def _value(run: Run, figure: Callable[[Figures | Latency], float | None]) -> float | None:
-    return figure(run.figures) if run.figures else None
+    return figure(run.figures) if run.figures and run.figures.is_right else None
 
 
 def _divided(one: float | None, other: float | None) -> float | None:
