@@ -59,9 +59,9 @@ def _script(work: Work) -> list[str]:
         return [_source(work, table, "raw"), _target(work, table, "raw"), insert]
     if work.users is None:
         raise ValueError("the query joins a table, and no server has it")
-    columns = "k BYTES, id BIGINT, userid STRING, category INT, price DOUBLE, note STRING, at AS PROCTIME()"
+    columns = "k BYTES, id BIGINT, userid STRING, category INT, price DOUBLE, note STRING, seen AS PROCTIME()"
     output = "(k BYTES, id BIGINT, userid STRING, region STRING, price DOUBLE)"
-    query = Enrich.query("source", "users FOR SYSTEM_TIME AS OF s.at").replace("SELECT ", "SELECT s.k, ", 1)
+    query = Enrich.query("source", "users FOR SYSTEM_TIME AS OF s.seen").replace("SELECT ", "SELECT s.k, ", 1)
     return [
         _source(work, f"({columns})", "json"),
         _target(work, output, "json"),
