@@ -12,7 +12,7 @@ from tests.bench.peers.figures import Audit
 from tests.bench.peers.workloads import KEYS, Workload, key, rows_out
 
 _EVERY = 997
-"""Each so many rows, and none of the same partition and key always, key and value are compared as a whole."""
+"""Key and value of each so many rows are compared as a whole. A prime: every partition has some of them."""
 _SILENT_SECONDS = 30
 
 
