@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.bench.peers import arms, plan, targets
+from tests.bench.peers import arms, plan, report, targets
 from tests.bench.peers.figures import Audit, Figures, Spread, percentile, window
 from tests.bench.peers.kafka_arms import consumed_per_second
 from tests.bench.peers.meter import Sample
@@ -210,6 +210,14 @@ def test_each_target_can_be_measured_by_the_full_plan() -> None:
         "processor time at 1,000 rows/s, every: 1s, against Spark's own",
         "driver's memory after 1,000 epochs against after 100",
     ]
+
+
+@pytest.mark.parametrize(("failure", "says_so"), [("it fell over", True), ("", False)])
+def test_only_a_run_that_failed_is_told_as_one(failure: str, says_so: bool) -> None:
+    run = Run("memory", arms.OURS_0S.name, 1, failure=failure, notes=("700 bytes after 5 epochs",))
+
+    assert ("FAILED" in report.line(run)) == says_so
+    assert "700 bytes" in report.line(run)
 
 
 def test_a_plan_is_narrowed_to_what_is_named() -> None:

@@ -38,7 +38,7 @@ def line(run: Run) -> str:
         case Latency() as late:
             what = _late(late)
         case None:
-            what = f"FAILED: {run.failure}"
+            what = f"FAILED: {run.failure}" if run.failure else "done"
     return f"  {run.case}, round {run.number}, {run.arm}: {what}{_noted(run)}"
 
 
