@@ -9,8 +9,8 @@ from __future__ import annotations
 import time
 import traceback
 
-from pyspark.errors import AnalysisException, StreamingQueryException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from airflow_provider_sinks.connectors.base import SinkConnector
@@ -30,12 +30,14 @@ from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus
 from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.progress.record import ProgressRecord
 from airflow_provider_sinks.core.progress.witness import Witness
-from airflow_provider_sinks.core.spec.sink import OutputMode, SinkSpec, Writers
-from airflow_provider_sinks.streaming import transform
+from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
+from airflow_provider_sinks.core.wording import count
 from airflow_provider_sinks.streaming.account import EpochResult
-from airflow_provider_sinks.streaming.analysis import demand_analysable, misfit
+from airflow_provider_sinks.streaming.analysis import demand_analysable
 from airflow_provider_sinks.streaming.cluster_files import ClusterFiles
 from airflow_provider_sinks.streaming.driver_log import say
+from airflow_provider_sinks.streaming.epoch_size import EPOCH_BYTES, EpochSize
+from airflow_provider_sinks.streaming.epoch_size import SETTING as BYTES_SETTING
 from airflow_provider_sinks.streaming.epochs import Epochs
 from airflow_provider_sinks.streaming.executors import Warmup
 from airflow_provider_sinks.streaming.failures import ended_by_metrics, explain, unexpected
@@ -45,8 +47,8 @@ from airflow_provider_sinks.streaming.lookups import Lookups
 from airflow_provider_sinks.streaming.patience import Patience
 from airflow_provider_sinks.streaming.reporter import Reporter
 from airflow_provider_sinks.streaming.session import open_session, silenced
-from airflow_provider_sinks.streaming.small_epochs import ROWS_MAX, SETTING
-from airflow_provider_sinks.streaming.source import CheckpointLog, Offsets, read_range, stream_source
+from airflow_provider_sinks.streaming.sink_query import SinkQuery
+from airflow_provider_sinks.streaming.source import CheckpointLog
 from airflow_provider_sinks.streaming.source_identity import SourceLook
 from airflow_provider_sinks.streaming.start import Start, Started
 
@@ -120,6 +122,8 @@ class _Job:
         self._patience = Patience(spec.patience)
         self._lookups = Lookups(spec, connections, self._patience)
         self._query_failed_at: float | None = None
+        self._size: EpochSize
+        self._has_outgrown = False
         self._source_options = connections.get(spec.source.kafka.connection, KafkaOptions)
 
     def run(self) -> None:
@@ -150,6 +154,7 @@ class _Job:
             start.close()
 
     def _stream(self, spark: SparkSession, start: Start, started: Started) -> None:
+        size = self._size = self._epoch_size(spark, start, started)
         self._reporter.change(
             SinkState.RUNNING,
             run=started.run,
@@ -164,13 +169,15 @@ class _Job:
         )
         target = start.connector
         guard = Guard(started.identities, start.look, target.demand_in_force, self._patience, target.service)
-        epochs = self._epochs(spark, start, started, guard)
+        query = SinkQuery(self._spec, self._lookups, self._source_options, target.project)
+        epochs = self._epochs(spark, query, start, started, guard)
         health = HealthWatch(target)
         guard.start()
         health.start()
         try:
-            while not self._watch(self._start_query(spark, started, epochs), epochs, guard, health):
+            while not self._watch(query.start(spark, started, epochs, size.records), epochs, guard, health):
                 _wait_until_forgotten(spark, self._spec.name)
+                epochs.go_on()
         except RefusedError as refused:
             spark.sparkContext.cancelAllJobs()
             target.end_open(started.account.writers)
@@ -184,24 +191,17 @@ class _Job:
             health.close()
             guard.close()
 
-    def _epochs(self, spark: SparkSession, start: Start, started: Started, guard: Guard) -> Epochs:
-        spec = self._spec
-        lookups = self._lookups
-        target = start.connector
+    def _epoch_size(self, spark: SparkSession, start: Start, started: Started) -> EpochSize:
+        records_max = self._spec.source.kafka.max_offsets_per_epoch
+        bytes_max = int(spark.conf.get(BYTES_SETTING, str(EPOCH_BYTES)) or EPOCH_BYTES)
+        position = sum(started.account.positions.values())
+        return EpochSize(records_max, bytes_max, start.source_record_bytes, position)
 
-        def to_rows(batch: DataFrame, begin: Offsets, end: Offsets) -> DataFrame:
-            if spec.shape.row_wise:
-                session = batch.sparkSession
-                lookups.refresh(session)
-                transform.parse(batch, spec.source.kafka).createOrReplaceTempView(transform.SOURCE_VIEW)
-                try:
-                    return target.project(session.sql(spec.job_sql))
-                except AnalysisException as error:  # it fitted at the start
-                    lookups.demand_columns()
-                    raise misfit(spec, error) from error
-            records = read_range(batch.sparkSession, spec.source.kafka, self._source_options, begin, end)
-            dead = transform.dead_letters(transform.parse(records, spec.source.kafka))
-            return target.project(transform.with_source_columns(batch, dead))
+    def _epochs(
+        self, spark: SparkSession, query: SinkQuery, start: Start, started: Started, guard: Guard
+    ) -> Epochs:
+        spec = self._spec
+        target = start.connector
 
         def announce(record: ProgressRecord) -> None:
             self._patience.ask(target.service, lambda: target.announce(record))
@@ -210,6 +210,9 @@ class _Job:
             account = started.account
             self._query_failed_at = None
             self._reporter.epoch(result, account.sums(), account.writers, start.source_end_offsets)
+            self._size.note(
+                sum(result.positions.values()), sum(report.size_bytes for report in result.reports)
+            )
 
         return Epochs(
             sink=spec.name,
@@ -218,11 +221,11 @@ class _Job:
             account=started.account,
             single=spec.writer_mode is Writers.SINGLE,
             stateful=not spec.shape.row_wise,
-            driver_rows_max=self._driver_rows_max(spark),
+            driver_rows_max=query.driver_rows_max(spark),
             has_dead_letters=spec.dead_letter is not None,
             dead_letter_example=spec.dead_letter_example,
             target=target,
-            to_rows=to_rows,
+            to_rows=query.rows,
             check_before=guard.check_before,
             check_after=guard.check,
             demand_source=SourceLook(self._source_options.with_files_read()),
@@ -230,38 +233,6 @@ class _Job:
             announce=announce,
             finished=finished,
         )
-
-    def _driver_rows_max(self, spark: SparkSession) -> int:
-        """Return how large an epoch may be for the driver: few records in must mean few rows out.
-
-        That does not hold where windows close: an epoch without a record may give all that was ever counted.
-        """
-        if not self._spec.shape.row_wise and self._spec.stream_mode is OutputMode.APPEND:
-            return 0
-        return int(spark.conf.get(SETTING, str(ROWS_MAX)) or 0)
-
-    def _start_query(self, spark: SparkSession, started: Started, epochs: Epochs) -> StreamingQuery:
-        spec = self._spec
-        records = stream_source(spark, spec.source.kafka, self._source_options, started.account.positions)
-        frame = records if spec.shape.row_wise else self._stateful(spark, records)
-        writer = frame.writeStream.foreachBatch(epochs).outputMode(spec.stream_mode.value)
-        writer = writer.option("checkpointLocation", started.checkpoint).queryName(spec.name)
-        if spec.trigger.every is None:
-            return writer.trigger(availableNow=True).start()
-        every = f"{int(spec.trigger.every.total_seconds() * 1000)} milliseconds"
-        return writer.trigger(processingTime=every).start()
-
-    def _stateful(self, spark: SparkSession, records: DataFrame) -> DataFrame:
-        """Return the stream of a query that Spark keeps state for, over the records that parse."""
-        source = self._spec.source.kafka
-        parsed = transform.parse(records, source)
-        good = transform.parsed_only(parsed)
-        if source.watermark is not None:
-            delay = f"{source.watermark.delay.total_seconds()} seconds"
-            good = good.withWatermark(source.watermark.column, delay)
-        good.createOrReplaceTempView(transform.SOURCE_VIEW)
-        self._lookups.refresh(spark)
-        return spark.sql(self._spec.job_sql)
 
     def _watch(self, query: StreamingQuery, epochs: Epochs, guard: Guard, health: HealthWatch) -> bool:
         """Wait for the end of the query, a request to stop, or a refusal.
@@ -286,6 +257,13 @@ class _Job:
                 say(f"{why}: ending between two epochs")
                 self._end_between_epochs(query, epochs)
                 return True
+            if self._size.has_changed():
+                self._has_outgrown = True
+            if self._has_outgrown and epochs.running.acquire(timeout=_WATCH_SECONDS):
+                say(f"epochs hold at most {self._size.records:,} records from now on")
+                self._has_outgrown = False
+                self._end_between_epochs(query, epochs)
+                return False
 
     def _goes_on_after(self, error: StreamingQueryException) -> bool:
         """Return whether a query that ended outside of an epoch is to be started again."""
@@ -347,6 +325,6 @@ class _Job:
         if not rows + dead:
             return "Nothing of the epoch under way is committed."
         return (
-            f"Of the epoch under way {rows:,} rows and {dead:,} dead letters are committed; their writers "
-            "saw the recorded source topic after reading them."
+            f"Of the epoch under way {count(rows, 'row')} and {count(dead, 'dead letter')} are committed; "
+            "their writers saw the recorded source topic after reading them."
         )

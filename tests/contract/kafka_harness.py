@@ -14,7 +14,6 @@ from airflow_provider_sinks.connectors.kafka.columns import KEY, VALUE
 from airflow_provider_sinks.connectors.kafka.creation import CreateTopic
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink, kafka_sink
-from airflow_provider_sinks.connectors.kafka.writer import KafkaEpochWriter
 from airflow_provider_sinks.connectors.registry import connect
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.decision.facts import Role
@@ -94,9 +93,7 @@ class KafkaHarness(Harness):
         return self._wire.losing(Loss.COMMIT)
 
     def kill(self, writer: EpochWriter) -> None:
-        assert isinstance(writer, KafkaEpochWriter)
-        writer._transaction._connecting.join()
-        writer._transaction._producer = None  # librdkafka drops its connections, and ends nothing
+        writer.close()  # it drops what was not sent, and its connections, and ends nothing
 
     def _read(self, sink: str, role: Role) -> list[Message]:
         """Return what a reader of committed records gets now, in front of what is open."""

@@ -14,7 +14,7 @@ OWNED = frozenset({"application", "application_args", "conn_id", "java_class", "
 """Arguments of ``SparkSubmitOperator`` that belong to the operator of sinks."""
 
 _UNKNOWN = "is not known"
-_PLAN = re.compile(r"(.*\.)?(query|select|where|writers|output_mode|target\.kafka\.key)")
+_PLAN = re.compile(r"(.*\.)?(query|select|where|writers|output_mode|target\.\w+\.key)")
 _KEY_IS_MISSING = "is missing"
 
 

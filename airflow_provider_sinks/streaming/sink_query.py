@@ -1,0 +1,98 @@
+"""The streaming query of a sink: what Spark is asked to run, and what becomes of each micro-batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
+from airflow_provider_sinks.core.spec.sink import OutputMode, SinkSpec
+from airflow_provider_sinks.streaming import transform
+from airflow_provider_sinks.streaming.analysis import misfit
+from airflow_provider_sinks.streaming.lookups import Lookups
+from airflow_provider_sinks.streaming.small_epochs import ROWS_MAX, SETTING
+from airflow_provider_sinks.streaming.source import Offsets, read_range, stream_source
+from airflow_provider_sinks.streaming.start import Started
+
+
+class SinkQuery:
+    """The plan of one sink, over the stream and over the records of one epoch.
+
+    :param source: how the source is reached.
+    :param project: the target's own encoding of the query's columns.
+    """
+
+    def __init__(
+        self,
+        spec: SinkSpec,
+        lookups: Lookups,
+        source: KafkaOptions,
+        project: Callable[[DataFrame], DataFrame],
+    ) -> None:
+        self._spec = spec
+        self._lookups = lookups
+        self._source = source
+        self._project = project
+
+    def start(
+        self, spark: SparkSession, started: Started, epochs: Callable[[DataFrame, int], None], records: int
+    ) -> StreamingQuery:
+        """Start the query where its progress says, or where its checkpoint does.
+
+        :param epochs: what ``foreachBatch`` calls.
+        :param records: of the source that an epoch may hold.
+        """
+        spec = self._spec
+        read = stream_source(spark, spec.source.kafka, self._source, started.account.positions, records)
+        frame = read if spec.shape.row_wise else self._stateful(spark, read)
+        writer = frame.writeStream.foreachBatch(epochs).outputMode(spec.stream_mode.value)
+        writer = writer.option("checkpointLocation", started.checkpoint).queryName(spec.name)
+        if spec.trigger.every is None:
+            return writer.trigger(availableNow=True).start()
+        every = f"{int(spec.trigger.every.total_seconds() * 1000)} milliseconds"
+        return writer.trigger(processingTime=every).start()
+
+    def rows(self, batch: DataFrame, begin: Offsets, end: Offsets) -> DataFrame:
+        """Return the columns of a writer for one micro-batch.
+
+        :param batch: its records, or its rows where Spark keeps state for the plan; then what does not parse
+            is read from the source again.
+        :raises ConfigurationError: the SQL does not fit any more.
+        """
+        spec = self._spec
+        if not spec.shape.row_wise:
+            records = read_range(batch.sparkSession, spec.source.kafka, self._source, begin, end)
+            dead = transform.dead_letters(transform.parse(records, spec.source.kafka))
+            return self._project(transform.with_source_columns(batch, dead))
+        session = batch.sparkSession
+        self._lookups.refresh(session)
+        transform.parse(batch, spec.source.kafka).createOrReplaceTempView(transform.SOURCE_VIEW)
+        try:
+            return self._project(session.sql(spec.job_sql))
+        except AnalysisException as error:  # it fitted at the start
+            self._lookups.demand_columns()
+            raise misfit(spec, error) from error
+
+    def driver_rows_max(self, spark: SparkSession) -> int:
+        """Return how large an epoch may be for the driver: few records in must mean few rows out.
+
+        That does not hold where windows close: an epoch without a record may give all that was ever counted.
+        """
+        if not self._spec.shape.row_wise and self._spec.stream_mode is OutputMode.APPEND:
+            return 0
+        return int(spark.conf.get(SETTING, str(ROWS_MAX)) or 0)
+
+    def _stateful(self, spark: SparkSession, records: DataFrame) -> DataFrame:
+        """Return the stream of a query that Spark keeps state for, over the records that parse."""
+        source = self._spec.source.kafka
+        parsed = transform.parse(records, source)
+        good = transform.parsed_only(parsed)
+        if source.watermark is not None:
+            delay = f"{source.watermark.delay.total_seconds()} seconds"
+            good = good.withWatermark(source.watermark.column, delay)
+        good.createOrReplaceTempView(transform.SOURCE_VIEW)
+        self._lookups.refresh(spark)
+        return spark.sql(self._spec.job_sql)
