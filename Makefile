@@ -45,8 +45,8 @@ test-scenarios: jars ## what takes minutes: lost workers, clears, timeouts, YARN
 test-faults: jars ## kills, cuts and replaced topics
 	@$(PYTEST) tests/faults
 
-bench: jars ## rows per second, ours beside Spark's own Kafka sink
-	@$(VENV_PYTHON) -m tests.bench
+bench: jars ## ours beside Spark's own Kafka sink, Flink and others; QUICK=1 below ten minutes, PLOTS=1 draws
+	@$(VENV_PYTHON) -m tests.bench $(if $(QUICK),--quick) $(if $(PLOTS),--plots)
 
 bench-postgres: jars ## rows per second into Postgres, ours beside Spark's JDBC writer
 	@$(VENV_PYTHON) -m tests.bench.postgres

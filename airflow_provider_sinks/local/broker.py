@@ -134,6 +134,11 @@ class KafkaBroker:
         """The broker's log file."""
         return self._service.log
 
+    @property
+    def session(self) -> int:
+        """The session of its process."""
+        return self._service.pid
+
     def client_config(self, user: str | None = None) -> dict[str, str | int | float | bool]:
         """Return the librdkafka options of a client.
 

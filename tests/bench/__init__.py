@@ -1,1 +1,1 @@
-"""The benchmark: ours beside Spark's own Kafka sink, in one run, as ratios. ``make bench`` runs it."""
+"""Benchmarks: ours beside what others use, in one run, as ratios. ``make bench`` runs the one for Kafka."""

@@ -1,66 +1,93 @@
-"""Our sinks into Kafka beside Spark's own, which is at-least-once.
+"""Our sinks into Kafka beside Spark's own sink and its peers.
 
-python -m tests.bench [--records 2000000] [--rounds 3]
+python -m tests.bench [--quick] [--rounds 3] [--scale 1.0] [--cases TEXT ...] [--arms TEXT ...] [--plots]
+
+Each arm runs alone, in turn, against one broker on this machine. Logs and figures stay in ``build/bench``.
 """
 
 from __future__ import annotations
 
 import argparse
 import tempfile
+import time
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
+from airflow_provider_sinks.local import jars
 from airflow_provider_sinks.local.broker import KafkaBroker
+from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.processes import unwind_on_signals
-from tests.bench import topics
-from tests.bench.arms import ARMS
-from tests.bench.rounds import Results, Rounds, Stream, as_range, machine, make_source, print_drain
+from tests.bench.peers import artifacts, plan, plots, report
+from tests.bench.peers.bench import Bench
+from tests.bench.peers.place import Place, fill_users
+from tests.bench.peers.plan import Plan
+from tests.bench.peers.workloads import Enrich
+from tests.bench.rounds import machine
 
-_EPOCHS = 8
-_SMALL_EPOCH_ROWS = 8
-_SMALL_EPOCHS = 25
+_ROOT = Path(__file__).parents[2]
+_RESULTS = _ROOT / "build" / "bench"
+_IMAGES = _ROOT / "docs" / "images"
 
 
 def main() -> None:
     """Run the whole benchmark."""
-    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("--records", type=int, default=2_000_000)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--sizes", type=int, nargs="*", default=[100, 1024], metavar="BYTES")
-    arguments = parser.parse_args()
+    given = _arguments()
     unwind_on_signals()
-    print(machine("Kafka 4.1.2, one broker on the same machine"), flush=True)
-    with (
-        tempfile.TemporaryDirectory(prefix="bench") as name,
-        KafkaBroker.start(Path(name) / "kafka", lasting=True) as broker,
-    ):
-        place = topics.Topics(broker.bootstrap)
-        rounds = Rounds(broker.bootstrap, Path(name), arguments.rounds, ARMS, place)
-        for size in arguments.sizes:
-            source = _source(broker, f"source-{size}", arguments.records, size)
-            title = f"{arguments.records:,} records of {size} bytes, {topics.PARTITIONS} partitions"
-            stream = Stream(source, arguments.records, arguments.records // _EPOCHS)
-            print_drain(title, rounds.run(stream))
-            topics.delete(broker.bootstrap, source)
-        rows = _SMALL_EPOCH_ROWS * _SMALL_EPOCHS
-        source = _source(broker, "source-small", rows, 100)
-        _print_small(rounds.run(Stream(source, rows, _SMALL_EPOCH_ROWS)))
+    folder = _RESULTS / time.strftime("%Y%m%d-%H%M%S")
+    folder.mkdir(parents=True)
+    chosen = _chosen(given)
+    services = f"Kafka {jars.KAFKA_VERSION}, one broker on the same machine"
+    _say(f"{machine(services)}\n{artifacts.versions()}")
+    began = time.monotonic()
+    with ExitStack() as stack:
+        bench = Bench(_place(stack, folder, chosen), chosen, _say)
+        try:
+            bench.run()
+        finally:
+            for line in report.tables(chosen, bench.results):
+                _say(line)
+            minutes = (time.monotonic() - began) / 60
+            _say(f"\n{minutes:.1f} minutes; logs and figures of each run: {folder.relative_to(_ROOT)}")
+    if given.plots:
+        _IMAGES.mkdir(exist_ok=True)
+        for file in plots.draw(bench.results, [case.title for case in chosen.cases], _IMAGES):
+            _say(f"drawn: {file.relative_to(_ROOT)}")
+    if not bench.results.all_right:
+        raise SystemExit("some runs failed or were wrong; see above")
 
 
-def _source(broker: KafkaBroker, topic: str, records: int, value_bytes: int) -> str:
-    values = topics.random_values(value_bytes)
-    return make_source(broker.bootstrap, topic, values, records, topics.PARTITIONS)
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="one round of short runs, below ten minutes")
+    parser.add_argument("--rounds", type=int, help="how often each arm runs")
+    parser.add_argument("--scale", type=float, default=1.0, help="of all numbers of rows")
+    for what, also in (("cases", "; also: latency, memory"), ("arms", "")):
+        these = f"only those whose names have one of these{also}"
+        parser.add_argument(f"--{what}", nargs="+", default=[], metavar="TEXT", help=these)
+    parser.add_argument("--plots", action="store_true", help="draw pictures into docs/images")
+    return parser.parse_args()
 
 
-def _print_small(results: Results) -> None:
-    print(f"\nepochs of {_SMALL_EPOCH_ROWS} rows; medians over the rounds (lowest to highest)\n")
-    print("| arm | seconds per epoch, warm | first epoch, s |")
-    print("|---|---|---|")
-    for name, figures in results.items():
-        cells = [
-            as_range([f.median_seconds for f in figures], ".3f"),
-            as_range([f.first_seconds for f in figures], ".1f"),
-        ]
-        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+def _chosen(given: argparse.Namespace) -> Plan:
+    whole = plan.quick() if given.quick else plan.full()
+    whole = replace(whole, rounds=given.rounds or whole.rounds)
+    return whole.scaled(given.scale).with_cases(given.cases).with_arms(given.arms)
+
+
+def _place(stack: ExitStack, folder: Path, chosen: Plan) -> Place:
+    """Start what the runs share; its data is gone when all is over."""
+    data = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench")))
+    broker = stack.enter_context(KafkaBroker.start(data / "kafka", lasting=True))
+    users = None
+    if any(isinstance(case.workload, Enrich) for case in chosen.cases):
+        users = stack.enter_context(Postgres.start(data / "postgres"))
+        fill_users(users)
+    return Place(broker, folder, users)
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """The Spark application of one arm. All arms report through the same listener, so they are timed alike.
 
 spark-submit app.py ours <progress file> <launch directory>
-spark-submit app.py spark <progress file> <bootstrap> <source> <target> <rows per epoch> <checkpoint>
 spark-submit app.py jdbc <progress file> <bootstrap> <source> <table> <rows per epoch> <checkpoint> <options>
 """
 
@@ -73,18 +72,6 @@ def run_ours(file: Path, launch: str) -> int:
     return int(job.run(LaunchFiles(Path(launch))))
 
 
-def run_spark(file: Path, *arguments: str) -> int:
-    """Copy with Spark's own Kafka sink, which is at-least-once."""
-    bootstrap, source, target, rows, checkpoint = arguments
-    spark = SparkSession.builder.appName("spark's own sink").getOrCreate()
-    spark.streams.addListener(ToFile(file))
-    writer = _read(spark, bootstrap, source, rows).select("key", "value").writeStream.format("kafka")
-    writer = writer.option("kafka.bootstrap.servers", bootstrap).option("topic", target)
-    writer = writer.option("kafka.acks", "all").option("checkpointLocation", checkpoint)
-    writer.trigger(availableNow=True).start().awaitTermination()
-    return 0
-
-
 def run_jdbc(file: Path, *arguments: str) -> int:
     """Append to a table as most do: by Spark's JDBC writer in ``foreachBatch``, which is at-least-once."""
     bootstrap, source, table, rows, checkpoint, options_file = arguments
@@ -116,7 +103,7 @@ def _read(spark: SparkSession, bootstrap: str, source: str, rows_per_epoch: str)
 def main() -> None:
     """Run the arm that the arguments name."""
     arm, file, *arguments = sys.argv[1:]
-    arms: Mapping[str, Callable[..., int]] = {"ours": run_ours, "spark": run_spark, "jdbc": run_jdbc}
+    arms: Mapping[str, Callable[..., int]] = {"ours": run_ours, "jdbc": run_jdbc}
     code = arms[arm](Path(file), *arguments)
     sys.stdout.flush()
     sys.stderr.flush()

@@ -1,71 +1,23 @@
-"""The arms: each copies the same source topic into a fresh topic of its own, in a driver of its own."""
+"""Drivers of arms that say how each of their epochs went: how they are launched and run."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.core.connection.options import ConnectionOptions
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.launch.files import Launch, LaunchFiles
-from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.local.processes import LocalServiceError
 from airflow_provider_sinks.local.spark import submit_command, submit_environment
 from tests.bench.rounds import Work
 
 _APP = Path(__file__).with_name("app.py")
 _TIMEOUT_SECONDS = 600
-
-
-@dataclass(frozen=True)
-class TopicArm:
-    """One way to copy a topic into a topic.
-
-    :param writers: ours with these writers, or ``None`` for Spark's own sink.
-    """
-
-    name: str
-    writers: Writers | None
-
-    def run(self, work: Work, target: str) -> Path:
-        """See :class:`.rounds.Arm`."""
-        if self.writers is None:
-            return submit(work, "spark", self._spark(work, target))
-        return submit(work, "ours", self._ours(work, target))
-
-    def _spark(self, work: Work, target: str) -> list[str]:
-        checkpoint = str(work.folder / "checkpoint")
-        return [work.bootstrap, work.source, target, str(work.rows_per_epoch), checkpoint]
-
-    def _ours(self, work: Work, target: str) -> list[str]:
-        spec = SinkSpec.parse(
-            {
-                "name": target,
-                "source": {
-                    "kafka": {
-                        "connection": "kafka",
-                        "topic": work.source,
-                        "format": "bytes",
-                        "max_offsets_per_epoch": work.rows_per_epoch,
-                    }
-                },
-                # Spark's own sink does not compress unless it is told to; so nobody does.
-                "target": {"kafka": {"connection": "kafka", "topic": target, "compression": "none"}},
-                "writers": str(self.writers),
-            }
-        )
-        return [prepare(work, spec, {})]
-
-
-ARMS = (
-    TopicArm("Spark's own sink", None),
-    TopicArm("per_partition", Writers.PER_PARTITION),
-    TopicArm("single", Writers.SINGLE),
-)
 
 
 def prepare(work: Work, spec: SinkSpec, connections: Mapping[str, ConnectionOptions]) -> str:

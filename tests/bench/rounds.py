@@ -122,7 +122,7 @@ class Rounds:
 def make_source(bootstrap: str, topic: str, values: Sequence[bytes], records: int, partitions: int) -> str:
     """Fill a source topic, say how far it is, and return its name."""
     topics.create(bootstrap, topic, partitions)
-    for written in topics.fill(bootstrap, topic, values, records, partitions):
+    for written in topics.fill(bootstrap, topic, lambda n: values[n % len(values)], records, partitions):
         print(f"\r{topic}: {written:,} records", end="", flush=True)
     print()
     return topic

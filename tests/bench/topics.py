@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 PARTITIONS = 4
-_SEED = 20261121
-_DISTINCT = 10_000
 
 
 @dataclass(frozen=True)
@@ -30,26 +27,26 @@ class Topics:
         delete(self.bootstrap, target)
 
 
-def create(bootstrap: str, topic: str, partitions: int) -> None:
+def create(bootstrap: str, topic: str, partitions: int, config: Mapping[str, str] | None = None) -> None:
     """Make a topic."""
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(topic, partitions)])[topic].result(timeout=30)
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    made = admin.create_topics([NewTopic(topic, partitions, config=dict(config or {}))])
+    made[topic].result(timeout=30)
 
 
 def delete(bootstrap: str, topic: str) -> None:
     """Delete a topic, so that the next run has the disk for itself."""
-    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     admin.delete_topics([topic])[topic].result(timeout=30)
 
 
-def random_values(value_bytes: int) -> list[bytes]:
-    """Return some values, the same in every run."""
-    chance = random.Random(_SEED)  # noqa: S311  not a secret
-    return [chance.randbytes(value_bytes) for _ in range(_DISTINCT)]
+def fill(
+    bootstrap: str, topic: str, value: Callable[[int], bytes], records: int, partitions: int
+) -> Iterator[int]:
+    """Write records with keys, evenly over the partitions; yield how many are written so far.
 
-
-def fill(bootstrap: str, topic: str, values: Sequence[bytes], records: int, partitions: int) -> Iterator[int]:
-    """Write records with keys, evenly over the partitions; yield how many are written so far."""
+    :param value: of the record with a number.
+    """
     producer = Producer(
         {"bootstrap.servers": bootstrap, "linger.ms": 50, "queue.buffering.max.messages": 500_000}
     )
@@ -57,7 +54,7 @@ def fill(bootstrap: str, topic: str, values: Sequence[bytes], records: int, part
     for first in range(0, records, chunk):
         for partition in range(partitions):
             numbers = range(first + partition, min(first + chunk, records), partitions)
-            batch = [{"key": b"key-%d" % (n % 50_000), "value": values[n % len(values)]} for n in numbers]
+            batch = [{"key": b"key-%d" % (n % 50_000), "value": value(n)} for n in numbers]
             producer.produce_batch(topic, batch, partition)
         while len(producer) > 200_000:
             producer.poll(0.1)

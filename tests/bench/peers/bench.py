@@ -1,0 +1,132 @@
+"""Runs a plan: cases with their rounds, latencies, a long run. What fails is told, and the rest goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import timedelta
+from functools import partial
+
+from airflow_provider_sinks.core.errors import SinkError
+from tests.bench.peers import arms
+from tests.bench.peers.arm import Arm, Work
+from tests.bench.peers.drain import drain
+from tests.bench.peers.figures import Figures, Latency
+from tests.bench.peers.growth import growth
+from tests.bench.peers.latency import latency
+from tests.bench.peers.place import Place
+from tests.bench.peers.plan import GROWTH, LATENCY, SMALL, Case, Plan
+from tests.bench.peers.report import line
+from tests.bench.peers.results import Results, Run
+from tests.bench.peers.workloads import Enrich
+
+_PARTITIONS = 4
+_WARM_UP = arms.FLINK_5S
+"""The run of a case that is not counted. It wakes the broker, and tells how often Flink must commit."""
+_FLINKS_ROWS_PER_SECOND = 250_000.0
+"""Taken where that run shows no rate."""
+_LARGEST_EPOCH = 1_000_000
+"""Of a sink whose source grows; its own default."""
+
+Measure = Callable[[], tuple[Figures | Latency | None, Sequence[str]]]
+
+
+@dataclass
+class Bench:
+    """A plan at work.
+
+    :param say: takes each line that is to be read while it runs.
+    """
+
+    place: Place
+    plan: Plan
+    say: Callable[[str], object]
+    results: Results = field(default_factory=Results)
+
+    def run(self) -> None:
+        """Run everything."""
+        for case in self.plan.cases:
+            self._case(case)
+        for number, arm in _in_turn(self.plan.late, self.plan.rounds):
+            self._note(self._tried(LATENCY, arm, number, partial(self._late, arm)))
+        if self.plan.epochs:
+            self._note(self._tried(GROWTH, arms.OURS_0S, 1, self._grow))
+
+    def _case(self, case: Case) -> None:
+        self.say(f"\n{case.title}: {case.detail}")
+        name = self.place.next_name("source")
+        with self.place.source(name, case.workload, case.rows, case.partitions):
+            first = self._tried(case.title, _WARM_UP, 0, partial(self._drain, case, name, _WARM_UP))
+            self.say(f"  not counted: {line(first).strip()}")
+            every = _commit_every(case, first)
+            for number, arm in _in_turn(case.arms, self.plan.rounds):
+                measure = partial(self._drain, case, name, arm, every)
+                self._note(self._tried(case.title, arm, number, measure))
+
+    def _drain(
+        self, case: Case, source: str, arm: Arm, every: timedelta = timedelta(seconds=1)
+    ) -> tuple[Figures, list[str]]:
+        name = self.place.next_name(arm.name)
+        work = Work(
+            bootstrap=self.place.bootstrap,
+            source=source,
+            target=name,
+            folder=self.place.folder / name,
+            workload=case.workload,
+            partitions=case.partitions,
+            rows=case.rows,
+            rows_per_commit=case.rows_per_commit,
+            commit_every=every,
+            users=self.place.users if isinstance(case.workload, Enrich) else None,
+        )
+        return drain(self.place, arm, work, case.cold_rows)
+
+    def _late(self, arm: Arm) -> tuple[Latency, list[str]]:
+        return latency(self.place, arm, self._endless(arm), self.plan.rate)
+
+    def _grow(self) -> tuple[None, list[str]]:
+        found = growth(self.place, arms.OURS_0S, self._endless(arms.OURS_0S), self.plan.epochs)
+        self.results.bytes_after = found.bytes_after
+        return None, [f"{held:,} bytes after {epochs:,} epochs" for epochs, held in found.bytes_after.items()]
+
+    def _endless(self, arm: Arm) -> Work:
+        name = self.place.next_name(arm.name)
+        return Work(
+            bootstrap=self.place.bootstrap,
+            source=f"{name}-source",
+            target=name,
+            folder=self.place.folder / name,
+            workload=SMALL,
+            partitions=_PARTITIONS,
+            rows=0,
+            rows_per_commit=_LARGEST_EPOCH,
+            endless=True,
+        )
+
+    def _tried(self, case: str, arm: Arm, number: int, measure: Measure) -> Run:
+        try:
+            figures, notes = measure()
+        except Exception as error:  # noqa: BLE001  whatever it is, the other arms are measured
+            what = str(error) if isinstance(error, SinkError) else f"{type(error).__name__}: {error}"
+            return Run(case, arm.name, number, failure=what)
+        return Run(case, arm.name, number, figures, notes=tuple(notes))
+
+    def _note(self, run: Run) -> None:
+        self.results.runs.append(run)
+        self.say(line(run))
+        with (self.place.folder / "runs.jsonl").open("a") as file:
+            file.write(json.dumps(asdict(run)) + "\n")
+
+
+def _in_turn(arms: Sequence[Arm], rounds: int) -> Iterator[tuple[int, Arm]]:
+    """Give each arm once a round; the order turns round with each round (A B C, C B A, ...)."""
+    for number in range(1, rounds + 1):
+        for arm in arms if number % 2 else reversed(arms):
+            yield number, arm
+
+
+def _commit_every(case: Case, first: Run) -> timedelta:
+    """Return how long Flink takes for the rows of a commit."""
+    measured = first.figures.rows_per_second if isinstance(first.figures, Figures) else None
+    return timedelta(seconds=case.rows_per_commit / (measured or _FLINKS_ROWS_PER_SECOND))

@@ -1,0 +1,161 @@
+"""What a benchmark prints: a line for each run as it ends, tables at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tests.bench.peers import targets
+from tests.bench.peers.arms import SPARK
+from tests.bench.peers.figures import Audit, Figures, Latency, Spread
+from tests.bench.peers.latency import Rate
+from tests.bench.peers.plan import LATENCY, Case, Plan
+from tests.bench.peers.results import Results, Run, worst
+
+_MB = 1024 * 1024
+_HEADS = (
+    "rows/s, warm",
+    "of Spark's own",
+    "processor s per million, warm",
+    "the broker's",
+    "the arm's, whole run",
+    "whole run, s",
+    "first visible row, s",
+    "memory, MB",
+    "control records",
+    "missing",
+    "doubled",
+    "wrong",
+    "out of order",
+    "others' load",
+)
+
+
+def line(run: Run) -> str:
+    """Return what one run showed."""
+    match run.figures:
+        case Figures() as figures:
+            what = _drained(figures)
+        case Latency() as late:
+            what = _late(late)
+        case None:
+            what = f"FAILED: {run.failure}" if run.failure else "done"
+    return f"  {run.case}, round {run.number}, {run.arm}: {what}{_noted(run)}"
+
+
+def _drained(figures: Figures) -> str:
+    warm = _one(figures.cpu_per_million, ".1f")
+    parts = [
+        f"{_one(figures.rows_per_second, ',.0f')} rows/s",
+        f"processor s per million: {figures.whole_cpu_per_million:.1f}, warm {warm}",
+        f"first row after {_one(figures.first_row_seconds, '.1f')} s",
+        f"all after {figures.whole_seconds:.1f} s",
+        f"{figures.memory_bytes / _MB:,.0f} MB",
+        _counts(figures.audit),
+        f"others' load {figures.other_load:.0%}",
+    ]
+    return "; ".join(parts)
+
+
+def _counts(audit: Audit | None) -> str:
+    if audit is None:
+        return "nothing written"
+    if audit.is_right:
+        return f"{audit.rows:,} rows, all right"
+    return (
+        f"WRONG: {audit.rows:,} rows, {audit.missing:,} missing, {audit.doubled:,} doubled, "
+        f"{audit.wrong:,} wrong, {audit.out_of_order:,} out of order"
+    )
+
+
+def _late(late: Latency) -> str:
+    wrong = f", WRONG: {late.missing:,} missing" if late.missing else ""
+    doubled = f", {late.doubled:,} doubled" if late.doubled else ""
+    return (
+        f"p50 {late.p50_ms:,.0f} ms, p99 {late.p99_ms:,.0f} ms; {late.cpu_share:.0%} of the processors; "
+        f"first row after {late.first_row_seconds:.1f} s{wrong}{doubled}; others' load {late.other_load:.0%}"
+    )
+
+
+def _noted(run: Run) -> str:
+    return f" ({'; '.join(run.notes)})" if run.notes else ""
+
+
+def tables(plan: Plan, results: Results) -> Iterator[str]:
+    """Give all tables, what failed, and the targets."""
+    for case in plan.cases:
+        if results.arms(case.title):
+            yield from ("", f"## {case.title}", "", f"{case.detail}; medians (lowest to highest)", "")
+            yield from _case(case, results)
+    if results.arms(LATENCY):
+        yield from ("", "## produced to visible", "", _flow(plan.rate), "")
+        yield from _latencies(results)
+    for epochs, held in sorted(results.bytes_after.items()):
+        yield f"memory of a driver of ours after {epochs:,} epochs: {held / _MB:,.0f} MB"
+    yield from ("", "## targets", "", *targets.lines(results))
+    for run in results.failures():
+        yield from ("", f"FAILED: {run.case}, round {run.number}, {run.arm}", run.failure)
+
+
+def _case(case: Case, results: Results) -> Iterator[str]:
+    yield f"| arm | {' | '.join(_HEADS)} |"
+    yield f"|{'---|' * (len(_HEADS) + 1)}"
+    for arm in results.arms(case.title):
+        yield f"| {arm} | {' | '.join(_cells(case, arm, results))} |"
+
+
+def _cells(case: Case, arm: str, results: Results) -> Iterator[str]:
+    runs = results.drained(case.title, arm)
+    against = results.ratio(case.title, (arm, SPARK.name), targets.rate)
+    yield _spread([run.rows_per_second for run in runs], ",.0f")
+    yield against.show(".2f") if against else "-"
+    yield _spread([run.cpu_per_million for run in runs], ".1f")
+    yield _spread([run.broker_cpu_per_million for run in runs], ".1f")
+    yield _spread([run.whole_cpu_per_million for run in runs], ".1f")
+    yield _spread([run.whole_seconds for run in runs], ".1f")
+    yield _spread([run.first_row_seconds for run in runs], ".1f")
+    yield _spread([run.memory_bytes / _MB for run in runs], ",.0f")
+    yield _spread([run.control_records if run.audit else None for run in runs], ",.0f")
+    for count in ("missing", "doubled", "wrong", "out_of_order"):
+        found = worst(runs, lambda run, name=count: getattr(run.audit, name, None))  # type: ignore[misc]
+        yield "-" if found is None else f"{found:,}"
+    yield _spread([run.other_load for run in runs], ".0%")
+
+
+def _latencies(results: Results) -> Iterator[str]:
+    yield (
+        "| arm | p50, ms | p90, ms | p99, ms | at most, ms | processors | the broker's | others' "
+        "| first visible row, s | missing | doubled |"
+    )
+    yield f"|{'---|' * 11}"
+    for arm in results.arms(LATENCY):
+        runs = results.late(arm)
+        cells = [
+            *(
+                _spread([getattr(run, f"{name}_ms") for run in runs], ",.0f")
+                for name in ("p50", "p90", "p99", "max")
+            ),
+            *(
+                _spread([getattr(run, name) for run in runs], ".0%")
+                for name in ("cpu_share", "broker_share", "other_load")
+            ),
+            _spread([run.first_row_seconds for run in runs], ".1f"),
+            *(
+                _spread([float(getattr(run, name)) for run in runs], ",.0f")
+                for name in ("missing", "doubled")
+            ),
+        ]
+        yield f"| {arm} | {' | '.join(cells)} |"
+
+
+def _flow(rate: Rate) -> str:
+    flow = f"{rate.rows_per_second:,} rows/s for {rate.seconds} s behind {rate.warm_up_seconds} s"
+    return f"{flow}, 100 B, 4 partitions; medians (lowest to highest)"
+
+
+def _spread(values: Iterable[float | None], form: str) -> str:
+    found = Spread.of(values)
+    return found.show(form) if found else "-"
+
+
+def _one(value: float | None, form: str) -> str:
+    return "-" if value is None else f"{value:{form}}"

@@ -1,0 +1,117 @@
+"""The arms on Spark: our sinks as the operator submits them, and Spark's own, which is at-least-once."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
+from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
+from airflow_provider_sinks.core.connection.options import ConnectionOptions
+from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
+from airflow_provider_sinks.core.launch.files import Launch, LaunchFiles
+from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
+from airflow_provider_sinks.local import jars
+from airflow_provider_sinks.local.postgres import Postgres
+from airflow_provider_sinks.local.spark import submit_command, submit_environment
+from tests.bench.peers.arm import CopyingArm, Running, Work
+from tests.bench.peers.artifacts import POSTGRES_JDBC
+from tests.bench.peers.workloads import SCHEMA, USERS_TABLE, Copy, Enrich
+
+_ROOT = Path(__file__).parents[3]
+_SINK_JOB = _ROOT / "spark_jobs" / "sink_job.py"
+_SPARK_SINK = Path(__file__).with_name("spark_sink.py")
+_MASTER = "local[2,4]"
+_CONF = {"spark.ui.enabled": "false"}
+
+
+@dataclass(frozen=True)
+class OurArm(CopyingArm):
+    """A sink of ours.
+
+    :param every: the trigger of a run that does not end.
+    """
+
+    writers: Writers
+    every: str = "0s"
+
+    def start(self, work: Work) -> Running:
+        """See :class:`.arm.Arm`."""
+        files = LaunchFiles(work.folder / "launch")
+        launch = Launch(json.loads(self._spec(work).to_json()), 1, "bench", str(work.folder / "checkpoints"))
+        files.write(launch, ResolvedConnections(_connections(work)).to_json())
+        return submit(work, _SINK_JOB, "--launch", str(files.directory))
+
+    def _spec(self, work: Work) -> SinkSpec:
+        source = {"connection": "kafka", "topic": work.source, "max_offsets_per_epoch": work.rows_per_commit}
+        # Spark's own sink does not compress unless it is told to; so nobody does.
+        target = {"connection": "kafka", "topic": work.target, "compression": "none"}
+        data: dict[str, Any] = {"name": work.target, "writers": str(self.writers)}
+        if work.endless:
+            data["trigger"] = {"every": self.every}
+        if isinstance(work.workload, Enrich):
+            source |= {"format": "json", "schema": SCHEMA}
+            data["query"] = Enrich.query("source", "users")
+            data["lookups"] = {"users": {"postgres": {"connection": "pg", "table": USERS_TABLE}}}
+        else:
+            source["format"] = "bytes"
+        return SinkSpec.parse({**data, "source": {"kafka": source}, "target": {"kafka": target}})
+
+
+@dataclass(frozen=True)
+class SparkArm(CopyingArm):
+    """Spark's own sink."""
+
+    def start(self, work: Work) -> Running:
+        """See :class:`.arm.Arm`."""
+        settings = {
+            "bootstrap": work.bootstrap,
+            "source": work.source,
+            "target": work.target,
+            "checkpoint": str(work.folder / "checkpoint"),
+            "rows_per_epoch": None if work.endless else work.rows_per_commit,
+            "enriched": not isinstance(work.workload, Copy),
+            "jdbc": jdbc_options(work.users) if work.users else {},
+        }
+        work.folder.mkdir(parents=True, exist_ok=True)
+        file = work.folder / "settings.json"
+        file.touch(mode=0o600)
+        file.write_text(json.dumps(settings))
+        return submit(work, _SPARK_SINK, str(file))
+
+
+def submit(work: Work, application: Path, *arguments: str) -> Running:
+    """Start a driver as the operator does, the same for both."""
+    from airflow_provider_sinks.hooks.spark import with_our_settings  # loads Airflow
+
+    conf = with_our_settings(_CONF, {}, _MASTER)
+    given = [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
+    place = ["--master", _MASTER, "--driver-memory", "2g"]
+    if work.users:
+        place += ["--driver-class-path", str(jars.resolve(POSTGRES_JDBC)[0])]
+    environment = {**submit_environment(), "PYTHONPATH": str(_ROOT)}
+    command = submit_command(*place, *given, str(application), *arguments)
+    return Running([work.service("driver", command, environment)])
+
+
+def epochs_done(work: Work) -> int:
+    """Return the number of the newest epoch of a sink of ours; 0 before the first one."""
+    file = LaunchFiles(work.folder / "launch").status
+    return int(json.loads(file.read_text())["epoch"]) if file.exists() else 0
+
+
+def jdbc_options(server: Postgres) -> dict[str, str]:
+    """Return what Spark's JDBC reader and Flink's need to get at the server."""
+    url = f"jdbc:postgresql://{server.host}:{server.port}/{server.dbname}"
+    return {"url": url, "user": server.user, "password": server.password}
+
+
+def _connections(work: Work) -> dict[str, ConnectionOptions]:
+    found: dict[str, ConnectionOptions] = {
+        "kafka": KafkaOptions.from_connection_extra({"bootstrap.servers": work.bootstrap}, "kafka")
+    }
+    if work.users:
+        found["pg"] = PostgresOptions.from_connection("pg", **work.users.connection_fields, extra={})
+    return found
