@@ -23,6 +23,7 @@ class Outcome(enum.StrEnum):
     FENCED = "fenced"
     STOPPED = "stopped"
     REFUSED = "refused"
+    TOO_MANY_DEAD = "too many dead letters"
 
 
 @dataclass(frozen=True)

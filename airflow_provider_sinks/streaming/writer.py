@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Sequence
 import pyarrow as pa
 
 from airflow_provider_sinks.connectors.epoch_writer import RejectedRowError
+from airflow_provider_sinks.core.dead_letters.limits import SetAsideError
 from airflow_provider_sinks.core.errors import FencedError, RefusedError, SinkError
 from airflow_provider_sinks.streaming import daemon
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan, StopDriverError
@@ -92,6 +93,9 @@ def run_task(plan: EpochPlan, batches: Iterable[pa.RecordBatch]) -> TaskReport:
     except FencedError as fenced:
         task.give_up()
         return _stopped(task, Outcome.FENCED, fenced)
+    except SetAsideError as too_many:
+        task.give_up()
+        return _stopped(task, Outcome.TOO_MANY_DEAD, too_many)
     except RefusedError as refused:
         task.give_up()
         return _stopped(task, Outcome.REFUSED, refused)

@@ -67,7 +67,7 @@ class Harness(ABC):
 
     @abstractmethod
     def kill(self, writer: EpochWriter) -> None:
-        """End a writer as its target sees a SIGKILL: its connections break, and nothing is rolled back by it."""
+        """End a writer as its target sees a SIGKILL: connections break, and it rolls nothing back."""
 
 
 class PlayedStart:
@@ -227,7 +227,7 @@ class PlayedTask:
         self.writer.open()
 
     def _begin_epoch(self) -> None:
-        self.writer.begin_epoch()
+        self.writer.begin_epoch(self.epoch)
 
     def _write_batch(self) -> None:
         offsets = self.ranges[self.partition]
