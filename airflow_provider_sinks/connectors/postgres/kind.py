@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from airflow_provider_sinks.connectors.postgres.connector import PostgresConnector
+    from airflow_provider_sinks.connectors.postgres.stored_letters import PostgresLetters
 
 _FORM = TargetForm(
     fields={
@@ -73,6 +74,15 @@ class PostgresKind:
         del read_seconds, held_up
         sink = postgres_sink(spec)
         return _connector(sink, connections.get(sink.target.postgres.connection, PostgresOptions), say)
+
+    def letters(self, spec: SinkSpec, connections: ResolvedConnections) -> PostgresLetters:
+        """Return the letters of the sink's table of dead letters."""
+        from airflow_provider_sinks.connectors.postgres.stored_letters import PostgresLetters
+
+        sink = postgres_sink(spec)
+        options = connections.get(sink.target.postgres.connection, PostgresOptions)
+        assert sink.dead_letter is not None  # noqa: S101  whoever asks has looked
+        return PostgresLetters(sink, options, sink.dead_letter.table)
 
     def demand_fits(self, output: DataFrame, spec: SinkSpec) -> None:
         """See that the columns that are named are there, and that a table to be made has types for all."""

@@ -14,7 +14,7 @@ import enum
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 Headers: TypeAlias = tuple[tuple[str, bytes | None], ...]
@@ -162,3 +162,63 @@ def text_headers(headers: Iterable[tuple[str, bytes | None]]) -> dict[str, str]:
 def whole(text: str | None) -> int | None:
     """Read a number; ``None`` for anything else."""
     return int(text) if text is not None and re.fullmatch(r"-?\d{1,18}", text) else None
+
+
+@dataclass(frozen=True)
+class Letter:
+    """A dead letter as it is stored.
+
+    :param place: partition and offset in the topic of dead letters, or page and line of the table.
+    :param at_ms: when it was set aside, in milliseconds since 1970.
+    :param told_class: the class of its error where the letter tells it.
+    :param left_out_bytes: the size of a value that was left out; ``None`` where the record is whole.
+    """
+
+    place: tuple[int, int]
+    at_ms: int
+    error: str
+    told_class: ErrorClass | None
+    origin: Origin
+    key: bytes | None
+    value: bytes | None
+    sink: str = ""
+    generation: int | None = None
+    epoch: int | None = None
+    spec_digest: str = ""
+    left_out_bytes: int | None = None
+
+    @property
+    def error_class(self) -> ErrorClass:
+        """The class of its error, by its words where the letter does not tell it."""
+        return self.told_class or ErrorClass.of(self.error)
+
+    def is_of(self, sink: str, source: str) -> bool:
+        """Whether a sink set it aside; one that does not say so is known by its source topic."""
+        return self.sink == sink if self.sink else self.origin.topic == source
+
+    @property
+    def can_be_replayed(self) -> bool:
+        """Whether it holds the record of one place in the source."""
+        return self.left_out_bytes is None and self.origin.offset is not None
+
+
+def letter_of_record(
+    place: tuple[int, int], at_ms: int, key: bytes | None, value: bytes | None, headers: Headers
+) -> Letter:
+    """Return the letter that a Kafka record is."""
+    told = text_headers(headers)
+    origin = Origin.of_letter(headers, "")
+    return Letter(
+        place,
+        at_ms,
+        told.get("error", ""),
+        next((kind for kind in ErrorClass if kind == told.get("error.class")), None),
+        replace(origin, replays=origin.replays - 1),
+        key,
+        value,
+        told.get("sink", ""),
+        whole(told.get("generation")),
+        whole(told.get("epoch")),
+        told.get("spec.digest", ""),
+        (whole(told.get("value.bytes")) or 0) if "value.sha256" in told else None,
+    )

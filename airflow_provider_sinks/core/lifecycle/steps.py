@@ -119,9 +119,13 @@ class UnpauseDag:
 
 @dataclass(frozen=True)
 class StartRun:
-    """Start a run of a DAG that no schedule starts."""
+    """Start a run of a DAG that no schedule starts.
+
+    :param conf: what the fields of its form hold; none of them is a secret.
+    """
 
     dag_id: str
+    conf: Mapping[str, Any] | None = None
 
     def __str__(self) -> str:
         return f'start a run of DAG "{self.dag_id}"'

@@ -57,6 +57,12 @@ class RewindArguments(VerbArguments):
     skip: FormFlag = False
 
 
+class ReplayArguments(VerbArguments):
+    """What is judged of a replay besides which letters it takes."""
+
+    overwrite: FormFlag = False
+
+
 class ResetArguments(VerbArguments):
     """What a reset takes."""
 
