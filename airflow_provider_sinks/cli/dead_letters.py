@@ -65,7 +65,7 @@ def show_letter(options: argparse.Namespace) -> None:
 @command
 def replay(options: argparse.Namespace) -> None:
     """Say what a replay would take, and start the form that runs it."""
-    ask = _request(options, overwrite=options.overwrite)
+    ask = _request(options, overwrite=options.overwrite, forget=options.forget)
     with sink_homes(options) as homes:
         begun = SinkVerbs(homes, dry_run=True).replay(options.sink, ask)
         if begun.sink is None or options.dry_run:
@@ -94,6 +94,7 @@ def _filled(options: argparse.Namespace) -> dict[str, Any]:
         "error": "\n".join(options.error) or None,
         **{name: value or None for name, value in given.items()},
         "overwrite": options.overwrite,
+        "forget": options.forget,
         "dry_run": False,
     }
 
@@ -115,9 +116,10 @@ def _letters(options: argparse.Namespace) -> Iterator[tuple[SinkSpec, Any, Calla
         yield spec, letters, takes
 
 
-def _request(options: argparse.Namespace, *, overwrite: bool = False) -> ReplayRequest:
-    given = {name: getattr(options, name, None) for name in ("error", "since", "before", "offsets")}
-    return ReplayRequest.parse(**given, overwrite=overwrite)
+def _request(options: argparse.Namespace, **flags: bool) -> ReplayRequest:
+    names = ("error", "since", "before", "offsets")
+    given: dict[str, Any] = {name: getattr(options, name, None) for name in names}
+    return ReplayRequest.parse(**given, **flags)
 
 
 def _place(text: str) -> tuple[int, int]:

@@ -206,6 +206,11 @@ def _letters() -> list[ActionCommand]:
     overwrite = Arg(
         ("--overwrite",), help="older rows may replace newer ones of their key", action="store_true"
     )
+    forget = Arg(
+        ("--forget",),
+        help="where the progress of earlier replays is lost: what they took may be taken again",
+        action="store_true",
+    )
     dag = Arg(
         ("--dag",), help="the form that runs it (default: %(default)s)", default=_REPLAY_DAG, metavar="DAG_ID"
     )
@@ -219,6 +224,7 @@ def _letters() -> list[ActionCommand]:
             *_ACTING,
             *_WHICH,
             overwrite,
+            forget,
             dag,
             ARG_YES,
         ),

@@ -50,7 +50,7 @@ def replay_dead_letters_dag(
     fields = {"sink": sink_field(sinks), **_fields(), "dry_run": dry_run_field()}
     asked: dict[str, Any] = {"sink": SINK, "airflow_api_conn_id": airflow_api_conn_id, **people.guarded}
     asked |= {name: f"{{{{ params.{name} or '' }}}}" for name in _ASKED}
-    asked["overwrite"] = "{{ params.overwrite }}"
+    asked |= {name: f"{{{{ params.{name} }}}}" for name in ("overwrite", "forget")}
     with form_dag(replay_dead_letters_dag, dag_id, fields, dag) as made:
         begin = BeginReplayOperator(task_id="begin", **asked)
         approved(people, BeginReplayOperator(task_id="plan", dry_run=True, **asked), begin)
@@ -84,5 +84,11 @@ def _fields() -> dict[str, Param]:
             type="boolean",
             title="Older rows may replace newer ones",
             description="Where the target keeps the newest row of each key.",
+        ),
+        "forget": Param(
+            False,
+            type="boolean",
+            title="Take again what nobody knows to be taken",
+            description="Where the progress of earlier replays is lost.",
         ),
     }

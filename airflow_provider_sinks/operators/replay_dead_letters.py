@@ -48,6 +48,8 @@ class BeginReplayOperator(SinkVerbOperator):
     :param before: likewise: set aside before. (templated)
     :param offsets: of the dead-letter topic, such as ``0:120-140, 1:7``. (templated)
     :param overwrite: replayed rows may take the place of newer ones of their key. (templated)
+    :param forget: where the progress of earlier replays is lost, what they took may be taken again.
+        (templated)
     :param airflow_api_conn_id: the connection of type ``http`` to Airflow's REST API. (templated)
     :param dry_run: only log and return the plan. (templated)
     """
@@ -59,6 +61,7 @@ class BeginReplayOperator(SinkVerbOperator):
         "before",
         "offsets",
         "overwrite",
+        "forget",
     )
     _judged = ReplayArguments
 
@@ -70,6 +73,7 @@ class BeginReplayOperator(SinkVerbOperator):
         before: str | None = None,
         offsets: str | None = None,
         overwrite: bool | str = False,
+        forget: bool | str = False,
         **kwargs: Any,
     ) -> None:
         self.error = error
@@ -77,6 +81,7 @@ class BeginReplayOperator(SinkVerbOperator):
         self.before = before
         self.offsets = offsets
         self.overwrite = overwrite
+        self.forget = forget
         self._replay: SinkSpec | None = None
         super().__init__(**kwargs)
 
@@ -100,11 +105,13 @@ class BeginReplayOperator(SinkVerbOperator):
             before=self.before,
             offsets=self.offsets,
             overwrite=flag_of_form(self.overwrite),
+            forget=flag_of_form(self.forget),
         )
 
     def _problems(self) -> Iterator[Problem]:
-        given = (self.error, self.since, self.before, self.offsets, self.overwrite)
-        if not any(map(is_template, given)) and not ReplayArguments.problems({"overwrite": self.overwrite}):
+        flags = {"overwrite": self.overwrite, "forget": self.forget}
+        given = (self.error, self.since, self.before, self.offsets, *flags.values())
+        if not any(map(is_template, given)) and not ReplayArguments.problems(flags):
             try:
                 self._ask()
             except ConfigurationError as error:
@@ -117,7 +124,7 @@ class ReplayTaskGroup(TaskGroup):
     :param sink: the sink whose dead letters are replayed, or its name.
     :param group_id: ``replay_dead_letters``, if left out.
     :param asked: what :class:`BeginReplayOperator` takes: ``error``, ``since``, ``before``, ``offsets``,
-        ``overwrite``.
+        ``overwrite``, ``forget``.
     :param airflow_api_conn_id: the connection of type ``http`` to Airflow's REST API.
     :param spark_conn_id: the Airflow connection of type ``spark``.
     :param spark: more arguments of :class:`SubmitSinkJobOperator`, such as ``packages``.

@@ -143,7 +143,8 @@ def test_what_was_replayed_is_left_out_of_later_replays_whatever_they_ask_for(
 def test_a_replay_and_the_running_sink_do_not_disturb_each_other(
     stage: Stage, set_aside: Callable[..., Sink]
 ) -> None:
-    sink = set_aside("beside", _of_another_type(0, 30), trigger={"every": "200ms"})
+    sink = set_aside("beside", _of_another_type(0, 30))
+    sink.spec = {**sink.spec, "trigger": {"every": "200ms"}}
     running = sink.launch()
     running.wait_until(lambda: running.status is not None and bool(running.status.run))
 

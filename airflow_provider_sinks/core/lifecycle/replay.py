@@ -12,20 +12,25 @@ from typing import Any
 
 from airflow_provider_sinks.core.dead_letters.replay import Replay, Selection, replay_data, replay_of
 from airflow_provider_sinks.core.decision.decide import decide
-from airflow_provider_sinks.core.decision.facts import Role
+from airflow_provider_sinks.core.decision.facts import Existence, Role
 from airflow_provider_sinks.core.decision.positions import next_generation
+from airflow_provider_sinks.core.decision.reasons.reason import Refusal
 from airflow_provider_sinks.core.decision.reasons.source import SourceReason
+from airflow_provider_sinks.core.decision.verdict import Verdict
+from airflow_provider_sinks.core.decision.way_on import WayOn
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, RefusedError
 from airflow_provider_sinks.core.lifecycle.new_generation import (
     Reset,
     Situation,
     demand_seen,
-    demand_settled,
     generation_steps,
 )
 from airflow_provider_sinks.core.lifecycle.rewind_request import offset_ranges, time_in_ms
 from airflow_provider_sinks.core.lifecycle.steps import Announce, Plan, Step
 from airflow_provider_sinks.core.spec.sink import SinkSpec
+
+_SETTLED = (SourceReason.SOURCE_REPLACED, SourceReason.RECORDS_REMOVED)
+"""Another dead-letter topic holds other letters; those that are gone cannot be replayed."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +38,12 @@ class ReplayRequest:
     """What a person asks for.
 
     :param overwrite: a replayed row may take the place of a newer one of its key.
+    :param forget: where nobody knows any more what earlier replays took, it may be taken again.
     """
 
     selection: Selection
     overwrite: bool = False
+    forget: bool = False
 
     @classmethod
     def parse(
@@ -47,6 +54,7 @@ class ReplayRequest:
         before: Any = None,
         offsets: Any = None,
         overwrite: bool = False,
+        forget: bool = False,
     ) -> ReplayRequest:
         """Read what was asked for; an empty text is nothing, as in a form.
 
@@ -66,7 +74,7 @@ class ReplayRequest:
         )
         if problems:
             raise ConfigurationError("it is not clear which dead letters to take", problems)
-        return cls(selection, overwrite)
+        return cls(selection, overwrite, forget)
 
 
 def replaying_sink(spec: SinkSpec) -> SinkSpec:
@@ -98,15 +106,15 @@ def plan_replay(situation: Situation, ask: ReplayRequest) -> Plan:
     :raises RefusedError: what is seen must be mended first, or old values would replace newer ones.
     """
     spec, observation = situation.spec, situation.observation
+    _demand_replay(situation)
     verdict = decide(observation, situation.request)
-    settled = (SourceReason.SOURCE_REPLACED, SourceReason.RECORDS_REMOVED)
-    demand_settled(verdict, settles=lambda refusal: refusal.reason in settled)
+    _demand_settled(verdict, situation, ask)
     demand_seen(verdict, situation)
     _demand_no_older_over_newer(situation, ask)
-    if (left := unfinished(situation)) is not None and left.selection == ask.selection:
-        return Plan(
-            spec.name, f'sink "{spec.name}" goes on with the replay that it has begun: {ask.selection}'
-        )
+    left = None if verdict.refusals else unfinished(situation)
+    if left is not None and left.selection == ask.selection:
+        what = f'sink "{spec.name}" goes on with the replay that it has begun: {ask.selection}'
+        return Plan(spec.name, what)
     replay = _replay(situation, ask)
     low = dict(observation.source.low)
     number = next_generation(observation, situation.request)
@@ -174,6 +182,42 @@ def _is_same_topic(situation: Situation) -> bool:
 
 def _with_replay(step: Step, replay_: Replay) -> Step:
     return replace(step, replay=replay_) if isinstance(step, Announce) else step
+
+
+def _demand_replay(situation: Situation) -> None:
+    """Leave alone a sink that happens to have the name of a replay.
+
+    :raises ConfigurationError: there is one.
+    """
+    in_force, name = situation.history.in_force, situation.spec.name
+    if in_force is not None and replay_of(in_force.spec) is None:
+        problem = Problem("name", f"{name!r} is another sink, which has progress of its own")
+        raise ConfigurationError("the dead letters cannot be replayed under this name", [problem])
+
+
+def _demand_settled(verdict: Verdict, situation: Situation, ask: ReplayRequest) -> None:
+    """Stop for what a new generation of the replay does not settle.
+
+    Outputs that were made anew are judged by the start of the sink itself. That its own progress is gone, or
+    was rolled back, is a reason to stop: it tells which letters were taken.
+
+    :raises RefusedError: in the words of a start that is refused, with the replay's own way on.
+    """
+    resources = situation.observation.resources()
+
+    def settles(refusal: Refusal) -> bool:
+        starts_over = WayOn.START_OVER in refusal.reason.entry.ways
+        is_output = refusal.role in (Role.DATA, Role.DEAD_LETTER)
+        is_made_anew = is_output and resources[refusal.role].existence is Existence.PRESENT
+        return refusal.reason in _SETTLED or (starts_over and (is_made_anew or ask.forget))
+
+    if any(not settles(refusal) for refusal in verdict.refusals):
+        raise RefusedError(
+            verdict.primary,
+            verdict.detail,
+            "Which letters earlier replays took stands in that progress. To take them again where it is not "
+            "known any more: forget.",
+        )
 
 
 def _demand_no_older_over_newer(situation: Situation, ask: ReplayRequest) -> None:

@@ -61,6 +61,7 @@ class ReplayArguments(VerbArguments):
     """What is judged of a replay besides which letters it takes."""
 
     overwrite: FormFlag = False
+    forget: FormFlag = False
 
 
 class ResetArguments(VerbArguments):
