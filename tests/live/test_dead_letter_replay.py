@@ -156,8 +156,26 @@ def test_a_replay_and_the_running_sink_do_not_disturb_each_other(
     assert running.stop() == ExitCode.OK
     assert (status.rows_total, status.dead_total) == (30, 0)
     assert _ids(stage, sink.out) == dict.fromkeys(["7", *(f"t{n}" for n in range(30))], 1)
-    ids = {writer for writer, _ in stage.progress(replay)}
-    assert ids == {"driver", "p0", "p1"}
+    assert len({record.run for _, record in stage.progress(sink)}) == 2, "nobody had to start it again"
+    assert max(record.rows_total for _, record in stage.progress(replay)) == 30
+
+
+def test_a_replay_that_is_started_twice_takes_each_letter_once(
+    stage: Stage, set_aside: Callable[..., Sink]
+) -> None:
+    sink = set_aside("twice", [*_of_another_type(0, 280), *_broken(1000, 20)])
+    small = {**sink.spec["source"]["kafka"], "max_offsets_per_epoch": 20}  # type: ignore[index]  # a mapping
+    sink.spec = {**sink.spec, "source": {"kafka": small}}
+
+    replay = _replaying(stage, _begin(sink).sink)
+    first = replay.start()
+    first.wait_epochs(2)
+    second = replay.run()
+
+    assert first.wait() == ExitCode.FENCED
+    assert (second.rows_total, second.dead_total) == (280, 20)
+    assert _ids(stage, sink.out) == dict.fromkeys((f"t{n}" for n in range(280)), 1)
+    assert Counter(letter.origin.replays for letter in _letters(sink)) == {0: 300, 1: 20}
 
 
 def test_a_launch_of_a_replay_that_was_followed_by_another_is_refused(
