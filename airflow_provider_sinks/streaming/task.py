@@ -24,6 +24,10 @@ from airflow_provider_sinks.streaming.epoch_plan import EpochPlan, StopDriverErr
 from airflow_provider_sinks.streaming.task_report import Outcome, TaskReport
 
 
+_ERRORS_MAX = 1000
+"""An error may quote a value, so that each is another one."""
+
+
 class Task(ABC):
     """One task of an epoch, from its first row to its commit."""
 
@@ -115,7 +119,8 @@ class Task(ABC):
     def _count_errors(self, batch: pa.RecordBatch) -> None:
         """Remember what is wrong, where it may have to be told."""
         errors = batch.column(rows.ERROR)
-        if self.plan.limits != SetAsideLimits() and errors.null_count < len(errors):
+        is_limited = self.plan.limits != SetAsideLimits() and len(self._errors) < _ERRORS_MAX
+        if is_limited and errors.null_count < len(errors):
             self._errors.update(errors.drop_null().to_pylist())
 
     def _demand_parsed(self, batch: pa.RecordBatch) -> None:

@@ -108,6 +108,8 @@ def test_a_replay_is_planned_by_the_command_and_begun_by_the_form(
     (run,) = desk.api.all(f"dags/{form.dag_id}/dagRuns", "dag_runs")
     given = run["conf"]
     assert (given["sink"], given["error"], given["dry_run"]) == (desk.sink, "is not int", False)
+    skipped = run_task(form.get_task("begin"), conf={**_defaults(form), **given, "error": "refused"})
+    assert skipped.ti.state == "skipped", str(skipped.error)
     begun = run_task(form.get_task("begin"), conf={**_defaults(form), **given})
     assert begun.ti.state == "success", str(begun.error)
     replay = xcom_of(form.dag_id)["replay"]
