@@ -23,7 +23,6 @@ from airflow_provider_sinks.streaming import held_writers
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan, StopDriverError
 from airflow_provider_sinks.streaming.task_report import Outcome, TaskReport
 
-
 _ERRORS_MAX = 1000
 """An error may quote a value, so that each is another one."""
 
