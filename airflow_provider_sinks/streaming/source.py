@@ -20,6 +20,7 @@ def stream_source(
     source: KafkaSource,
     options: KafkaOptions,
     positions: Mapping[int, int],
+    records_max: int,
     *,
     with_headers: bool = False,
 ) -> DataFrame:
@@ -27,6 +28,7 @@ def stream_source(
 
     :param positions: where to start, for **every** source partition; Spark ignores it when the checkpoint
         has offsets.
+    :param records_max: how many an epoch may hold.
     :param with_headers: read the headers of records, too, for what is set aside.
     """
     starting = json.dumps({source.topic: {str(partition): at for partition, at in positions.items()}})
@@ -34,7 +36,7 @@ def stream_source(
     frame: DataFrame = (
         reader.option("subscribe", source.topic)
         .option("startingOffsets", starting)
-        .option("maxOffsetsPerTrigger", str(source.max_offsets_per_epoch))
+        .option("maxOffsetsPerTrigger", str(records_max))
         .option("includeHeaders", str(with_headers).lower())
         .load()
     )

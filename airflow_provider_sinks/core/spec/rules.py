@@ -15,6 +15,7 @@ from airflow_provider_sinks.core.query.sql import SqlError
 from airflow_provider_sinks.core.spec.ddl import columns_of
 from airflow_provider_sinks.core.spec.parts import Format
 from airflow_provider_sinks.core.spec.problems import UnfitError
+from airflow_provider_sinks.core.spec.source_options import source_option_problems
 
 if TYPE_CHECKING:
     from airflow_provider_sinks.core.spec.sink import SinkSpec
@@ -48,6 +49,10 @@ def _schema(spec: SinkSpec) -> Iterator[Problem]:
             for name in columns:
                 if name.lower().startswith(INTERNAL):
                     yield Problem(where, f"column {name!r}: names with {INTERNAL} are the sink's own")
+
+
+def _source_options(spec: SinkSpec) -> Iterator[Problem]:
+    yield from source_option_problems(spec.source.kafka.options)
 
 
 def _required(spec: SinkSpec) -> Iterator[Problem]:
@@ -170,6 +175,7 @@ QUERY = ("query", "select", "where", "lookups", "source")
 
 RULES: tuple[Rule, ...] = (
     (needs("source"), _schema),
+    (needs("source"), _source_options),
     (needs("source"), _required),
     (needs("source"), _watermark_column),
     (needs("lookups"), _lookup_names),
