@@ -32,6 +32,7 @@ from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.progress.record import ProgressRecord
 from airflow_provider_sinks.core.progress.witness import Witness
 from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
+from airflow_provider_sinks.core.wording import count
 from airflow_provider_sinks.streaming.account import EpochResult
 from airflow_provider_sinks.streaming.analysis import demand_analysable
 from airflow_provider_sinks.streaming.cluster_files import ClusterFiles
@@ -340,6 +341,6 @@ class _Job:
         if not rows + dead:
             return "Nothing of the epoch under way is committed."
         return (
-            f"Of the epoch under way {rows:,} rows and {dead:,} dead letters are committed; their writers "
-            "saw the recorded source topic after reading them."
+            f"Of the epoch under way {count(rows, 'row')} and {count(dead, 'dead letter')} are committed; "
+            "their writers saw the recorded source topic after reading them."
         )

@@ -6,11 +6,12 @@ show up twice.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from airflow_provider_sinks.core.errors import Problem, nearest
-from airflow_provider_sinks.core.query.analysis import INTERNAL, SOURCE
+from airflow_provider_sinks.core.query.analysis import INTERNAL, SOURCE, QueryShape, analyse, select_sql
 from airflow_provider_sinks.core.query.sql import SqlError
 from airflow_provider_sinks.core.spec.ddl import columns_of
 from airflow_provider_sinks.core.spec.parts import Format
@@ -77,10 +78,13 @@ def _sql(spec: SinkSpec) -> Iterator[Problem]:
     try:
         plan = spec.shape
     except SqlError as error:
-        yield error.at("where" if spec.select is None else "select")
+        yield error.at(_unreadable_option(spec))
         return
+    of_where = _problems_of_where(spec, plan) if plan.problems else Counter()
     for problem in plan.problems:
-        yield Problem(_option_of(spec, problem), problem.what, problem.hint)
+        option = "where" if of_where[problem] else _option_of(spec, problem)
+        of_where -= Counter([problem])
+        yield Problem(option, problem.what, problem.hint)
     read = {name.lower() for name in plan.lookups}
     for name in spec.lookups:
         if not plan.problems and name.lower() not in read:
@@ -101,6 +105,23 @@ def _length(spec: SinkSpec) -> Iterator[Problem]:
         if (size := len(text.encode())) > SQL_BYTES_MAX:
             what = f"is {size:,} bytes long, and each start writes it into a record of at most 1,000,000"
             yield Problem(name, what, f"at most {SQL_BYTES_MAX:,}; join a lookup instead of listing values")
+
+
+def _unreadable_option(spec: SinkSpec) -> str:
+    """Name the option that no query can be made of."""
+    try:
+        select_sql(spec.select, None)
+    except SqlError:
+        return "select"
+    return "where"
+
+
+def _problems_of_where(spec: SinkSpec, plan: QueryShape) -> Counter[Problem]:
+    """Return what is wrong only with ``where``: not every problem of the SQL knows its clause."""
+    if spec.query is not None or spec.where is None:
+        return Counter()
+    without = analyse(select_sql(spec.select, None), tuple(spec.lookups), spec.source_columns)
+    return Counter(plan.problems) - Counter(without.problems)
 
 
 def _option_of(spec: SinkSpec, problem: Problem) -> str:
