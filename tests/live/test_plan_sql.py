@@ -219,7 +219,7 @@ def test_a_rewritten_query_gives_what_the_written_one_does(spark: SparkSession, 
     good = [row for row in rows if row["__sinks_error"] is None]
     assert counted(good, len(columns)) == counted(expected_rows, len(columns))
     spoilt = sorted(tuple(row)[-8:] for row in rows if row["__sinks_error"] is not None)
-    assert spoilt == [("t", 0, 100 + n, "no JSON", b"key", b"value") for n in range(SPOILT)]
+    assert spoilt == [("t", 0, 100 + n, "no JSON", b"key", b"value", 7, "[]") for n in range(SPOILT)]
     assert not shuffles(found)
 
 
