@@ -21,6 +21,7 @@ def get_provider_info() -> dict[str, Any]:
         "integrations": [{"integration-name": _INTEGRATION, "tags": ["service"]}],
         "operators": _modules(
             "operators.alter_connection_restart",
+            "operators.replay_dead_letters",
             "operators.sink_life",
             "operators.submit_sink_job",
             "operators.validate_connection",

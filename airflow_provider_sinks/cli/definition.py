@@ -39,12 +39,27 @@ _DRY_RUN = Arg(("-n", "--dry-run"), help="only say what would be done", action="
 _ACTING = (_SINK, _DRY_RUN, _API, ARG_OUTPUT)
 _ASK_SPARK = ("auto", "always", "never")
 _OUTPUTS = ("keep", "empty", "recreate")
+_MASKS = ("none", "values", "all")
+_REPLAY_DAG = "replay_dead_letters"
+_LETTERS_MAX = 20
+_WHICH = (
+    Arg(
+        ("--error",),
+        help="parse, convert, too_large, refused, or a part of the error; may be given again",
+        action="append",
+        default=[],
+        metavar="ERROR",
+    ),
+    Arg(("--since",), help="set aside then or later, such as 2026-11-20T22:00:00Z", metavar="TIME"),
+    Arg(("--before",), help="set aside before then", metavar="TIME"),
+    Arg(("--offsets",), help="of the dead-letter topic, such as 0:120-140,1:7", metavar="OFFSETS"),
+)
 
 
 def _command(name: str, help_text: str, *args: Arg, epilog: str = EPILOG) -> ActionCommand:
     module, _, function = FUNCTIONS[name].rpartition(".")
     func = lazy_load_command(f"airflow_provider_sinks.cli.{module}.{function}")
-    return ActionCommand(name=name, help=help_text, func=func, args=args, epilog=epilog)
+    return ActionCommand(name=name.rpartition(" ")[2], help=help_text, func=func, args=args, epilog=epilog)
 
 
 FUNCTIONS = {
@@ -60,6 +75,10 @@ FUNCTIONS = {
     "rewind": "acting.rewind",
     "reset": "acting.reset",
     "drop": "acting.drop",
+    "dead-letters list": "dead_letters.list_letters",
+    "dead-letters count": "dead_letters.count",
+    "dead-letters show": "dead_letters.show_letter",
+    "dead-letters replay": "dead_letters.replay",
 }
 """Where each command is, below this folder."""
 
@@ -67,7 +86,7 @@ FUNCTIONS = {
 def get_cli_commands() -> list[CLICommand]:
     """Return the commands, as Airflow's provider manager wants them."""
     looking = (_SINK, _API, ARG_OUTPUT)
-    commands = [
+    commands: list[CLICommand] = [
         _command("list", "all sinks, and how they do", _FOLDER, _API, _YARN, ARG_OUTPUT),
         _command(
             "describe", "what a sink is: spec, topics, guarantee, DAGs", _SINK, _FOLDER, _API, ARG_OUTPUT
@@ -158,4 +177,55 @@ def get_cli_commands() -> list[CLICommand]:
             ARG_YES,
         ),
     ]
+    commands.append(
+        GroupCommand(
+            name="dead-letters",
+            help="what a sink has set aside: list, count, show, replay",
+            subcommands=_letters(),
+        )
+    )
     return [GroupCommand(name="sinks", help="Look at streaming sinks and act on them", subcommands=commands)]
+
+
+def _letters() -> list[ActionCommand]:
+    looking = (_SINK, *_WHICH, _API, ARG_OUTPUT)
+    limit = Arg(
+        ("--limit",),
+        help="how many at most (default: %(default)s)",
+        type=int,
+        default=_LETTERS_MAX,
+        metavar="N",
+    )
+    place = Arg(("place",), help="where it stands, as the list says", metavar="PLACE")
+    mask = Arg(
+        ("--mask",),
+        help="what of its content is hidden: nothing, values of JSON, all (default: %(default)s)",
+        choices=_MASKS,
+        default="values",
+    )
+    overwrite = Arg(
+        ("--overwrite",), help="older rows may replace newer ones of their key", action="store_true"
+    )
+    forget = Arg(
+        ("--forget",),
+        help="where the progress of earlier replays is lost: what they took may be taken again",
+        action="store_true",
+    )
+    dag = Arg(
+        ("--dag",), help="the form that runs it (default: %(default)s)", default=_REPLAY_DAG, metavar="DAG_ID"
+    )
+    return [
+        _command("dead-letters list", "the newest dead letters of a sink", *looking, limit),
+        _command("dead-letters count", "how many there are of each error", *looking),
+        _command("dead-letters show", "one of them, masked", _SINK, place, mask, _API, ARG_OUTPUT),
+        _command(
+            "dead-letters replay",
+            "let them through the sink's query as it is now, each once; what fails again comes back",
+            *_ACTING,
+            *_WHICH,
+            overwrite,
+            forget,
+            dag,
+            ARG_YES,
+        ),
+    ]

@@ -24,12 +24,14 @@ tokens of successful tasks alone, and each of them once.
 from __future__ import annotations
 
 import enum
+import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from airflow_provider_sinks.connectors.epoch_writer import Token, WriterFactory
+from airflow_provider_sinks.core.dead_letters.letter import Circumstances
 from airflow_provider_sinks.core.decision.facts import Creation, Observation, ResourceFacts, Role
 from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutput
 from airflow_provider_sinks.core.progress.history import History
@@ -38,6 +40,8 @@ from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 
 MetricValue: TypeAlias = int | float | str
@@ -73,11 +77,33 @@ class Run:
     :param sink: the sink's name.
     :param id: its uuid.
     :param source: the source topic, for what is set aside.
+    :param spec_digest: of the spec that it runs, likewise.
+    :param letters_of: the sink whose dead letters it replays; empty for a run that reads a source of its own.
     """
 
     sink: str
     id: str
     source: str
+    spec_digest: str = ""
+    letters_of: str = ""
+
+    @classmethod
+    def of(cls, spec: SinkSpec) -> Run:
+        """Return a new run of a sink. What it sets aside in a replay is about the sink's own source."""
+        source, replay = spec.source.kafka.topic, spec.replay
+        if replay is None:
+            return cls(spec.name, str(uuid.uuid4()), source, spec.digest)
+        return cls(spec.name, str(uuid.uuid4()), replay.topic, spec.digest, replay.sink)
+
+    def circumstances(self, generation: int) -> Circumstances:
+        """Return where its letters come from, still without the epoch."""
+        return Circumstances(
+            self.letters_of or self.sink,
+            self.source,
+            generation,
+            spec_digest=self.spec_digest,
+            is_replay=bool(self.letters_of),
+        )
 
 
 @dataclass(frozen=True)

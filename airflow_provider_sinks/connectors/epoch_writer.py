@@ -88,8 +88,11 @@ class EpochWriter(Protocol):
         :raises UnavailableError: when that cannot be known.
         """
 
-    def begin_epoch(self) -> None:
-        """Arm for one epoch. Called before its first row; nothing may be visible, locked or timed yet."""
+    def begin_epoch(self, epoch: int) -> None:
+        """Arm for one epoch. Called before its first row; nothing may be visible, locked or timed yet.
+
+        :param epoch: its number, for what is set aside.
+        """
 
     def write_batch(self, rows: pa.RecordBatch) -> WriteResult:
         """Hand rows over, in order; may return before they have arrived. Called any number of times.

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 import time
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -73,7 +72,7 @@ class Generations:
         self._owner = owner
         self._witness = witness
         self._quiet_seconds = quiet_seconds
-        self._run = Run(spec.name, str(uuid.uuid4()), spec.source.kafka.topic)
+        self._run = Run.of(spec)
         self._observer = SinkObserver(spec, connections, read_seconds)
         self._target = self._observer.connector
 

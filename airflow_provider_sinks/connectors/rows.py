@@ -15,9 +15,15 @@ RAW_KEY = "__sinks_raw_key"
 """The source record's own key (binary), only for what may be set aside; absent without dead letters."""
 RAW_VALUE = "__sinks_raw_value"
 """The source record's own value, likewise."""
+RAW_TIMESTAMP = "__sinks_raw_timestamp"
+"""Its time in milliseconds since 1970 (long), likewise."""
+RAW_HEADERS = "__sinks_raw_headers"
+"""Its headers (string), as :func:`.letter.headers_from_json` reads them, likewise; null for none."""
 
 COORDINATES = (PARTITION, OFFSET, ERROR)
-RAW = (RAW_KEY, RAW_VALUE)
+RAW = (RAW_KEY, RAW_VALUE, RAW_TIMESTAMP, RAW_HEADERS)
+RAW_TYPES = {RAW_KEY: "binary", RAW_VALUE: "binary", RAW_TIMESTAMP: "bigint", RAW_HEADERS: "string"}
+"""Their types, in Spark's words."""
 
 
 def integers(column: pa.Array) -> np.ndarray:

@@ -12,6 +12,7 @@ may what. Their names end with ``dag``: Airflow passes over a file in which that
 from airflow_provider_sinks.forms.alter_connection import alter_connection_dag
 from airflow_provider_sinks.forms.known_sinks import known_sinks
 from airflow_provider_sinks.forms.people import ACCESS_CONTROL
+from airflow_provider_sinks.forms.replay_dead_letters import replay_dead_letters_dag
 from airflow_provider_sinks.forms.run_sink_once import run_sink_once_dag
 from airflow_provider_sinks.forms.sink_life import pause_or_resume_dag, reset_dag, rewind_dag
 
@@ -20,6 +21,7 @@ __all__ = [
     "alter_connection_dag",
     "known_sinks",
     "pause_or_resume_dag",
+    "replay_dead_letters_dag",
     "reset_dag",
     "rewind_dag",
     "run_sink_once_dag",

@@ -19,11 +19,11 @@ from airflow_provider_sinks.operators.sink_life import (
     RewindSinkOperator,
 )
 
-_SINK = "{{ params.sink }}"
+SINK = "{{ params.sink }}"
 _SUBJECT = "Shall sink {{ params.sink }} be changed like this?"
 _BODY = "{{ ti.xcom_pull('plan') | tojson(2) }}"
 _OFFSETS_PATTERN = r"^\s*\d+\s*[:=]\s*(\d+|earliest|latest)(\s*,\s*\d+\s*[:=]\s*(\d+|earliest|latest))*\s*$"
-_TIME_PATTERN = r"^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$"
+TIME_PATTERN = r"^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$"
 _OUTPUT: dict[str, Any] = {
     "type": "string",
     "enum": ["keep", "empty", "recreate"],
@@ -55,7 +55,7 @@ def pause_or_resume_dag(
     people = People(users)
     demand_fitting(pause_or_resume_dag, dag, [*people.problems(), *sink_problems(sinks)])
     fields = {"sink": sink_field(sinks), "action": _action_field()}
-    asked: dict[str, Any] = {"sink": _SINK, "airflow_api_conn_id": airflow_api_conn_id, **people.guarded}
+    asked: dict[str, Any] = {"sink": SINK, "airflow_api_conn_id": airflow_api_conn_id, **people.guarded}
     with form_dag(pause_or_resume_dag, dag_id, fields, dag) as made:
         choose() >> [
             PauseSinkOperator(task_id="pause", **asked),
@@ -86,11 +86,11 @@ def rewind_dag(
     """
     people = People(users, approvers or {})
     demand_fitting(rewind_dag, dag, [*people.problems(), *sink_problems(sinks)])
-    fields = {"sink": sink_field(sinks), **_place_fields(), "dry_run": _dry_run_field()}
-    asked: dict[str, Any] = {"sink": _SINK, "airflow_api_conn_id": airflow_api_conn_id, **people.guarded}
+    fields = {"sink": sink_field(sinks), **_place_fields(), "dry_run": dry_run_field()}
+    asked: dict[str, Any] = {"sink": SINK, "airflow_api_conn_id": airflow_api_conn_id, **people.guarded}
     asked |= {name: f"{{{{ params.{name} or '' }}}}" for name in ("offsets", "time", "epoch")}
     with form_dag(rewind_dag, dag_id, fields, dag) as made:
-        _approved(
+        approved(
             people,
             RewindSinkOperator(task_id="plan", dry_run=True, **asked),
             RewindSinkOperator(task_id="rewind", **asked),
@@ -121,11 +121,11 @@ def reset_dag(
     demand_fitting(reset_dag, dag, [*people.problems(), *sink_problems(sinks)])
     topics = {"data": "The data topic or table", "dead_letter": "The dead-letter topic or table"}
     outputs = {name: Param("keep", title=title, **_OUTPUT) for name, title in topics.items()}
-    fields = {"sink": sink_field(sinks), **outputs, "dry_run": _dry_run_field()}
-    asked: dict[str, Any] = {"sink": _SINK, "airflow_api_conn_id": airflow_api_conn_id, **people.guarded}
+    fields = {"sink": sink_field(sinks), **outputs, "dry_run": dry_run_field()}
+    asked: dict[str, Any] = {"sink": SINK, "airflow_api_conn_id": airflow_api_conn_id, **people.guarded}
     asked |= {name: f"{{{{ params.{name} }}}}" for name in topics}
     with form_dag(reset_dag, dag_id, fields, dag) as made:
-        _approved(
+        approved(
             people,
             ResetSinkOperator(task_id="plan", dry_run=True, **asked),
             ResetSinkOperator(task_id="reset", **asked),
@@ -145,12 +145,13 @@ def not_a_dry_run(params: dict[str, Any] | None = None) -> bool:
     return not (params or {})["dry_run"]
 
 
-def _approved(people: People, plan: BaseOperator, act: BaseOperator) -> None:
+def approved(people: People, plan: BaseOperator, act: BaseOperator) -> None:
     """Show the plan; unless it is a dry run, go on when somebody has approved it."""
     plan >> not_a_dry_run() >> people.approval(_SUBJECT, _BODY) >> act
 
 
-def _dry_run_field() -> Param:
+def dry_run_field() -> Param:
+    """Return the field that asks whether the plan is only shown."""
     return Param(True, type="boolean", title="Dry run", description="Only show what would be done.")
 
 
@@ -178,7 +179,7 @@ def _place_fields() -> dict[str, Param]:
             None,
             type=["null", "string"],
             format="date-time",
-            pattern=_TIME_PATTERN,
+            pattern=TIME_PATTERN,
             title="Or to a time",
             examples=["2026-11-20T22:00:00Z"],
         ),

@@ -23,6 +23,7 @@ from airflow_provider_sinks.core.errors import (
     SinkError,
 )
 from airflow_provider_sinks.core.lifecycle.new_generation import Reset, Situation, plan_reset
+from airflow_provider_sinks.core.lifecycle.replay import ReplayRequest, replaying_sink
 from airflow_provider_sinks.core.lifecycle.rewind import AtEpoch, AtOffsets, AtTime, RewindTo, plan_rewind
 from airflow_provider_sinks.core.lifecycle.rewind_request import RewindRequest
 from airflow_provider_sinks.core.lifecycle.sink_home import SinkHome
@@ -52,6 +53,7 @@ from airflow_provider_sinks.metadata.sink_homes import SinkHomes
 
 if TYPE_CHECKING:
     from airflow_provider_sinks.connectors.generations import Generations
+    from airflow_provider_sinks.lifecycle.replays import Begun
 
 Say = Callable[[str], None]
 Confirm = Callable[[Plan], None]
@@ -104,6 +106,23 @@ class SinkVerbs:
             return plan_rewind(situation, _rewind_to(ask, generations))
 
         return self._in_target(sink, "rewound", decide, Reset())
+
+    def replay(self, sink: str, ask: ReplayRequest) -> Begun:
+        """Begin a replay of dead letters of a sink, which may run meanwhile; what it is must be run then."""
+        from airflow_provider_sinks.lifecycle import replays
+
+        base = replaying_sink(spec_of(self.homes.one(sink)))
+        connections = resolve(base, end_types(base))
+        with self._generations(base) as generations:
+            return replays.begin(
+                generations,
+                base,
+                connections,
+                ask,
+                dry_run=self.dry_run,
+                confirm=self.confirm,
+                say=self.say,
+            )
 
     def drop(self, sink: str, topics: Iterable[str] = ()) -> Plan:
         """Stop a sink and forget it; its topics stay but for those that are named.

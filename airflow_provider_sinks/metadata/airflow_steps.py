@@ -47,8 +47,9 @@ class AirflowSteps:
                 self._set_paused(dag_id, is_paused=True)
             case UnpauseDag(dag_id):
                 self._read_again(self._set_paused(dag_id, is_paused=False)["file_token"])
-            case StartRun(dag_id):
-                self._api.call("POST", f"dags/{quoted(dag_id)}/dagRuns", {"logical_date": None})
+            case StartRun(dag_id, conf):
+                filled = {"conf": dict(conf)} if conf else {}
+                self._api.call("POST", f"dags/{quoted(dag_id)}/dagRuns", {"logical_date": None, **filled})
             case EndTask(task):
                 self._end(task)
             case ClearTask(task):

@@ -45,10 +45,11 @@ __all__ = [
     "RestartSinkOperator",
     "ResumeSinkOperator",
     "RewindSinkOperator",
+    "SinkVerbOperator",
 ]
 
 
-class _SinkVerbOperator(BaseOperator):
+class SinkVerbOperator(BaseOperator):
     """What the verbs have in common.
 
     :param sink: the sink's name, or the sink itself. (templated)
@@ -110,7 +111,7 @@ class _SinkVerbOperator(BaseOperator):
         self.log.info("done: %s", step)
 
 
-class PauseSinkOperator(_SinkVerbOperator):
+class PauseSinkOperator(SinkVerbOperator):
     """Let nothing start a sink any more, and end what runs; nothing is lost or written twice.
 
     Pauses each DAG that runs the sink, and marks its tasks as failed. Other sinks of such a DAG go on until
@@ -125,7 +126,7 @@ class PauseSinkOperator(_SinkVerbOperator):
         return verbs.pause(sink)
 
 
-class ResumeSinkOperator(_SinkVerbOperator):
+class ResumeSinkOperator(SinkVerbOperator):
     """Let a sink be started again: unpause its DAGs, and start a run of those that have no schedule.
 
     :param sink: the sink's name, or the sink itself. (templated)
@@ -137,7 +138,7 @@ class ResumeSinkOperator(_SinkVerbOperator):
         return verbs.resume(sink)
 
 
-class RestartSinkOperator(_SinkVerbOperator):
+class RestartSinkOperator(SinkVerbOperator):
     """End the driver of a sink and start another: clear its task. A sink that does not run is refused.
 
     :param sink: the sink's name, or the sink itself. (templated)
@@ -149,7 +150,7 @@ class RestartSinkOperator(_SinkVerbOperator):
         return verbs.restart(sink)
 
 
-class RewindSinkOperator(_SinkVerbOperator):
+class RewindSinkOperator(SinkVerbOperator):
     """Let a stopped sink read a part of its source again, as a new generation: give one of three places.
 
     :param sink: the sink's name, or the sink itself. (templated)
@@ -164,7 +165,7 @@ class RewindSinkOperator(_SinkVerbOperator):
     """
 
     template_fields: Sequence[str] = (
-        *_SinkVerbOperator.template_fields,
+        *SinkVerbOperator.template_fields,
         "offsets",
         "time",
         "epoch",
@@ -211,7 +212,7 @@ class RewindSinkOperator(_SinkVerbOperator):
                 yield from error.problems
 
 
-class ResetSinkOperator(_SinkVerbOperator):
+class ResetSinkOperator(SinkVerbOperator):
     """Let a stopped sink begin anew where its spec says that it starts, as a new generation.
 
     :param sink: the sink's name, or the sink itself. (templated)
@@ -221,7 +222,7 @@ class ResetSinkOperator(_SinkVerbOperator):
     :param dry_run: only log and return the plan. (templated)
     """
 
-    template_fields: Sequence[str] = (*_SinkVerbOperator.template_fields, "data", "dead_letter")
+    template_fields: Sequence[str] = (*SinkVerbOperator.template_fields, "data", "dead_letter")
     _judged = ResetArguments
 
     def __init__(self, *, data: str = "keep", dead_letter: str = "keep", **kwargs: Any) -> None:
@@ -233,7 +234,7 @@ class ResetSinkOperator(_SinkVerbOperator):
         return verbs.reset(sink, Reset(Output(self.data), Output(self.dead_letter)))
 
 
-class DropSinkOperator(_SinkVerbOperator):
+class DropSinkOperator(SinkVerbOperator):
     """Stop a sink and forget it. Its topics stay, but for those that are named.
 
     :param sink: the sink's name, or the sink itself. (templated)
@@ -242,7 +243,7 @@ class DropSinkOperator(_SinkVerbOperator):
     :param dry_run: only log and return the plan. (templated)
     """
 
-    template_fields: Sequence[str] = (*_SinkVerbOperator.template_fields, "delete_topics")
+    template_fields: Sequence[str] = (*SinkVerbOperator.template_fields, "delete_topics")
     _judged = DropArguments
 
     def __init__(self, *, delete_topics: Sequence[str] = (), **kwargs: Any) -> None:

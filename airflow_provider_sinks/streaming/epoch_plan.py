@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from airflow_provider_sinks.connectors.epoch_writer import WriterFactory
+from airflow_provider_sinks.core.dead_letters.limits import SetAsideLimits
 from airflow_provider_sinks.core.errors import SinkError
 from airflow_provider_sinks.core.progress.identity import Identity
 from airflow_provider_sinks.core.progress.record import ProgressRecord
@@ -35,6 +36,7 @@ class EpochPlan:
         where each writer does, and knows its own.
     :param demand_source: raises unless the source topic is still the recorded one.
     :param factory: makes the target's writers.
+    :param limits: how much a writer may set aside.
     """
 
     sink: str
@@ -52,6 +54,7 @@ class EpochPlan:
     newest: ProgressRecord | None
     demand_source: Callable[[Identity], None]
     factory: WriterFactory = field(repr=False)
+    limits: SetAsideLimits = field(default_factory=SetAsideLimits)
 
     def repeated(self) -> EpochPlan:
         """Return the plan for an attempt behind a failed one, which may have opened any writer meanwhile.

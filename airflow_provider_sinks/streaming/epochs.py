@@ -18,19 +18,21 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
 from airflow_provider_sinks.connectors.base import CommitsOn, SinkConnector
 from airflow_provider_sinks.connectors.epoch_writer import Token
+from airflow_provider_sinks.core.dead_letters.limits import SetAsideError, SetAsideLimits
 from airflow_provider_sinks.core.errors import (
     ConfigurationError,
     FencedError,
     JobFailedError,
     Problem,
     RefusedError,
+    SinkError,
     UnavailableError,
 )
 from airflow_provider_sinks.core.progress.identity import Identities, Identity
@@ -58,6 +60,12 @@ STEP_BYTES = 256 * 1024 * 1024
 _REPEAT_SECONDS = 4.0
 _STAGE_ATTEMPTS = 4
 """As often as Spark runs a task."""
+_ENDS: Mapping[Outcome, type[SinkError]] = {
+    Outcome.FENCED: FencedError,
+    Outcome.TOO_MANY_DEAD: SetAsideError,
+    Outcome.REFUSED: RefusedError,
+}
+"""What ends the driver, in the order in which it counts, when several tasks say something."""
 
 
 class Epochs:
@@ -76,6 +84,7 @@ class Epochs:
     :param patience: for brokers that do not answer.
     :param announce: commits a record of the driver.
     :param finished: told of each whole epoch.
+    :param limits: how much a writer may set aside in one epoch.
     """
 
     def __init__(
@@ -98,6 +107,7 @@ class Epochs:
         patience: Patience,
         announce: Callable[[ProgressRecord], None],
         finished: Callable[[EpochResult], None],
+        limits: SetAsideLimits,
     ) -> None:
         self._sink = sink
         self._source_topic = source_topic
@@ -115,6 +125,7 @@ class Epochs:
         self._check_before = check_before
         self._check_after = check_after
         self._demand_source = demand_source
+        self._limits = limits
         self._patience = patience
         self._announce = announce
         self._finished = finished
@@ -257,6 +268,7 @@ class Epochs:
             step_bytes=STEP_BYTES,
             newest=self._account.newest if self._driver_commits else None,
             demand_source=self._demand_source,
+            limits=self._limits,
             factory=self._factory,
         )
 
@@ -264,12 +276,10 @@ class Epochs:
         for report in reports:
             if report.holder:
                 self._account.holders[report.writer] = report.holder
-        for report in reports:
-            if report.outcome == Outcome.FENCED:
-                raise FencedError(report.primary, report.detail, report.hint)
-        for report in reports:
-            if report.outcome == Outcome.REFUSED:
-                raise RefusedError(report.primary, report.detail, report.hint)
+        for outcome, error in _ENDS.items():
+            for report in reports:
+                if report.outcome == outcome:
+                    raise error(report.primary, report.detail, report.hint)
         for report in reports:
             if report.outcome == Outcome.STOPPED:
                 problems = [Problem("", report.detail)] if report.detail else []

@@ -17,6 +17,7 @@ from airflow_provider_sinks.connectors.base import SinkConnector
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.registry import kind
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
+from airflow_provider_sinks.core.dead_letters.limits import SetAsideError
 from airflow_provider_sinks.core.errors import (
     ExitCode,
     FencedError,
@@ -176,6 +177,10 @@ class _Job:
             while not self._watch(query.start(spark, started, epochs, size.begin()), epochs, guard, health):
                 _wait_until_forgotten(spark, self._spec.name)
                 epochs.go_on()
+            if self._spec.replay is not None:
+                self._leave_whole(target, started)
+        except SetAsideError:
+            raise  # nothing is there that a start would refuse: the same records are read again
         except RefusedError as refused:
             spark.sparkContext.cancelAllJobs()
             target.end_open(started.account.writers)
@@ -188,6 +193,16 @@ class _Job:
         finally:
             health.close()
             guard.close()
+
+    def _leave_whole(self, target: SinkConnector, started: Started) -> None:
+        """Record how far a replay has looked, also where its last letters led to nothing.
+
+        A writer without a row leaves no record, and whoever asks for the same replay again would be told
+        that it is under way.
+        """
+        account = started.account
+        record = account.driver_record(account.newest)
+        self._patience.ask(target.service, lambda: target.announce(record))
 
     def _epoch_size(self, spark: SparkSession, start: Start, started: Started) -> EpochSize:
         records_max = self._spec.source.kafka.max_offsets_per_epoch
@@ -230,6 +245,7 @@ class _Job:
             patience=self._patience,
             announce=announce,
             finished=finished,
+            limits=spec.set_aside_limits,
         )
 
     def _watch(self, query: StreamingQuery, epochs: Epochs, guard: Guard, health: HealthWatch) -> bool:

@@ -13,6 +13,7 @@ from airflow_provider_sinks.core.spec.sink import OutputMode, SinkSpec
 from airflow_provider_sinks.streaming import transform
 from airflow_provider_sinks.streaming.analysis import misfit
 from airflow_provider_sinks.streaming.lookups import Lookups
+from airflow_provider_sinks.streaming.replayed_letters import selected
 from airflow_provider_sinks.streaming.small_epochs import ROWS_MAX, SETTING
 from airflow_provider_sinks.streaming.source import Offsets, read_range, stream_source
 from airflow_provider_sinks.streaming.start import Started
@@ -46,7 +47,14 @@ class SinkQuery:
         :param records: of the source that an epoch may hold.
         """
         spec = self._spec
-        read = stream_source(spark, spec.source.kafka, self._source, started.account.positions, records)
+        read = stream_source(
+            spark,
+            spec.source.kafka,
+            self._source,
+            started.account.positions,
+            records,
+            with_headers=spec.dead_letter is not None and spec.shape.row_wise,
+        )
         frame = read if spec.shape.row_wise else self._stateful(spark, read)
         writer = frame.writeStream.foreachBatch(epochs).outputMode(spec.stream_mode.value)
         writer = writer.option("checkpointLocation", started.checkpoint).queryName(spec.name)
@@ -64,12 +72,20 @@ class SinkQuery:
         """
         spec = self._spec
         if not spec.shape.row_wise:
-            records = read_range(batch.sparkSession, spec.source.kafka, self._source, begin, end)
+            records = read_range(
+                batch.sparkSession,
+                spec.source.kafka,
+                self._source,
+                begin,
+                end,
+                with_headers=spec.dead_letter is not None,
+            )
             dead = transform.dead_letters(transform.parse(records, spec.source.kafka))
             return self._project(transform.with_source_columns(batch, dead))
         session = batch.sparkSession
         self._lookups.refresh(session)
-        transform.parse(batch, spec.source.kafka).createOrReplaceTempView(transform.SOURCE_VIEW)
+        taken = batch if spec.replay is None else selected(batch, spec.replay)
+        transform.parse(taken, spec.source.kafka).createOrReplaceTempView(transform.SOURCE_VIEW)
         try:
             return self._project(session.sql(spec.job_sql))
         except AnalysisException as error:  # it fitted at the start

@@ -21,12 +21,15 @@ def stream_source(
     options: KafkaOptions,
     positions: Mapping[int, int],
     records_max: int,
+    *,
+    with_headers: bool = False,
 ) -> DataFrame:
     """Return the source as a stream of Kafka records.
 
     :param positions: where to start, for **every** source partition; Spark ignores it when the checkpoint
         has offsets.
     :param records_max: how many an epoch may hold.
+    :param with_headers: read the headers of records, too, for what is set aside.
     """
     starting = json.dumps({source.topic: {str(partition): at for partition, at in positions.items()}})
     reader = _options(spark.readStream.format("kafka"), source, options)
@@ -34,24 +37,33 @@ def stream_source(
         reader.option("subscribe", source.topic)
         .option("startingOffsets", starting)
         .option("maxOffsetsPerTrigger", str(records_max))
+        .option("includeHeaders", str(with_headers).lower())
         .load()
     )
     return frame
 
 
 def read_range(
-    spark: SparkSession, source: KafkaSource, options: KafkaOptions, start: Offsets, end: Offsets
+    spark: SparkSession,
+    source: KafkaSource,
+    options: KafkaOptions,
+    start: Offsets,
+    end: Offsets,
+    *,
+    with_headers: bool = False,
 ) -> DataFrame:
     """Return the records of one epoch's range once more, as a batch.
 
     :param start: first offset of each source partition.
     :param end: offset after the last one.
+    :param with_headers: read the headers of records, too.
     """
     reader = _options(spark.read.format("kafka"), source, options)
     frame: DataFrame = (
         reader.option("subscribe", source.topic)
         .option("startingOffsets", json.dumps({source.topic: {str(p): o for p, o in start.items()}}))
         .option("endingOffsets", json.dumps({source.topic: {str(p): o for p, o in end.items()}}))
+        .option("includeHeaders", str(with_headers).lower())
         .load()
     )
     return frame

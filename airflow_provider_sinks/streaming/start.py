@@ -15,7 +15,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -30,6 +29,7 @@ from airflow_provider_sinks.core.decision.start_request import start_request
 from airflow_provider_sinks.core.decision.verdict import Verdict, render
 from airflow_provider_sinks.core.errors import SinkError, UnavailableError
 from airflow_provider_sinks.core.launch.files import Launch
+from airflow_provider_sinks.core.lifecycle.replay import demand_announced
 from airflow_provider_sinks.core.progress.checkpoint import CheckpointFacts
 from airflow_provider_sinks.core.progress.history import EARLIEST, NO_HISTORY, History
 from airflow_provider_sinks.core.progress.identity import Identities
@@ -87,7 +87,7 @@ class Start:
         self._spark = spark
         self._spec = spec
         self._launch = launch
-        self._run = Run(spec.name, str(uuid.uuid4()), spec.source.kafka.topic)
+        self._run = Run.of(spec)
         self._observer = SinkObserver(spec, connections, held_up=held_up, say=say)
         witness = Witness.from_mapping(launch.witness) if launch.witness else None
         self._request = start_request(spec, launch.owner, witness)
@@ -144,6 +144,7 @@ class Start:
     def _look(self) -> Observation:
         """Decide once without touching anything."""
         observation = self.observe()
+        self._demand_replay_in_force(observation)
         _demand(decide(observation, self._request, self._launch.accept))
         return observation
 
@@ -186,10 +187,16 @@ class Start:
 
     def _decide(self, observation: Observation, looked: History | None) -> Verdict:
         """Decide, and this time it counts."""
+        self._demand_replay_in_force(observation)
         seen_before = looked.generation if looked is not None else None
         verdict = decide(observation, replace(self._request, generation=seen_before), self._launch.accept)
         say(render(observation, verdict))
         return _demand(verdict)
+
+    def _demand_replay_in_force(self, observation: Observation) -> None:
+        """Refuse a launch of a replay unless the records say that it is this one."""
+        in_force = observation.known.in_force
+        demand_announced(self._spec, in_force.spec if in_force else "")
 
     def _ensure(self, verdict: Verdict, observation: Observation) -> Observation:
         """Make the topics that are missing, and look at all of them again."""

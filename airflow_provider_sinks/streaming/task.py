@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -16,10 +17,14 @@ from airflow_provider_sinks.connectors.epoch_writer import (
     RejectedRowError,
     WriteResult,
 )
-from airflow_provider_sinks.core.progress.record import ProgressRecord
+from airflow_provider_sinks.core.dead_letters.limits import SetAsideLimits, too_many
+from airflow_provider_sinks.core.progress.record import SINGLE_WRITER, ProgressRecord, partition_writer
 from airflow_provider_sinks.streaming import held_writers
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan, StopDriverError
 from airflow_provider_sinks.streaming.task_report import Outcome, TaskReport
+
+_ERRORS_MAX = 1000
+"""An error may quote a value, so that each is another one."""
 
 
 class Task(ABC):
@@ -34,6 +39,7 @@ class Task(ABC):
         self._prepared = self._prepare()
         self._writer: EpochWriter | None = None
         self._staged = ""
+        self._errors: Counter[str] = Counter()
         self._open_ms = self._write_ms = self._commit_ms = 0
 
     @abstractmethod
@@ -89,7 +95,7 @@ class Task(ABC):
                 held.close()
             self._writer = self._take_prepared(writer_id)
             self._writer.open()
-        self._writer.begin_epoch()
+        self._writer.begin_epoch(self.plan.record.epoch)
         self._open_ms = _ms_since(started)
         return self.plan.newest or self._writer.last
 
@@ -97,6 +103,7 @@ class Task(ABC):
         started = time.monotonic()
         assert self._writer is not None  # noqa: S101  _open comes first
         self._demand_parsed(batch)
+        self._count_errors(batch)
         try:
             self.written += self._writer.write_batch(batch)
         except RejectedRowError as rejected:
@@ -107,6 +114,13 @@ class Task(ABC):
                 rejected.primary, f"{where} {rejected.detail}".strip(), rejected.hint
             ) from rejected
         self._write_ms += _ms_since(started)
+
+    def _count_errors(self, batch: pa.RecordBatch) -> None:
+        """Remember what is wrong, where it may have to be told."""
+        errors = batch.column(rows.ERROR)
+        is_limited = self.plan.limits != SetAsideLimits() and len(self._errors) < _ERRORS_MAX
+        if is_limited and errors.null_count < len(errors):
+            self._errors.update(errors.drop_null().to_pylist())
 
     def _demand_parsed(self, batch: pa.RecordBatch) -> None:
         errors = batch.column(rows.ERROR)
@@ -130,6 +144,7 @@ class Task(ABC):
             token = self._writer.pre_commit(record)
             late = record.rows - token.rows
             record, self.written = record.with_set_aside(late), self.written + WriteResult(-late, late, 0)
+            self._demand_few_dead(to)
             if self.plan.driver_commits:
                 self._staged = token.name
             else:
@@ -139,6 +154,23 @@ class Task(ABC):
         self.committed += self.written
         self.written = WriteResult(0, 0, 0)
         self._commit_ms += _ms_since(started)
+
+    def _demand_few_dead(self, to: dict[int, int]) -> None:
+        """Stop before the commit of an epoch that sets too much aside.
+
+        :raises SetAsideError: it does.
+        """
+        whole = self.committed + self.written
+        if why := self.plan.limits.exceeded(whole.rows, whole.dead):
+            counted = (whole.rows, whole.dead)
+            raise too_many(self.plan.sink, self._place(to), counted, why, self._errors)
+
+    def _place(self, to: dict[int, int]) -> str:
+        """Say what this writer reads in this epoch, for a message."""
+        begin = self.plan.record.from_
+        own = {p: at for p, at in to.items() if self.writer_id in (SINGLE_WRITER, partition_writer(p))}
+        ranges = ", ".join(f"{p}: {begin.get(p, 0):,} to {at:,}" for p, at in sorted(own.items()))
+        return f'epoch {self.plan.record.epoch}, source "{self.plan.source_topic}", offsets {ranges}'
 
     def _resolve_doubt(self, record: ProgressRecord) -> None:
         """Ask the target whether a commit happened. A task that cannot know raises and is repeated."""

@@ -24,6 +24,7 @@ class Outcome(enum.StrEnum):
     STOPPED = "stopped"
     REFUSED = "refused"
     LARGE_ROWS = "large rows"
+    TOO_MANY_DEAD = "too many dead letters"
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,15 @@ from airflow_provider_sinks.core.spec.parts import Format, KafkaSource
 from airflow_provider_sinks.streaming import json_fields, json_values
 
 TOPIC = "__sinks_topic"
+HEADERS = "headers"
+"""How Spark's Kafka source calls the headers of a record, where it is asked for them."""
 SOURCE_VIEW = SOURCE
 
 
 def parse(records: DataFrame, source: KafkaSource) -> DataFrame:
     """Return the view ``source``: the record's columns, then the source columns.
+
+    Headers of records are kept where they were read (:mod:`.source`).
 
     - ``json``: the columns of the schema, or nulls and an error for a value that does not parse; a record
       without a value (a tombstone) has nulls and no error.
@@ -34,7 +38,7 @@ def parse(records: DataFrame, source: KafkaSource) -> DataFrame:
         case Format.TEXT:
             return _parse_text(records)
         case Format.BYTES:
-            return records.select("value", *_source_columns(sql.lit(None)))
+            return records.select("value", *_source_columns(records, sql.lit(None)))
         case other:
             assert_never(other)
 
@@ -43,7 +47,7 @@ def _parse_json(records: DataFrame, source: KafkaSource) -> DataFrame:
     declared = cast("StructType", StructType.fromDDL(str(source.schema_)))
     schema = json_fields.required(declared, source.required or ())
     judged, columns = json_values.read_json(records, schema)
-    return judged.select(*columns, *_source_columns(sql.col(json_values.ERROR)))
+    return judged.select(*columns, *_source_columns(judged, sql.col(json_values.ERROR)))
 
 
 def _parse_text(records: DataFrame) -> DataFrame:
@@ -51,10 +55,10 @@ def _parse_text(records: DataFrame) -> DataFrame:
     error = sql.when(json_values.not_utf8(text), sql.lit("The value is not UTF-8; `format: bytes` takes it."))
     judged = records.withColumn(json_values.ERROR, error)
     value = sql.when(sql.col(json_values.ERROR).isNull(), text).alias("value")
-    return judged.select(value, *_source_columns(sql.col(json_values.ERROR)))
+    return judged.select(value, *_source_columns(judged, sql.col(json_values.ERROR)))
 
 
-def _source_columns(error: Column) -> list[Column]:
+def _source_columns(records: DataFrame, error: Column) -> list[Column]:
     return [
         sql.col("topic").alias(TOPIC),
         sql.col("partition").alias(rows.PARTITION),
@@ -62,7 +66,19 @@ def _source_columns(error: Column) -> list[Column]:
         error.cast("string").alias(rows.ERROR),
         sql.col("key").alias(rows.RAW_KEY),
         sql.col("value").alias(rows.RAW_VALUE),
+        sql.unix_millis("timestamp").alias(rows.RAW_TIMESTAMP),
+        (headers_text() if HEADERS in records.columns else sql.lit(None).cast("string")).alias(
+            rows.RAW_HEADERS
+        ),
     ]
+
+
+def headers_text() -> Column:
+    """Return the headers of a record as text, as :func:`.letter.headers_from_json` reads them."""
+    pairs = sql.transform(
+        sql.col(HEADERS), lambda header: sql.array(header["key"], sql.base64(header["value"]))
+    )
+    return sql.to_json(pairs)
 
 
 def parsed_only(parsed: DataFrame) -> DataFrame:
@@ -83,7 +99,7 @@ def with_source_columns(output: DataFrame, dead: DataFrame | None = None) -> Dat
     :param dead: rows that did not parse, by their source columns; they come with the query's columns empty.
     """
     kinds = {rows.PARTITION: "int", rows.OFFSET: "bigint", rows.ERROR: "string"}
-    kinds |= dict.fromkeys(rows.RAW, "binary")
+    kinds |= rows.RAW_TYPES
     good = output.withColumns({name: sql.lit(None).cast(kind) for name, kind in kinds.items()})
     if dead is None:
         return good

@@ -25,6 +25,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from airflow_provider_sinks.connectors.epoch_writer import RejectedRowError
+from airflow_provider_sinks.core.dead_letters.limits import SetAsideError
 from airflow_provider_sinks.core.errors import FencedError, RefusedError, SinkError
 from airflow_provider_sinks.streaming import daemon
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan, StopDriverError
@@ -98,6 +99,9 @@ def run_task(plan: EpochPlan, batches: Iterable[pa.RecordBatch]) -> TaskReport:
     except FencedError as fenced:
         task.give_up()
         return _stopped(task, Outcome.FENCED, fenced)
+    except SetAsideError as too_many:
+        task.give_up()
+        return _stopped(task, Outcome.TOO_MANY_DEAD, too_many)
     except RefusedError as refused:
         task.give_up()
         return _stopped(task, Outcome.REFUSED, refused)

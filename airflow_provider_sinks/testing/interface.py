@@ -15,12 +15,16 @@ INTERFACE: Mapping[str, str] = {
     f"{_US}.connectors.target_form": "`TargetForm`: what `run_sink_once_dag(target=...)` asks about it",
     f"{_US}.connectors.plain": "`PlainConnector`: what a target answers that has nothing to say",
     f"{_US}.connectors.rows": "the columns in which rows reach a writer beside those of the target",
+    f"{_US}.connectors.stored_letters": "`StoredLetters`: how they are read, where a kind of target can",
     f"{_US}.connectors.encoding": "names and JSON in Spark's expressions; for drivers only",
-    f"{_US}.core.spec.parts": "`TargetOptions`, `ConnectedTarget`, `Target`: what the options inherit",
+    f"{_US}.core.spec.parts": (
+        "`TargetOptions`, `ConnectedTarget`, `Target`, `DeadLetterPart`: what the options inherit"
+    ),
     f"{_US}.core.spec.sink": "`SinkSpec`: what the spec of a sink with such a target inherits",
     f"{_US}.core.spec.fields": "types of options, such as columns, with their errors",
     f"{_US}.core.spec.rules": "rules between options",
     f"{_US}.core.spec.problems": "`UnfitError`: what is wrong with one value, and what to write instead",
+    f"{_US}.core.dead_letters.letter": "`Letter`: what `airflow sinks dead-letters` shows",
     f"{_US}.core.decision.facts": "`Observation`, `ResourceFacts`, `Creation`: what is seen or to be made",
     f"{_US}.core.progress.record": "`ProgressRecord`, to be stored as it encodes itself; the ids of writers",
     f"{_US}.core.progress.history": "`History`: the newest record of each writer",

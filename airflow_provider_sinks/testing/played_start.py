@@ -227,7 +227,7 @@ class PlayedTask:
         self.writer.open()
 
     def _begin_epoch(self) -> None:
-        self.writer.begin_epoch()
+        self.writer.begin_epoch(self.epoch)
 
     def _write_batch(self) -> None:
         offsets = self.ranges[self.partition]

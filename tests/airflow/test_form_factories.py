@@ -18,14 +18,22 @@ from tests.installed_connector import register
 if TYPE_CHECKING:
     from airflow.sdk import DAG
 
-FACTORIES = ["alter_connection_dag", "pause_or_resume_dag", "reset_dag", "rewind_dag", "run_sink_once_dag"]
-APPROVED = ["alter_connection_dag", "reset_dag", "rewind_dag"]
-ABOUT_SINKS = ["pause_or_resume_dag", "reset_dag", "rewind_dag"]
+FACTORIES = [
+    "alter_connection_dag",
+    "pause_or_resume_dag",
+    "replay_dead_letters_dag",
+    "reset_dag",
+    "rewind_dag",
+    "run_sink_once_dag",
+]
+APPROVED = ["alter_connection_dag", "replay_dead_letters_dag", "reset_dag", "rewind_dag"]
+ABOUT_SINKS = ["pause_or_resume_dag", "replay_dead_letters_dag", "reset_dag", "rewind_dag"]
 ABOUT_CONNECTIONS = {"alter_connection_dag": "conn_id", "run_sink_once_dag": "connection"}
 ON_TABLES = ["target_connection"]
 ACTING = {
     "alter_connection_dag": {"plan", "apply"},
     "pause_or_resume_dag": {"pause", "resume", "restart"},
+    "replay_dead_letters_dag": {"plan", "begin", "submit"},
     "reset_dag": {"plan", "reset"},
     "rewind_dag": {"plan", "rewind"},
     "run_sink_once_dag": {"submit"},

@@ -103,7 +103,16 @@ def test_each_command_is_there() -> None:
     (group,) = definition.get_cli_commands()
 
     assert isinstance(group, GroupCommand)
-    assert [command.name for command in group.subcommands] == list(definition.FUNCTIONS)
+    found = [
+        name
+        for command in group.subcommands
+        for name in (
+            [f"{command.name} {sub.name}" for sub in command.subcommands]
+            if isinstance(command, GroupCommand)
+            else [command.name]
+        )
+    ]
+    assert found == list(definition.FUNCTIONS)
     for path in definition.FUNCTIONS.values():
         module, _, name = path.rpartition(".")
         assert callable(getattr(importlib.import_module(f"airflow_provider_sinks.cli.{module}"), name))

@@ -29,7 +29,7 @@ def forms() -> dict[str, DAG]:
 
     return {
         dag_id: dag
-        for name in ("sink_forms.py", "run_sink_once.py")
+        for name in ("sink_forms.py", "run_sink_once.py", "replay_dead_letters.py")
         for dag_id, dag in DagBag(str(DAGS / name)).dags.items()
     }
 
@@ -44,6 +44,9 @@ def forms() -> dict[str, DAG]:
         ("rewind_sink", {"sink": "orders", "time": "yesterday"}, "yesterday"),
         ("rewind_sink", {"sink": "orders", "epoch": 0}, "minimum"),
         ("reset_sink", {"sink": "orders", "data": "burn"}, "burn"),
+        ("replay_dead_letters", {"sink": "orders", "offsets": "0-120"}, "0-120"),
+        ("replay_dead_letters", {"sink": "orders", "since": "yesterday"}, "yesterday"),
+        ("replay_dead_letters", {"sink": "orders", "overwrite": "no"}, "boolean"),
         ("reset_sink", {"sink": "orders", "dry_run": "no"}, "boolean"),
         ("run_sink_once", {"source": "no/topic"}, "no/topic"),
         ("run_sink_once_into_a_table", {"target": "clicks"}, "clicks"),
@@ -70,6 +73,7 @@ def test_wrong_input_is_refused_at_the_form(
         ("rewind_sink", {"sink": "orders", "offsets": "0:120, 1:earliest"}),
         ("rewind_sink", {"sink": "orders", "time": "2026-11-20T22:00:00Z"}),
         ("reset_sink", {"sink": "orders", "data": "recreate"}),
+        ("replay_dead_letters", {"sink": "orders", "error": "parse\nrefused", "offsets": "0:1-9, 1:7"}),
         ("run_sink_once", {}),
         ("run_sink_once_into_a_table", {"mode": "append", "key": None}),
     ],

@@ -29,6 +29,8 @@ SCHEMA = pa.schema(
         "at": pa.int64(),
         rows.RAW_KEY: pa.binary(),
         rows.RAW_VALUE: pa.binary(),
+        rows.RAW_TIMESTAMP: pa.int64(),
+        rows.RAW_HEADERS: pa.string(),
     }
 )
 

@@ -30,6 +30,8 @@ SCHEMA = pa.schema(
         VALUE: pa.binary(),
         rows.RAW_KEY: pa.binary(),
         rows.RAW_VALUE: pa.binary(),
+        rows.RAW_TIMESTAMP: pa.int64(),
+        rows.RAW_HEADERS: pa.string(),
     }
 )
 _TIMEOUT = "10s"

@@ -47,7 +47,7 @@ class Table(PostgresHarness):
         self.made.append(writer)
         writer.open()
         before = writer.last
-        writer.begin_epoch()
+        writer.begin_epoch(1)
         for batch in batches:
             arrow = with_coordinates(batch, offset)
             taken += writer.write_batch(arrow)
@@ -94,6 +94,8 @@ def with_coordinates(columns: Mapping[str, Any], first: int) -> pa.RecordBatch:
     raw = {
         rows.RAW_KEY: pa.nulls(count, pa.binary()),
         rows.RAW_VALUE: pa.array([b"raw"] * count, pa.binary()),
+        rows.RAW_TIMESTAMP: pa.array([1_700_000_000_000] * count, pa.int64()),
+        rows.RAW_HEADERS: pa.array(['[["trace","AP8="]]'] * count, pa.string()),
     }
     return pa.RecordBatch.from_pydict({**own, **given, **raw})
 
@@ -252,7 +254,7 @@ def test_rows_set_aside_in_one_step_are_not_counted_in_the_next(tables: Any) -> 
     writer = table.start.factory.prepare("p0")
     table.made.append(writer)
     writer.open()
-    writer.begin_epoch()
+    writer.begin_epoch(1)
     steps = [{"id": longs(1, 2), "what": ["no", "a"]}, {"id": longs(3, 4), "what": ["b", "c"]}]
     for number, step in enumerate(steps):
         taken = writer.write_batch(with_coordinates(step, 1000 + 2 * number))

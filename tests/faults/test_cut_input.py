@@ -46,6 +46,8 @@ SCHEMA = pa.schema(
         VALUE: pa.binary(),
         rows.RAW_KEY: pa.binary(),
         rows.RAW_VALUE: pa.binary(),
+        rows.RAW_TIMESTAMP: pa.int64(),
+        rows.RAW_HEADERS: pa.string(),
     }
 )
 WRITER_OF_A_PIPE = (

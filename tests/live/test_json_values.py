@@ -322,6 +322,7 @@ def _records(spark: SparkSession, values: Sequence[str | bytes | None]) -> DataF
         for offset, value in enumerate(values)
     ]
     nulls = ["'t' AS topic", "0 AS partition", "offset", "CAST(NULL AS binary) AS key", "value"]
+    nulls.append("CAST(NULL AS timestamp) AS timestamp")
     return spark.createDataFrame(held, "offset long, value binary").selectExpr(*nulls)
 
 

@@ -34,7 +34,8 @@ ROW = (
 )
 INTERNAL = (
     "__sinks_topic string, __sinks_partition int, __sinks_offset bigint, __sinks_error string, "
-    "__sinks_raw_key binary, __sinks_raw_value binary"
+    "__sinks_raw_key binary, __sinks_raw_value binary, __sinks_raw_timestamp bigint, "
+    "__sinks_raw_headers string"
 )
 GOOD: tuple[tuple[Any, ...], ...] = (
     (1, "ann", 10, [1, 2], {"a": 1}, [("s1", 1), ("s2", 2)]),
@@ -69,8 +70,8 @@ def spark(spark_session: SparkSession, tmp_path_factory: pytest.TempPathFactory)
 
 
 def tables(spark: SparkSession) -> dict[str, DataFrame]:
-    good = [(*row, "t", 0, offset, None, b"k", b"v") for offset, row in enumerate(GOOD)]
-    spoilt = [(*[None] * 6, "t", 0, 100 + n, "no JSON", b"key", b"value") for n in range(SPOILT)]
+    good = [(*row, "t", 0, offset, None, b"k", b"v", 7, None) for offset, row in enumerate(GOOD)]
+    spoilt = [(*[None] * 6, "t", 0, 100 + n, "no JSON", b"key", b"value", 7, "[]") for n in range(SPOILT)]
     return {
         "source": spark.createDataFrame([*good, *spoilt], f"{ROW}, {INTERNAL}"),
         "users": spark.createDataFrame(USERS, "userid string, region string, score int"),
@@ -217,8 +218,8 @@ def test_a_rewritten_query_gives_what_the_written_one_does(spark: SparkSession, 
     assert [kind for _, kind in found.dtypes][: len(columns)] == [kind for _, kind in expected.dtypes]
     good = [row for row in rows if row["__sinks_error"] is None]
     assert counted(good, len(columns)) == counted(expected_rows, len(columns))
-    spoilt = sorted(tuple(row)[-6:] for row in rows if row["__sinks_error"] is not None)
-    assert spoilt == [("t", 0, 100 + n, "no JSON", b"key", b"value") for n in range(SPOILT)]
+    spoilt = sorted(tuple(row)[-8:] for row in rows if row["__sinks_error"] is not None)
+    assert spoilt == [("t", 0, 100 + n, "no JSON", b"key", b"value", 7, "[]") for n in range(SPOILT)]
     assert not shuffles(found)
 
 

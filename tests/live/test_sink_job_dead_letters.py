@@ -6,8 +6,10 @@ import json
 from collections import Counter
 
 import pytest
+from confluent_kafka import Producer
 
 from airflow_provider_sinks.core.errors import ExitCode
+from tests.faults.topics import Record
 from tests.live.segments import batches
 from tests.live.stage import WHO_WRITES, KeyValue, Stage
 
@@ -22,6 +24,18 @@ _BAD: list[KeyValue] = [
     (None, ""),
     ("two objects", '{"id": 1}{"id": 2}'),
 ]
+_ALWAYS = (
+    "error",
+    "error.class",
+    "source.topic",
+    "source.partition",
+    "source.offset",
+    "sink",
+    "generation",
+    "epoch",
+    "spec.digest",
+    "replays",
+)
 _WHY = [
     "The value is not JSON.",
     "The value is not a JSON object.",
@@ -42,20 +56,89 @@ def test_dead_letters_say_where_they_come_from_and_keep_key_and_value(stage: Sta
 
     status = sink.run()
 
-    letters = {(r.key, r.value, r.headers) for r in stage.read(f"{source}-dead")}
+    letters = {(r.key, r.value, _told(r, *_ALWAYS)) for r in stage.read(f"{source}-dead")}
     bad = list(zip(_BAD, _WHY, strict=True))
     places = [(0, 3 + number, *record) for number, record in enumerate(bad)] + [(1, 0, *bad[0])]
     assert letters == {
         (_bytes(key), _bytes(value), (
-            ("error", why.encode()),
-            ("source.topic", source.encode()),
-            ("source.partition", str(partition).encode()),
-            ("source.offset", str(offset).encode()),
+            ("error", why),
+            ("error.class", "parse"),
+            ("source.topic", source),
+            ("source.partition", str(partition)),
+            ("source.offset", str(offset)),
+            ("sink", sink.parsed.name),
+            ("generation", "1"),
+            ("epoch", "1"),
+            ("spec.digest", sink.parsed.digest),
+            ("replays", "0"),
         ))
         for partition, offset, (key, value), why in places
     }  # fmt: skip
     assert sorted(record.key or b"" for record in stage.read(sink.out)) == [b"1", b"1", b"2", b"2"]
     assert (status.rows, status.dead_total) == (4, 7)
+
+
+@pytest.mark.parametrize("stage", WHO_WRITES, indirect=True)
+def test_dead_letters_keep_time_and_headers_of_their_records(stage: Stage) -> None:
+    source = stage.topic("headers-source")
+    producer = Producer({**stage.client, "linger.ms": "5"})
+    given: list[tuple[str, str | bytes | None]] = [("trace", b"\x00\xff"), ("none", None), ("trace", b"2")]
+    producer.produce(source, value="{", headers=given, timestamp=1_700_000_000_123)
+    producer.produce(source, value="[]", timestamp=1_700_000_000_124)
+    assert producer.flush(30) == 0
+    sink = stage.sink("headers", source, from_={"schema": _SCHEMA}, dead_letter=f"{source}-dead")
+
+    sink.run()
+
+    with_headers, without = map(_headers, stage.read(f"{source}-dead"))
+    own = "source.header."
+    assert [(name, value) for name, value in with_headers if name.startswith(own)] == [
+        (f"{own}{name}", value) for name, value in given
+    ]
+    assert dict(with_headers)["source.timestamp"] == b"1700000000123"
+    assert not [name for name, _ in without if name.startswith(own)]
+    assert dict(without)["source.timestamp"] == b"1700000000124"
+
+
+@pytest.mark.parametrize("stage", WHO_WRITES, indirect=True)
+@pytest.mark.parametrize("writers", ["per_partition", "single"])
+@pytest.mark.parametrize(
+    ("limits", "which"),
+    [
+        ({"max_per_epoch": 11}, "max_per_epoch is 11"),
+        ({"max_ratio": 0.7}, "max_ratio is 0.7, and this is 0.8"),
+    ],
+)
+def test_a_sink_that_sets_too_much_aside_stops_before_its_commit(
+    stage: Stage, limits: dict[str, float], which: str, writers: str
+) -> None:
+    bad: list[KeyValue] = [("k", "{"), *[("k", '{"id": "x"}')] * 11]
+    source = stage.source("many", {0: [*_GOOD, *bad]})
+    dead = {"topic": f"{source}-dead"}
+    sink = stage.sink(
+        "many", source, from_={"schema": _SCHEMA}, dead_letter={**dead, **limits}, writers=writers
+    )
+
+    status = sink.fail(ExitCode.REFUSED)
+
+    assert status.error is not None
+    assert "would set aside 12 of 15 records at once" in status.error.primary
+    assert f"offsets 0: 0 to 15; dead_letter.{which}" in status.error.detail
+    assert "Errors: 11 times: The value does not fit the schema: field id is not int" in status.error.detail
+    assert stage.read(sink.out) == stage.read(f"{source}-dead") == []
+    sink.spec = {**sink.spec, "dead_letter": dead}
+    assert (sink.run().rows_total, len(stage.read(f"{source}-dead"))) == (3, 12)
+
+
+@pytest.mark.parametrize("limits", [{"max_per_epoch": 12}, {"max_ratio": 0.8}])
+def test_as_much_as_the_limits_say_is_set_aside(stage: Stage, limits: dict[str, float]) -> None:
+    source = stage.source("few", {0: [*_GOOD, *[("k", "{")] * 12]})
+    dead = {"topic": f"{source}-dead", **limits}
+    sink = stage.sink("few", source, from_={"schema": _SCHEMA}, dead_letter=dead)
+
+    status = sink.run()
+
+    assert (status.rows_total, status.dead_total) == (3, 12)
 
 
 @pytest.mark.parametrize("stage", WHO_WRITES, indirect=True)
@@ -151,6 +234,15 @@ def test_a_sink_that_stopped_goes_on_once_it_has_a_dead_letter_topic(stage: Stag
 
     assert sorted(_ids(stage, sink.out)) == [0, 1, 2, 10, 11, 12]
     assert len(stage.read(f"{source}-dead")) == 1
+
+
+def _told(record: Record, *names: str) -> tuple[tuple[str, str], ...]:
+    """Return some headers of a letter, in their order."""
+    return tuple((name, (value or b"").decode()) for name, value in _headers(record) if name in names)
+
+
+def _headers(record: Record) -> list[tuple[str, bytes | None]]:
+    return [(name, value.encode() if isinstance(value, str) else value) for name, value in record.headers]
 
 
 def _bytes(given: str | bytes | None) -> bytes | None:

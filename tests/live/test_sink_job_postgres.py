@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import LiteralString
 
 import pytest
+from confluent_kafka import Producer
 from psycopg import sql
 
+from airflow_provider_sinks.connectors.stored_letters import stored_letters
+from airflow_provider_sinks.core.dead_letters.letter import ErrorClass
 from airflow_provider_sinks.core.errors import ExitCode
 from tests.live.stage import WHO_WRITES, KeyValue, Sink, Stage
 
@@ -51,6 +54,85 @@ def test_rows_are_appended_once_over_starts_to_a_table_that_is_made(stage: Stage
         (3, "eve é", "-0.01"),
     ]
     assert _read(stage, schema, "at::text, id")[0] == ("2026-11-20 10:00:00.123456+00", 1)
+
+
+_LETTER = (
+    "error_class, error, source_topic, source_partition, source_offset, source_timestamp IS NOT NULL, "
+    "convert_from(key, 'UTF8'), convert_from(value, 'UTF8'), headers::text, sink, generation, epoch, "
+    "spec_digest, replays"
+)
+_FIRST_COLUMNS = (
+    "at timestamptz NOT NULL DEFAULT now(), sink text NOT NULL, error text NOT NULL, source_topic text, "
+    "source_partition int, source_offset bigint, key bytea, value bytea"
+)
+
+
+@pytest.mark.parametrize("stage", WHO_WRITES, indirect=True)
+@pytest.mark.parametrize("is_upsert", [False, True])
+def test_dead_letters_of_each_class_have_one_shape(stage: Stage, schema: str, is_upsert: bool) -> None:
+    with stage.postgres.connect() as connection:
+        made = "CREATE TABLE {} (id smallint PRIMARY KEY CHECK (id <> 2), userid text)"
+        connection.execute(sql.SQL(made).format(sql.Identifier(schema, "orders")))
+    source = stage.topic("classes-source")
+    producer = Producer(stage.client)
+    for value in ('{"id": 2}', '{"id": 99999}', "{", '{"id": 1}'):
+        producer.produce(source, key="k", value=value, headers=[("trace", b"\x00\xff"), ("none", None)])
+    assert producer.flush(30) == 0
+    target: dict[str, object] = {"key": "id", "mode": "upsert"} if is_upsert else {}
+    dead = {"table": f"{schema}.orders_dead"}
+    sink = _sink(stage, source, schema, target, select=["id", "userid"], dead_letter=dead)
+
+    status = sink.run()
+
+    def letter(kind: str, error: str, offset: int, value: str) -> tuple[object, ...]:
+        place = (source, 0, offset, True)
+        record = ("k", value, '[["trace","AP8="],["none",null]]')
+        return (kind, error, *place, *record, sink.parsed.name, 1, 1, sink.parsed.digest, 0)
+
+    refused = 'new row for relation "orders" violates check constraint "orders_id_check"'
+    assert _read(stage, schema, _LETTER, "orders_dead") == [
+        letter("convert", "column id: 99999 does not fit smallint", 1, '{"id": 99999}'),
+        letter("parse", "The value is not JSON.", 2, "{"),
+        letter("refused", refused, 0, '{"id": 2}'),
+    ]
+    assert (status.rows_total, status.dead_total) == (1, 3)
+
+
+def test_a_table_of_dead_letters_of_the_release_before_is_written_as_it_is(stage: Stage, schema: str) -> None:
+    with stage.postgres.connect() as connection:
+        made = sql.SQL("CREATE TABLE {} ({})").format(
+            sql.Identifier(schema, "orders_dead"), sql.SQL(_FIRST_COLUMNS)
+        )
+        connection.execute(made)
+    source = stage.source("old", {0: [_ROWS[0], ("k", "{")]})
+    sink = _sink(stage, source, schema, {"create": True}, dead_letter={"table": f"{schema}.orders_dead"})
+
+    sink.run()
+
+    assert _read(stage, schema, "error, source_offset", "orders_dead") == [("The value is not JSON.", 1)]
+    with stored_letters(sink.parsed, sink.connections) as letters:
+        (letter,) = letters.all()
+    assert (letter.error_class, letter.told_class, letter.value) == (ErrorClass.PARSE, None, b"{")
+
+
+@pytest.mark.parametrize("limits", [{"max_per_epoch": 11}, {"max_ratio": 0.7}])
+def test_a_table_that_refuses_too_much_stops_the_sink_before_its_commit(
+    stage: Stage, schema: str, limits: dict[str, float]
+) -> None:
+    with stage.postgres.connect() as connection:
+        made = "CREATE TABLE {} (id int CHECK (id <> 2), userid text)"
+        connection.execute(sql.SQL(made).format(sql.Identifier(schema, "orders")))
+    source = stage.source("limit", {0: [*_ROWS[:1] * 3, *_ROWS[1:2] * 12]})
+    dead = {"table": f"{schema}.orders_dead"}
+    sink = _sink(stage, source, schema, {}, select=["id", "userid"], dead_letter={**dead, **limits})
+
+    status = sink.fail(ExitCode.REFUSED)
+
+    assert status.error is not None
+    assert "would set aside 12 of 15 records at once" in status.error.primary
+    assert _read(stage, schema, "id, userid") == []
+    sink.spec = {**sink.spec, "dead_letter": dead}
+    assert (sink.run().rows_total, len(_read(stage, schema, "1, 2", "orders_dead"))) == (3, 12)
 
 
 @pytest.mark.parametrize("stage", WHO_WRITES, indirect=True)

@@ -120,7 +120,7 @@ def test_a_writer_that_was_frozen_looks_before_it_commits(
     record = world.observe().known.current[WRITER]
     frozen = world.factory(prefix="unfenced").prepare(WRITER)
     frozen.open()
-    frozen.begin_epoch()
+    frozen.begin_epoch(1)
     world.start()
 
     with pytest.raises(FencedError, match="took over"):

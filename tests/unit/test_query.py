@@ -322,7 +322,8 @@ def test_lookups_that_are_read() -> None:
 
 COORDINATES = (
     "source.__sinks_topic, source.__sinks_partition, source.__sinks_offset, "
-    "source.__sinks_error, source.__sinks_raw_key, source.__sinks_raw_value"
+    "source.__sinks_error, source.__sinks_raw_key, source.__sinks_raw_value, "
+    "source.__sinks_raw_timestamp, source.__sinks_raw_headers"
 )
 GOLDEN = {
     "columns": ("SELECT a, b FROM source", "SELECT a, b, COORDINATES FROM source"),

@@ -104,7 +104,9 @@ def test_the_dag_in_the_readme_is_the_one_that_the_demo_runs() -> None:
 
 
 QUOTES = re.compile(r"^<!-- (dags/\S+) (\w+) -->\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-DAG_PAGE = "".join((ROOT / "docs" / page).read_text() for page in ("dags.md", "sinks-commands.md"))
+DAG_PAGE = "".join(
+    (ROOT / "docs" / page).read_text() for page in ("dags.md", "dead-letters.md", "sinks-commands.md")
+)
 
 
 @pytest.mark.parametrize(("file", "name", "shown"), QUOTES.findall(DAG_PAGE), ids=lambda text: text[:30])

@@ -11,6 +11,7 @@ import pytest
 from airflow_provider_sinks.connectors.base import CommitsOn
 from airflow_provider_sinks.connectors.epoch_writer import InDoubtError, Token
 from airflow_provider_sinks.connectors.memory.store import Slot
+from airflow_provider_sinks.core.dead_letters.limits import SetAsideLimits
 from airflow_provider_sinks.core.errors import FencedError, JobFailedError
 from airflow_provider_sinks.core.progress.record import SINGLE_WRITER, ProgressRecord
 from airflow_provider_sinks.streaming import staged_commit
@@ -154,6 +155,7 @@ def test_stages_that_are_always_gone_end_the_job(monkeypatch: pytest.MonkeyPatch
         patience=Patience(timedelta(seconds=1)),
         announce=start.connector.announce,
         finished=lambda _: None,
+        limits=SetAsideLimits(),
     )
 
     with pytest.raises(JobFailedError, match="stage is gone before it is committed") as failed:

@@ -30,6 +30,8 @@ SCHEMA = pa.schema(
         "__sinks_value": pa.binary(),
         "__sinks_raw_key": pa.binary(),
         "__sinks_raw_value": pa.binary(),
+        "__sinks_raw_timestamp": pa.int64(),
+        "__sinks_raw_headers": pa.string(),
     }
 )
 
@@ -56,6 +58,7 @@ class MemoryWriter:
     def __init__(self, target: Target, writer_id: str) -> None:
         self.holder_id = ""
         self.last: ProgressRecord | None = None
+        self.epoch = 0
         self._target = target
         self._writer_id = writer_id
         self._rows: list[bytes] = []
@@ -67,7 +70,8 @@ class MemoryWriter:
         self.holder_id = f"opened {self._target.opened}"
         self.last = self._target.records.get(self._writer_id)
 
-    def begin_epoch(self) -> None:
+    def begin_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
         self._rows = []
 
     def write_batch(self, rows: pa.RecordBatch) -> WriteResult:

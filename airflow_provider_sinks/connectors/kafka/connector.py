@@ -230,6 +230,8 @@ class KafkaConnector(PlainConnector):
             ),
             transaction_timeout=spec.transaction_timeout,
             options=self._options.with_files_read(),
+            spec_digest=run.spec_digest,
+            letters_of=run.letters_of,
         )
         self._records = DriverRecords(self._run)
         self._fenced.add(self._id(DRIVER))

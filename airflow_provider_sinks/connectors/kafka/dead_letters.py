@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 
+from airflow_provider_sinks.connectors import rows as columns
+from airflow_provider_sinks.connectors.kafka.columns import KEY, VALUE
 from airflow_provider_sinks.connectors.kafka.limits import TopicLimit
-from airflow_provider_sinks.connectors.kafka.record_size import Headers
+from airflow_provider_sinks.core.dead_letters.letter import (
+    Circumstances,
+    ErrorClass,
+    Headers,
+    headers_from_json,
+    letter_headers,
+)
 
 
 @dataclass(frozen=True)
@@ -25,21 +33,31 @@ class DeadLetterRecord:
 
 
 def dead_letter(
-    rows: pa.RecordBatch, row: int, error: str, source: str, limit: TopicLimit
+    rows: pa.RecordBatch,
+    row: int,
+    why: tuple[str, ErrorClass],
+    circumstances: Circumstances,
+    limit: TopicLimit,
 ) -> DeadLetterRecord:
     """Return the source record of a row; where the dead-letter topic does not take it, its place and digest.
 
-    :param error: why the row is set aside.
-    :param source: the source topic.
+    :param why: the row is set aside: the error, and its class.
     :param limit: of the dead-letter topic.
     """
-    key, value = _field(rows, "__sinks_raw_key", row), _field(rows, "__sinks_raw_value", row)
-    headers = [("error", error.encode()), *_place(rows, row, source)]
+    key, value = _field(rows, columns.RAW_KEY, row), _field(rows, columns.RAW_VALUE, row)
+    origin = circumstances.origin(
+        _field(rows, columns.PARTITION, row),
+        _field(rows, columns.OFFSET, row),
+        _field(rows, columns.RAW_TIMESTAMP, row),
+        headers_from_json(_field(rows, columns.RAW_HEADERS, row)),
+    )
+    headers = letter_headers(*why, origin, circumstances)
+    short = letter_headers(*why, replace(origin, headers=()), circumstances)
     if key is None and value is None:  # an output row of many records, or the record was not kept
-        return _digested(_field(rows, "__sinks_key", row), _field(rows, "__sinks_value", row), headers, limit)
+        return _digested(_field(rows, KEY, row), _field(rows, VALUE, row), short, limit)
     if not limit.why_not(key, value, headers):
         return DeadLetterRecord(key, value, headers)
-    return _digested(key, value, headers, limit)
+    return _digested(key, value, short, limit)
 
 
 def _digested(
@@ -47,18 +65,9 @@ def _digested(
 ) -> DeadLetterRecord:
     content = value or b""
     digest = hashlib.sha256(content).hexdigest()
-    told = [*headers, ("value.bytes", str(len(content)).encode()), ("value.sha256", digest.encode())]
+    told = (*headers, ("value.bytes", str(len(content)).encode()), ("value.sha256", digest.encode()))
     return DeadLetterRecord(None if limit.why_not(key, None, told) else key, None, told)
 
 
-def _place(rows: pa.RecordBatch, row: int, source: str) -> Iterator[tuple[str, bytes]]:
-    yield "source.topic", source.encode()
-    partition, offset = rows.column("__sinks_partition")[row], rows.column("__sinks_offset")[row]
-    if partition.is_valid:
-        yield "source.partition", str(partition.as_py()).encode()
-        yield "source.offset", str(offset.as_py()).encode()
-
-
-def _field(rows: pa.RecordBatch, name: str, row: int) -> bytes | None:
-    found: bytes | None = rows.column(name)[row].as_py()
-    return found
+def _field(rows: pa.RecordBatch, name: str, row: int) -> Any:
+    return rows.column(name)[row].as_py()

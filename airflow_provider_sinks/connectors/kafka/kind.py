@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from airflow_provider_sinks.connectors.kafka.connector import KafkaConnector
+    from airflow_provider_sinks.connectors.kafka.stored_letters import KafkaLetters
 
 _FORM = TargetForm(
     fields={
@@ -55,6 +56,15 @@ class KafkaKind:
         from airflow_provider_sinks.connectors.kafka.connector import KafkaConnector
 
         return KafkaConnector(spec, connections, read_seconds, held_up, say)
+
+    def letters(self, spec: SinkSpec, connections: ResolvedConnections) -> KafkaLetters:
+        """Return the letters of the sink's dead-letter topic."""
+        from airflow_provider_sinks.connectors.kafka.stored_letters import KafkaLetters
+
+        sink = kafka_sink(spec)
+        options = connections.get(sink.target.kafka.connection, KafkaOptions)
+        assert sink.dead_letter is not None  # noqa: S101  whoever asks has looked
+        return KafkaLetters(options.with_files_read(), sink.dead_letter.topic)
 
     def demand_fits(self, output: DataFrame, spec: SinkSpec) -> None:
         """Encode the columns, and throw the result away."""

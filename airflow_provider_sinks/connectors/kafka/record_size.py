@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-Headers = Sequence[tuple[str, bytes]]
+Headers = Sequence[tuple[str, bytes | None]]
 
 TOPIC_LIMIT = "max.message.bytes"
 CLIENT_LIMIT = "message.max.bytes"
@@ -33,7 +33,9 @@ def stored_bytes(key: bytes | None, value: bytes | None, headers: Headers = ()) 
 def client_bytes(key: bytes | None, value: bytes | None, headers: Headers = ()) -> int:
     """Return the size of a record as librdkafka estimates it before it takes it."""
     size = len(key or b"") + len(value or b"") + _CLIENT_EXTRA_BYTES
-    return size + sum(len(name.encode()) + len(content) + _HEADER_EXTRA_BYTES for name, content in headers)
+    return size + sum(
+        len(name.encode()) + len(content or b"") + _HEADER_EXTRA_BYTES for name, content in headers
+    )
 
 
 def surely_taken_bytes(client_limit: int, topic_limit: int | None) -> int:

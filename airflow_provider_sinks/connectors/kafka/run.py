@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.transactional_ids import transactional_id
+from airflow_provider_sinks.core.dead_letters.letter import Circumstances
 from airflow_provider_sinks.core.progress.record import WriterId
 
 
@@ -17,7 +18,8 @@ class KafkaTopics:
     :param data: for rows.
     :param progress: for the record.
     :param dead_letter: for rows that did not parse, or ``None``.
-    :param source: the topic that rows came from; named in the headers of dead letters.
+    :param source: the topic that rows came from; named in the headers of dead letters where a letter does
+        not name one itself.
     """
 
     data: str
@@ -38,6 +40,8 @@ class KafkaRun:
     :param options: the connection; holds secrets and is never printed.
     :param holder: the producer and its epoch that hold the driver's id for this run; ``None`` where the
         broker cannot tell.
+    :param spec_digest: of the spec that it runs.
+    :param letters_of: the sink whose dead letters it replays, or empty.
     """
 
     sink: str
@@ -48,6 +52,19 @@ class KafkaRun:
     transaction_timeout: timedelta
     options: KafkaOptions = field(repr=False)
     holder: tuple[int, int] | None = None
+    spec_digest: str = ""
+    letters_of: str = ""
+
+    def circumstances(self, epoch: int) -> Circumstances:
+        """Return where the dead letters of an epoch come from."""
+        return Circumstances(
+            self.letters_of or self.sink,
+            self.topics.source,
+            self.generation,
+            epoch,
+            self.spec_digest,
+            is_replay=bool(self.letters_of),
+        )
 
     def id_of(self, writer: WriterId) -> str:
         """Return the transactional id of a writer."""

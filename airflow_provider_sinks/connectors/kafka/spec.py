@@ -21,7 +21,15 @@ from airflow_provider_sinks.core.spec.fields import (
     Text,
     TopicName,
 )
-from airflow_provider_sinks.core.spec.parts import ConnectedTarget, Format, Part, Source, Target, address
+from airflow_provider_sinks.core.spec.parts import (
+    ConnectedTarget,
+    DeadLetterPart,
+    Format,
+    Part,
+    Source,
+    Target,
+    address,
+)
 from airflow_provider_sinks.core.spec.rules import QUERY, Rule, known_column, needs
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 
@@ -65,7 +73,7 @@ class KafkaTargetChoice(Target):
         return address(value, "kafka", "topic")
 
 
-class DeadLetter(Part):
+class DeadLetter(DeadLetterPart):
     """The topic for records that do not parse, on the target's connection. Its name is the short form."""
 
     short_form = TOPIC_PATTERN
@@ -232,7 +240,7 @@ def _output_columns(spec: KafkaSink) -> Iterator[Problem]:
 
 def _topics(spec: KafkaSink) -> Iterator[Problem]:
     target, source = spec.target.kafka, spec.source.kafka
-    named = [("source.kafka.topic", source.connection, source.topic)]
+    named = [("source.kafka.topic", source.connection, source.topic)] if spec.replay is None else []
     named.append(("target.kafka.topic", target.connection, target.topic))
     if spec.dead_letter is not None:
         named.append(("dead_letter.topic", target.connection, spec.dead_letter.topic))

@@ -43,6 +43,8 @@ def as_progress_topic(topic: TopicFacts, sink: str, bootstrap: str) -> TopicFact
 def as_emptiable(role: Role, topic: TopicFacts) -> TopicFacts:
     """Say whether the records of a topic can be deleted: only where its own policy would delete some one day.
 
+    And whether it keeps the newest record of each key.
+
     :param topic: its cleanup policy was looked at.
     :raises UnavailableError: in vain.
     """
@@ -54,7 +56,9 @@ def as_emptiable(role: Role, topic: TopicFacts) -> TopicFacts:
             topic.reason,
             "Allow DescribeConfigs on the topic.",
         )
-    if "delete" in topic.cleanup_policy.split(","):
+    policies = topic.cleanup_policy.split(",")
+    topic = replace(topic, newest_of_key_wins="compact" in policies)
+    if "delete" in policies:
         return topic
     what, why = (
         f"has {_POLICY}={topic.cleanup_policy}",

@@ -28,6 +28,7 @@ from airflow_provider_sinks.connectors.kafka.run import KafkaRun
 from airflow_provider_sinks.connectors.kafka.transaction import Transaction
 from airflow_provider_sinks.connectors.kafka.transactions import QUEUED_BYTES_MAX
 from airflow_provider_sinks.connectors.rows import ERROR
+from airflow_provider_sinks.core.dead_letters.letter import ErrorClass
 from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
 
@@ -57,6 +58,7 @@ class KafkaEpochWriter:
         }
         kind = ObjectProducer if librdkafka.untested() else ArrowProducer
         self._transaction = Transaction(run, writer, self._limits, config, kind)
+        self._circumstances = run.circumstances(0)
         self._bytes_per_row = 1.0
         self._looked_at = time.monotonic()
 
@@ -66,8 +68,9 @@ class KafkaEpochWriter:
         self.last = demand_unrivalled(self._run).current.get(self._writer)
         self.holder_id = uuid.uuid4().hex
 
-    def begin_epoch(self) -> None:
+    def begin_epoch(self, epoch: int) -> None:
         """Arm: the transaction begins with the first row, for an idle one would time out."""
+        self._circumstances = self._run.circumstances(epoch)
         self._transaction.arm()
         self._looked_at = time.monotonic()
 
@@ -187,8 +190,10 @@ class KafkaEpochWriter:
         topic = self._run.topics.dead_letter
         assert topic is not None  # noqa: S101  the runtime stops before it gives dead letters without a topic
         size_bytes = 0
+        told = rows.column(ERROR)
         for row, error in errors.items():
-            letter = dead_letter(rows, row, error, self._run.topics.source, self._limits.of(topic))
+            kind = ErrorClass.PARSE if told[row].is_valid else ErrorClass.TOO_LARGE
+            letter = dead_letter(rows, row, (error, kind), self._circumstances, self._limits.of(topic))
             self._produce_dead(topic, letter)
             size_bytes += len(letter.value or b"")
         return WriteResult(0, len(errors), size_bytes)

@@ -57,9 +57,10 @@ class MemoryEpochWriter:
         record = self._held.record
         self.last = record if record and record.generation == make.generation else None
 
-    def begin_epoch(self) -> None:
+    def begin_epoch(self, epoch: int) -> None:
         """Begin with nothing."""
-        self._rows, self._dead, self._record = [], [], None
+        del epoch
+        self._forget()
 
     def write_batch(self, rows: pa.RecordBatch) -> WriteResult:
         """Take rows, and set those aside that have an error."""
@@ -93,13 +94,16 @@ class MemoryEpochWriter:
         self._held = make.store.commit(make.sink, self._writer, self._held, self._record, written)
         self.holder_id = self._held.holder
         self.last = self._record
-        self.begin_epoch()
+        self._forget()
 
     def rollback_epoch(self) -> None:
         """Forget the rows; what was staged is nobody's without its token."""
-        self.begin_epoch()
+        self._forget()
         if self._token:
             self._factory.store.drop([self._token])
 
     def close(self) -> None:
         """Do nothing: there is no connection."""
+
+    def _forget(self) -> None:
+        self._rows, self._dead, self._record = [], [], None

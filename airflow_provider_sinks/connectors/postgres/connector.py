@@ -8,11 +8,11 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from airflow_provider_sinks.connectors.base import Capabilities, CommitsOn, Health, MetricValue, Run
+from airflow_provider_sinks.connectors.base import Capabilities, CommitsOn, Health, MetricValue, Run, Say
 from airflow_provider_sinks.connectors.plain import PlainConnector
 from airflow_provider_sinks.connectors.postgres import observe as look
 from airflow_provider_sinks.connectors.postgres import progress_table
-from airflow_provider_sinks.connectors.postgres.creation import CreateTable
+from airflow_provider_sinks.connectors.postgres.creation import DEAD_LETTER_COLUMNS, CreateTable
 from airflow_provider_sinks.connectors.postgres.factory import PostgresWriterFactory, TablePlan
 from airflow_provider_sinks.connectors.postgres.fit import demand_fit, new_table, written
 from airflow_provider_sinks.connectors.postgres.observe import Layout
@@ -52,11 +52,13 @@ class PostgresConnector(PlainConnector):
 
     :param sink: what is written where.
     :param options: how to connect; holds secrets.
+    :param say: told what a person should know.
     """
 
-    def __init__(self, sink: SinkTables, options: PostgresOptions) -> None:
+    def __init__(self, sink: SinkTables, options: PostgresOptions, say: Say = lambda _: None) -> None:
         self._sink = sink
         self._options = options
+        self._say = say
         self._run: Run | None = None
         self._generation = 0
         self._has_taken = False
@@ -172,7 +174,8 @@ class PostgresConnector(PlainConnector):
             target.key,
             target.tombstones is Tombstones.DELETE,
             sink.dead_letter,
-            self._live_run.source,
+            self._live_run.circumstances(self._generation),
+            self._dead_columns(),
         )
         return PostgresWriterFactory(
             sink.place, self._live_run.id, self._generation, plan, sink.timeout, self._options
@@ -226,6 +229,25 @@ class PostgresConnector(PlainConnector):
     def _live_run(self) -> Run:
         assert self._run is not None  # noqa: S101  open comes first
         return self._run
+
+    def _dead_columns(self) -> tuple[str, ...]:
+        """Return which columns of dead letters are written: those that the table has.
+
+        One that an earlier release made is not altered: that takes its owner, and waits for writers.
+        """
+        dead = self._sink.dead_letter
+        if dead is None:
+            return ()
+        known = set(DEAD_LETTER_COLUMNS) - {"at"}
+        found = self._ask(lambda connection: look.layout(connection, dead))
+        there = found.columns if found else known
+        if missing := [name for name in DEAD_LETTER_COLUMNS if name in known and name not in there]:
+            added = ", ".join(f"ADD {name} {DEAD_LETTER_COLUMNS[name]}" for name in missing)
+            self._say(
+                f'table "{dead}" lacks {", ".join(missing)}: dead letters are written without. '
+                f"To have them: ALTER TABLE {dead} {added}"
+            )
+        return tuple(name for name in DEAD_LETTER_COLUMNS if name in known and name in there)
 
     def _ask(self, question: Callable[[Connection], Result]) -> Result:
         return self._control.ask(question)

@@ -77,6 +77,16 @@ class CopyConnection:
             self._cursor.execute(query)
             return [tuple(row) for row in self._cursor.fetchall()]
 
+    def read(self, query: str) -> list[pa.RecordBatch]:
+        """Return what a query answers, as Arrow.
+
+        :raises StatementError: it failed.
+        """
+        with self._translated():
+            self._cursor.execute(query)
+            found: list[pa.RecordBatch] = self._cursor.fetch_arrow_table().to_batches()
+            return found
+
     def copy(self, table: str, rows: pa.RecordBatch, *, temporary: bool = False) -> None:
         """Copy rows into the columns of their names.
 

@@ -30,7 +30,25 @@ DEAD_LETTER_COLUMNS: Mapping[str, str] = {
     "source_offset": "bigint",
     "key": "bytea",
     "value": "bytea",
+    "error_class": "text",
+    "source_timestamp": "timestamp with time zone",
+    "headers": "json",
+    "generation": "bigint",
+    "epoch": "bigint",
+    "spec_digest": "text",
+    "replays": "integer",
 }
+"""The last seven are new: a table that an earlier release made has none of them, and is written without."""
+FIRST_DEAD_LETTER_COLUMNS = (
+    "sink",
+    "error",
+    "source_topic",
+    "source_partition",
+    "source_offset",
+    "key",
+    "value",
+)
+"""Those that every table of dead letters has."""
 _UPDATED_IN_PLACE = 50
 
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from airflow_provider_sinks.connectors.postgres.creation import FIRST_DEAD_LETTER_COLUMNS
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.connectors.postgres.progress_table import Place
 from airflow_provider_sinks.connectors.postgres.session import Session, SessionName
 from airflow_provider_sinks.connectors.postgres.types import Column
+from airflow_provider_sinks.core.dead_letters.letter import Circumstances
 from airflow_provider_sinks.core.progress.record import WriterId
 
 if TYPE_CHECKING:
@@ -26,7 +28,8 @@ class TablePlan:
     :param key: rows of one key replace each other; empty for plain appends.
     :param deletes: a row whose columns outside of the key are all null takes its key away.
     :param dead_letter: the table of what is set aside, or ``None``.
-    :param source: the source topic, for what is set aside.
+    :param circumstances: where dead letters come from, but for the epoch.
+    :param dead_columns: those that the table of dead letters has.
     """
 
     table: str
@@ -34,7 +37,13 @@ class TablePlan:
     key: tuple[str, ...] = ()
     deletes: bool = False
     dead_letter: str | None = None
-    source: str = ""
+    circumstances: Circumstances = field(default_factory=lambda: Circumstances("", ""))
+    dead_columns: tuple[str, ...] = FIRST_DEAD_LETTER_COLUMNS
+
+    @property
+    def source(self) -> str:
+        """The source topic, for messages."""
+        return self.circumstances.source
 
     @property
     def is_staged(self) -> bool:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from airflow_provider_sinks.connectors.postgres.connector import PostgresConnector
+    from airflow_provider_sinks.connectors.postgres.stored_letters import PostgresLetters
 
 _FORM = TargetForm(
     fields={
@@ -70,9 +71,18 @@ class PostgresKind:
         say: Say,
     ) -> PostgresConnector:
         """Return the Postgres target of a sink; reading its progress waits for nobody."""
-        del read_seconds, held_up, say
+        del read_seconds, held_up
         sink = postgres_sink(spec)
-        return _connector(sink, connections.get(sink.target.postgres.connection, PostgresOptions))
+        return _connector(sink, connections.get(sink.target.postgres.connection, PostgresOptions), say)
+
+    def letters(self, spec: SinkSpec, connections: ResolvedConnections) -> PostgresLetters:
+        """Return the letters of the sink's table of dead letters."""
+        from airflow_provider_sinks.connectors.postgres.stored_letters import PostgresLetters
+
+        sink = postgres_sink(spec)
+        options = connections.get(sink.target.postgres.connection, PostgresOptions)
+        assert sink.dead_letter is not None  # noqa: S101  whoever asks has looked
+        return PostgresLetters(sink, options, sink.dead_letter.table)
 
     def demand_fits(self, output: DataFrame, spec: SinkSpec) -> None:
         """See that the columns that are named are there, and that a table to be made has types for all."""
@@ -113,7 +123,9 @@ class PostgresKind:
             connector.close()
 
 
-def _connector(sink: PostgresSink, options: ConnectionOptions | None) -> PostgresConnector:
+def _connector(
+    sink: PostgresSink, options: ConnectionOptions | None, say: Say = lambda _: None
+) -> PostgresConnector:
     from airflow_provider_sinks.connectors.postgres.connector import PostgresConnector
     from airflow_provider_sinks.connectors.postgres.tables import SinkTables
 
@@ -121,7 +133,7 @@ def _connector(sink: PostgresSink, options: ConnectionOptions | None) -> Postgre
         raise JobFailedError(f'connection "{sink.target.postgres.connection}" is not of type postgres')
     dead = sink.dead_letter.table if sink.dead_letter else None
     tables = SinkTables(sink.name, sink.target.postgres, dead, sink.transaction_timeout)
-    return PostgresConnector(tables, options)
+    return PostgresConnector(tables, options, say)
 
 
 KIND: ConnectorKind = PostgresKind()

@@ -11,7 +11,7 @@ from pydantic import Field, StrictBool, model_validator
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import JobFailedError, Problem
 from airflow_provider_sinks.core.spec.fields import Columns, TableName
-from airflow_provider_sinks.core.spec.parts import ConnectedTarget, Part, Target
+from airflow_provider_sinks.core.spec.parts import ConnectedTarget, DeadLetterPart, Target
 from airflow_provider_sinks.core.spec.problems import UnfitError
 from airflow_provider_sinks.core.spec.rules import QUERY, Rule, known_column, needs
 from airflow_provider_sinks.core.spec.sink import OutputMode, SinkSpec
@@ -80,7 +80,7 @@ class PostgresTarget(ConnectedTarget):
         return self.progress or f"{self.table.partition('.')[0]}.{PROGRESS_TABLE}"
 
 
-class PostgresDeadLetter(Part):
+class PostgresDeadLetter(DeadLetterPart):
     """The table for what does not parse or is not taken, on the target's connection. Its name will do."""
 
     short_form = r"^[^/.]+\.[^/.]+$"

@@ -19,11 +19,18 @@ from psycopg import sql
 from airflow_provider_sinks.connectors import rows as columns
 from airflow_provider_sinks.connectors.postgres.copying import CopyConnection, StatementError
 from airflow_provider_sinks.connectors.postgres.creation import identifier
+from airflow_provider_sinks.connectors.postgres.dead_letters import Letters
 from airflow_provider_sinks.connectors.postgres.factory import TablePlan
 
 _STAGE = "sinks_stage"
 _BAD = "sinks_bad"
 _NUMBER = "__sinks_number"
+_RAW_KINDS = {
+    columns.RAW_KEY: "bytea",
+    columns.RAW_VALUE: "bytea",
+    columns.RAW_TIMESTAMP: "bigint",
+    columns.RAW_HEADERS: "text",
+}
 
 _BISECT = """
 DO {quote}
@@ -108,9 +115,15 @@ class Stage:
         self._connection.run(_bisect(self._plan, self.count))
         return self._bad()
 
-    def set_aside(self, sink: str) -> None:
-        """Copy the source records of the bad rows into the table of dead letters."""
-        self._connection.run(_dead_letters(self._plan, sink))
+    def set_aside(self, letters: Letters) -> None:
+        """Copy the source records of the bad rows into the table of dead letters.
+
+        They are read back for it: few, and a letter is made in one place.
+        """
+        assert self._plan.dead_letter is not None  # noqa: S101  asked for only where there is one
+        found = self._connection.read(_bad_records(self._plan))
+        for batch in found:
+            self._connection.copy(self._plan.dead_letter, letters.of(batch, is_of_target=True))
 
     def empty(self) -> None:
         """Forget the staged rows, for the next batch of the same transaction."""
@@ -151,7 +164,7 @@ class Stage:
 
 def _creations(plan: TablePlan) -> list[str]:
     kinds = {_NUMBER: "bigint", columns.PARTITION: "integer", columns.OFFSET: "bigint"}
-    kinds |= dict.fromkeys(_raw(plan), "bytea")
+    kinds |= {name: _RAW_KINDS[name] for name in _raw(plan)}
     kinds |= {name: column.staged for name, column in plan.columns.items()}
     definition = ", ".join(f"{_text(sql.Identifier(name))} {kind}" for name, kind in kinds.items())
     return [
@@ -227,20 +240,15 @@ def _all_null(names: Sequence[str]) -> sql.Composed:
     return sql.SQL(" AND ").join(checks)
 
 
-def _dead_letters(plan: TablePlan, sink: str) -> str:
-    assert plan.dead_letter is not None  # noqa: S101  asked for only where there is one
-    raw = sql.SQL(", ").join(sql.SQL("s.{}").format(sql.Identifier(name)) for name in _raw(plan))
+def _bad_records(plan: TablePlan) -> str:
+    """Return the query for the source records of bad rows, by the names that a batch of rows has."""
+    names = [columns.PARTITION, columns.OFFSET, *_raw(plan)]
     return _text(
         sql.SQL(
-            "INSERT INTO {} (sink, error, source_topic, source_partition, source_offset, key, value)"
-            " SELECT {}, b.why, {}, s.{}, s.{}, {} FROM pg_temp.{} b JOIN pg_temp.{} s ON s.{} = b.number"
+            "SELECT b.why AS {}, {} FROM pg_temp.{} b JOIN pg_temp.{} s ON s.{} = b.number ORDER BY b.number"
         ).format(
-            identifier(plan.dead_letter),
-            sql.Literal(sink),
-            sql.Literal(plan.source),
-            sql.Identifier(columns.PARTITION),
-            sql.Identifier(columns.OFFSET),
-            raw,
+            sql.Identifier(columns.ERROR),
+            sql.SQL(", ").join(sql.SQL("s.{}").format(sql.Identifier(name)) for name in names),
             sql.Identifier(_BAD),
             sql.Identifier(_STAGE),
             sql.Identifier(_NUMBER),

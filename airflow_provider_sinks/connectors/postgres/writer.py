@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from airflow_provider_sinks.connectors import rows as columns
 from airflow_provider_sinks.connectors.epoch_writer import InDoubtError, RejectedRowError, Token, WriteResult
 from airflow_provider_sinks.connectors.postgres import progress_table
 from airflow_provider_sinks.connectors.postgres.copying import CopyConnection, StatementError
+from airflow_provider_sinks.connectors.postgres.dead_letters import Letters
 from airflow_provider_sinks.connectors.postgres.factory import PostgresWriterFactory
 from airflow_provider_sinks.connectors.postgres.progress_table import Turn
 from airflow_provider_sinks.connectors.postgres.stage import BadRow, Stage
@@ -43,6 +44,7 @@ class PostgresEpochWriter:
         self._turn = Turn(factory.run, "")
         self._is_open = False
         self._set_aside_late = 0
+        self._letters = Letters(factory.plan, factory.plan.circumstances)
         self._made: CopyConnection | SinkError | None = None
         self._connecting = threading.Thread(target=self._connect, daemon=True)
         self._connecting.start()
@@ -66,9 +68,10 @@ class PostgresEpochWriter:
         is_current = record is not None and generation == factory.generation
         self.last = ProgressRecord.decode(record.encode()) if is_current else None
 
-    def begin_epoch(self) -> None:
+    def begin_epoch(self, epoch: int) -> None:
         """Arm: the transaction begins with the first row, for an idle one is ended by the server."""
         self._set_aside_late = 0
+        self._letters = Letters(self._plan, replace(self._plan.circumstances, epoch=epoch))
 
     def write_batch(self, rows: pa.RecordBatch) -> WriteResult:
         """Copy a batch into the target or into the stage, and set aside what cannot be taken."""
@@ -78,7 +81,7 @@ class PostgresEpochWriter:
             if errors.null_count == len(errors):
                 dead = self._write_good(rows)
             else:
-                self._write_dead(rows.filter(errors.is_valid()))
+                self._write_dead(rows.filter(errors.is_valid()), is_of_target=False)
                 good = rows.filter(errors.is_null())
                 dead = len(errors) - good.num_rows + (self._write_good(good) if good.num_rows else 0)
         return WriteResult(rows.num_rows - dead, dead, rows.nbytes)
@@ -181,7 +184,8 @@ class PostgresEpochWriter:
         reasons = dict(bad)
         dead = rows.take(pa.array(list(reasons), pa.int64()))
         position = dead.schema.get_field_index(columns.ERROR)
-        self._write_dead(dead.set_column(position, columns.ERROR, pa.array(list(reasons.values()))))
+        judged = dead.set_column(position, columns.ERROR, pa.array(list(reasons.values())))
+        self._write_dead(judged, is_of_target=True)
         return len(bad)
 
     def _moved(self, rows: pa.RecordBatch | None = None) -> int:
@@ -194,24 +198,16 @@ class PostgresEpochWriter:
             return 0
         if self._plan.dead_letter is None:
             raise self._rejection(bad[0].why, None if rows is None else bad[0].number, bad[0])
-        self._stage.set_aside(self._factory.place.sink)
+        self._stage.set_aside(self._letters)
         return len(bad)
 
-    def _write_dead(self, rows: pa.RecordBatch) -> None:
-        """Copy source records into the table of dead letters."""
+    def _write_dead(self, rows: pa.RecordBatch, *, is_of_target: bool) -> None:
+        """Copy source records into the table of dead letters.
+
+        :param is_of_target: the table refused them; else they came with their error.
+        """
         assert self._plan.dead_letter is not None  # noqa: S101  the runtime stops before it gives dead letters
-        count = rows.num_rows
-        key, value = (rows.column(name) for name in columns.RAW)
-        letters = {
-            "sink": pa.repeat(self._factory.place.sink, count),
-            "error": pc.replace_substring(rows.column(columns.ERROR), "\0", "\N{REPLACEMENT CHARACTER}"),
-            "source_topic": pa.repeat(self._plan.source, count),
-            "source_partition": rows.column(columns.PARTITION),
-            "source_offset": rows.column(columns.OFFSET),
-            "key": key,
-            "value": value,
-        }
-        self._live.copy(self._plan.dead_letter, pa.RecordBatch.from_pydict(letters))
+        self._live.copy(self._plan.dead_letter, self._letters.of(rows, is_of_target=is_of_target))
 
     def _rejection(self, why: str, row: int | None = None, bad: BadRow | None = None) -> RejectedRowError:
         where = ""

@@ -68,6 +68,7 @@ class ResourceFacts:
     :param hidden: what of it could not be seen, although it is there and that matters, such as a setting.
     :param unfit: why it cannot be used as it is.
     :param keeps: why it cannot be emptied, where that is asked for.
+    :param newest_of_key_wins: of the entries of one key it keeps the newest, where that is asked for.
     """
 
     name: str
@@ -83,6 +84,7 @@ class ResourceFacts:
     hidden: str = ""
     unfit: Unfit | None = None
     keeps: Unfit | None = None
+    newest_of_key_wins: bool = False
     kind: ResourceKind = ResourceKind.TOPIC
 
     @property

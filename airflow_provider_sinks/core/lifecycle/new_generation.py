@@ -203,6 +203,8 @@ def announcement(situation: Situation, step: Announce, run: str) -> ProgressReco
     :raises UnavailableError: one is not there.
     """
     spec, identities = situation.spec, situation.observation.identities()
+    if step.replay is not None:
+        spec = spec.with_replay(step.replay)
     if Role.DATA in step.unfinished:
         identities = replace(identities, data=replace(identities.data, id=UNFINISHED))
     if Role.DEAD_LETTER in step.unfinished and identities.dead_letter is not None:

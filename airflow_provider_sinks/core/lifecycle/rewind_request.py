@@ -63,7 +63,7 @@ class RewindRequest:
             problems.append(Problem("offsets, time, epoch", which, "give exactly one"))
         ask = cls(
             offsets=_offsets(offsets, problems) if "offsets" in named else None,
-            time_ms=_time_ms(time, problems) if "time" in named else None,
+            time_ms=time_in_ms(time, problems) if "time" in named else None,
             time=str(time or ""),
             epoch=_count("epoch", epoch, problems) if "epoch" in named else None,
             generation=_count("generation", generation, problems) if generation not in (None, "") else None,
@@ -101,14 +101,35 @@ def _pairs(text: str) -> Iterator[tuple[str, str]]:
         yield partition, at
 
 
-def _time_ms(given: Any, problems: list[Problem]) -> int | None:
+def offset_ranges(given: Any, problems: list[Problem]) -> dict[int, tuple[int, int]]:
+    """Read offsets of some partitions, such as ``0:120-140, 1:7``: from the first to the last, both taken.
+
+    :returns: by partition, the first offset and the one behind the last.
+    """
+    found: dict[int, tuple[int, int]] = {}
+    for part in filter(None, re.split(r"[,\s]+", str(given).strip())):
+        match = re.fullmatch(r"(\d{1,9})[:=](\d{1,18})(?:-(\d{1,18}))?", part)
+        if match is None or int(match[3] or match[2]) < int(match[2]):
+            problems.append(Problem("offsets", f"{part!r} is no range of offsets", "such as 0:120-140, 1:7"))
+        elif int(match[1]) in found:
+            problems.append(Problem(f"offsets.{match[1]}", "is given twice"))
+        else:
+            found[int(match[1])] = int(match[2]), int(match[3] or match[2]) + 1
+    return found
+
+
+def time_in_ms(given: Any, problems: list[Problem], name: str = "time") -> int | None:
+    """Read ISO 8601 with a zone, as milliseconds since 1970.
+
+    :param name: the option, for a problem.
+    """
     try:
         moment = given if isinstance(given, datetime) else datetime.fromisoformat(str(given).strip())
     except ValueError:
-        problems.append(Problem("time", f"{given!r} is not a time", "such as 2026-11-20T22:00:00Z"))
+        problems.append(Problem(name, f"{given!r} is not a time", "such as 2026-11-20T22:00:00Z"))
         return None
     if moment.tzinfo is None:
-        problems.append(Problem("time", f"{given!s} has no zone", f"such as {given!s}Z, or {given!s}+01:00"))
+        problems.append(Problem(name, f"{given!s} has no zone", f"such as {given!s}Z, or {given!s}+01:00"))
         return None
     return int(moment.timestamp() * 1000)
 

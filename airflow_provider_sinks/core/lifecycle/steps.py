@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from airflow_provider_sinks.core.dead_letters.replay import Replay
 from airflow_provider_sinks.core.decision.facts import Creation, ResourceFacts, Role
 from airflow_provider_sinks.core.progress.identity import ResourceKind
 from airflow_provider_sinks.core.progress.record import WriterId
@@ -32,6 +33,7 @@ class Announce:
     :param unfinished: outputs that are still to be emptied or made anew. They are recorded with an id
         that none has: a start in between is refused, and the same command goes on where this one died.
     :param kind: what the outputs are.
+    :param replay: the dead letters that this generation takes, where the sink is a replay.
     """
 
     generation: int
@@ -40,6 +42,7 @@ class Announce:
     dead_before: int = 0
     unfinished: tuple[Role, ...] = ()
     kind: ResourceKind = ResourceKind.TOPIC
+    replay: Replay | None = None
 
     def __str__(self) -> str:
         if self.unfinished:
@@ -116,9 +119,13 @@ class UnpauseDag:
 
 @dataclass(frozen=True)
 class StartRun:
-    """Start a run of a DAG that no schedule starts."""
+    """Start a run of a DAG that no schedule starts.
+
+    :param conf: what the fields of its form hold; none of them is a secret.
+    """
 
     dag_id: str
+    conf: Mapping[str, Any] | None = None
 
     def __str__(self) -> str:
         return f'start a run of DAG "{self.dag_id}"'

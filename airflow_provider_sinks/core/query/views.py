@@ -13,6 +13,8 @@ SOURCE_COLUMNS = (
     "__sinks_error",
     "__sinks_raw_key",
     "__sinks_raw_value",
+    "__sinks_raw_timestamp",
+    "__sinks_raw_headers",
 )
 """What the view ``source`` carries beside the user's columns; the error is NULL for a row that parsed."""
 

@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Annotated, Any, ClassVar
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -19,6 +20,7 @@ from pydantic import (
     model_validator,
 )
 
+from airflow_provider_sinks.core.dead_letters.limits import SetAsideLimits
 from airflow_provider_sinks.core.errors import nearest
 from airflow_provider_sinks.core.spec.durations import Duration, format_duration
 from airflow_provider_sinks.core.spec.fields import (
@@ -175,6 +177,32 @@ class Target(Part):
         """The options of that kind."""
         options: TargetOptions = getattr(self, self.kind)
         return options
+
+
+def _ratio(value: float) -> float:
+    if not 0 < value < 1:
+        raise UnfitError(f"{value:g} is out of range", "a part of all records, more than 0 and less than 1")
+    return value
+
+
+class DeadLetterPart(Part):
+    """What the dead letters of every kind of target have in common: how many stop the sink."""
+
+    max_per_epoch: (
+        Annotated[int, Field(strict=True), within(0, OFFSETS_MAX, "an epoch has no more records")] | None
+    ) = Field(
+        default=None,
+        description="a writer sets no more aside in one epoch: it stops the sink before its commit",
+    )
+    max_ratio: Annotated[float, AfterValidator(_ratio)] | None = Field(
+        default=None,
+        description="likewise, as a part of the records of an epoch, from ten dead letters on",
+    )
+
+    @property
+    def limits(self) -> SetAsideLimits:
+        """Both together."""
+        return SetAsideLimits(self.max_per_epoch, self.max_ratio)
 
 
 class Trigger(Part):

@@ -21,7 +21,10 @@ from datetime import timedelta
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic.json_schema import SkipJsonSchema
 
+from airflow_provider_sinks.core.dead_letters.limits import SetAsideLimits
+from airflow_provider_sinks.core.dead_letters.replay import Replay
 from airflow_provider_sinks.core.decision.facts import Creation, Role
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.query.analysis import QueryShape, analyse, select_sql
@@ -34,6 +37,7 @@ from airflow_provider_sinks.core.spec.fields import VIEW_PATTERN, Checkpoint, Si
 from airflow_provider_sinks.core.spec.kinds import not_installed, sink_model, unknown_kind
 from airflow_provider_sinks.core.spec.parts import (
     ConnectedTarget,
+    DeadLetterPart,
     Format,
     Lookup,
     Part,
@@ -99,6 +103,8 @@ class SinkSpec(Part, ABC):
     checkpoint: Checkpoint | None = None
     transaction_timeout: Annotated[Duration, AfterValidator(_transaction_timeout)] = timedelta(seconds=60)
     patience: Annotated[Duration, AfterValidator(_patience)] = timedelta(minutes=5)
+    replay: SkipJsonSchema[Replay | None] = None
+    """The dead letters that it reads as its source, if it is a replay; written by none but ourselves."""
 
     @field_validator("progress", mode="before")
     @classmethod
@@ -146,6 +152,15 @@ class SinkSpec(Part, ABC):
             raise _not_valid(self.name, problems) from None
         if problems := list(rules.check(found, frozenset())):
             raise _not_valid(self.name, problems)
+        return found
+
+    def with_replay(self, replay: Replay) -> SinkSpec:
+        """Return the same sink as a replay of these dead letters."""
+        return self.model_copy(update={"replay": replay})
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return it as plain JSON values, every default spelt out."""
+        found: dict[str, Any] = json.loads(self.to_json())
         return found
 
     def to_json(self) -> str:
@@ -217,6 +232,12 @@ class SinkSpec(Part, ABC):
         """The id of the target's Airflow connection, where it needs one."""
         options = self.target.options
         return options.connection if isinstance(options, ConnectedTarget) else None
+
+    @property
+    def set_aside_limits(self) -> SetAsideLimits:
+        """How much may be set aside at once."""
+        found = self.dead_letter
+        return found.limits if isinstance(found, DeadLetterPart) else SetAsideLimits()
 
     # What its target makes of it; see the spec of a connector.
 

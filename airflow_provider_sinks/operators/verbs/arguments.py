@@ -57,6 +57,13 @@ class RewindArguments(VerbArguments):
     skip: FormFlag = False
 
 
+class ReplayArguments(VerbArguments):
+    """What is judged of a replay besides which letters it takes."""
+
+    overwrite: FormFlag = False
+    forget: FormFlag = False
+
+
 class ResetArguments(VerbArguments):
     """What a reset takes."""
 

@@ -22,6 +22,8 @@ DEAD_LETTER = {
     rows.ERROR: "error",
     rows.RAW_KEY: "key",
     rows.RAW_VALUE: "value",
+    rows.RAW_TIMESTAMP: "source_timestamp_ms",
+    rows.RAW_HEADERS: "headers",
 }
 
 
@@ -60,8 +62,9 @@ class FilesEpochWriter:
     def open(self) -> None:
         """Do nothing: whoever is overtaken finds out when the driver commits."""
 
-    def begin_epoch(self) -> None:
+    def begin_epoch(self, epoch: int) -> None:
         """Begin with no file."""
+        del epoch
         self._open, self._rows = {}, 0
 
     def write_batch(self, batch: pa.RecordBatch) -> WriteResult:

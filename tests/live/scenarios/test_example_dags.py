@@ -37,9 +37,9 @@ EXAMPLES = {
     "run_sink_once": "run_sink_once.py",
     "run_sink_once_into_a_table": "run_sink_once.py",
 }
-FORMS = ("alter_connection.py", "sink_forms.py")
-"""They act on an Airflow that runs: tests/live/scenarios and tests/live/test_sink_commands.py
-fill them in."""
+FORMS = ("alter_connection.py", "replay_dead_letters.py", "sink_forms.py")
+"""They act on an Airflow that runs: tests/live/scenarios, tests/live/test_sink_commands.py
+and tests/live/test_dead_letter_commands.py fill them in."""
 VIEWS, CLICKS = 300, 60
 LONGEST_SECONDS = 240.0
 BUTTONS = ("Buy", "buy", "look")

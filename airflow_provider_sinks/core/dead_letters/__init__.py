@@ -1,0 +1,1 @@
+"""Dead letters: their shape, how many are too many, which of them are replayed. Pure."""

@@ -1,0 +1,224 @@
+"""What a dead letter tells, the same for every target: headers of a Kafka record, columns of a table.
+
+A sink writes it in the transaction of its rows. Releases before this one wrote ``error``, the place in the
+source, key and value alone; such a letter is read as one that tells no more.
+
+>>> ErrorClass.of("The value is not JSON.").value
+'parse'
+"""
+
+from __future__ import annotations
+
+import base64
+import enum
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+Headers: TypeAlias = tuple[tuple[str, bytes | None], ...]
+"""Of a Kafka record, in their order; a name may stand there more than once."""
+
+SOURCE_HEADER = "source.header."
+"""What stands before the name of each header that the source record had."""
+
+
+class ErrorClass(enum.StrEnum):
+    """Why a record was set aside, in the words of a count."""
+
+    PARSE = "parse"
+    """The source record does not fit the source's format and schema."""
+    CONVERT = "convert"
+    """A value of the query does not fit its column, or a column of the key is null."""
+    TOO_LARGE = "too_large"
+    """The row is larger than the target takes."""
+    REFUSED = "refused"
+    """The target does not take the row for another reason, such as a constraint."""
+
+    @classmethod
+    def of(cls, error: str) -> ErrorClass:
+        """Return the class of an error by its words, for letters that do not tell it."""
+        return next((kind for kind, words in CLASS_WORDS.items() if re.search(words, error)), cls.REFUSED)
+
+
+CLASS_WORDS: Mapping[ErrorClass, str] = {
+    ErrorClass.PARSE: r"^The value ",
+    ErrorClass.TOO_LARGE: r'^Topic "[^"]*" does not take the row',
+    ErrorClass.CONVERT: r"^(key )?column \S+( is null|: )",
+}
+"""How the errors of each class begin; patterns that Python and Java read alike."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The source record that a letter is about, and how often it was tried.
+
+    :param partition: of the source topic; ``None`` for a row that many records led to.
+    :param timestamp_ms: of the source record, in milliseconds since 1970.
+    :param headers: of the source record.
+    :param replays: how often the letter was replayed, and came back.
+    """
+
+    topic: str
+    partition: int | None = None
+    offset: int | None = None
+    timestamp_ms: int | None = None
+    headers: Headers = ()
+    replays: int = 0
+
+    @classmethod
+    def of_letter(cls, headers: Headers, topic: str) -> Origin:
+        """Return what a letter that is replayed is about, tried once more.
+
+        :param topic: the source topic, for a letter that does not name one.
+        """
+        told = text_headers(headers)
+        return cls(
+            told.get("source.topic", topic),
+            whole(told.get("source.partition")),
+            whole(told.get("source.offset")),
+            whole(told.get("source.timestamp")),
+            tuple(
+                (name[len(SOURCE_HEADER) :], value)
+                for name, value in headers
+                if name.startswith(SOURCE_HEADER)
+            ),
+            (whole(told.get("replays")) or 0) + 1,
+        )
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """Where and when letters are written: the same for all of a writer and an epoch.
+
+    :param sink: whose letters they are; of a replay, the sink that set them aside first.
+    :param source: the source topic of that sink.
+    :param spec_digest: of the spec that the rows were written with.
+    :param is_replay: the records that are read are letters themselves.
+    """
+
+    sink: str
+    source: str
+    generation: int = 0
+    epoch: int = 0
+    spec_digest: str = ""
+    is_replay: bool = False
+
+    def origin(
+        self, partition: int | None, offset: int | None, timestamp_ms: int | None, headers: Headers
+    ) -> Origin:
+        """Return what a record that was read is about.
+
+        :param headers: of the record that was read.
+        """
+        if self.is_replay:
+            return Origin.of_letter(headers, self.source)
+        return Origin(self.source, partition, offset, timestamp_ms, headers)
+
+
+def letter_headers(
+    error: str, error_class: ErrorClass, origin: Origin, circumstances: Circumstances
+) -> Headers:
+    """Return the headers of a letter; those of the source record stand last."""
+    told: dict[str, object] = {
+        "error": error,
+        "error.class": error_class.value,
+        "source.topic": origin.topic,
+        "source.partition": origin.partition,
+        "source.offset": origin.offset,
+        "source.timestamp": origin.timestamp_ms,
+        "sink": circumstances.sink,
+        "generation": circumstances.generation,
+        "epoch": circumstances.epoch,
+        "spec.digest": circumstances.spec_digest,
+        "replays": origin.replays,
+    }
+    own = tuple((name, str(value).encode()) for name, value in told.items() if value is not None)
+    return own + tuple((f"{SOURCE_HEADER}{name}", value) for name, value in origin.headers)
+
+
+def headers_to_json(headers: Headers) -> str:
+    """Write headers as JSON text: pairs of name and base64, as a column of a table holds them."""
+    pairs = [[name, None if value is None else base64.b64encode(value).decode()] for name, value in headers]
+    return json.dumps(pairs, separators=(",", ":"))
+
+
+def headers_from_json(text: str | None) -> Headers:
+    """Read what :func:`headers_to_json` wrote, or Spark did; nothing is no header."""
+    pairs = json.loads(text) if text else []
+    return tuple((name, None if value is None else base64.b64decode(value)) for name, value in pairs)
+
+
+def text_headers(headers: Iterable[tuple[str, bytes | None]]) -> dict[str, str]:
+    """Return the letter's own headers as texts; of two of a name, the first."""
+    told: dict[str, str] = {}
+    for name, value in headers:
+        if value is not None and not name.startswith(SOURCE_HEADER):
+            told.setdefault(name, value.decode(errors="replace"))
+    return told
+
+
+def whole(text: str | None) -> int | None:
+    """Read a number; ``None`` for anything else."""
+    return int(text) if text is not None and re.fullmatch(r"-?\d{1,18}", text) else None
+
+
+@dataclass(frozen=True)
+class Letter:
+    """A dead letter as it is stored.
+
+    :param place: partition and offset in the topic of dead letters, or page and line of the table.
+    :param at_ms: when it was set aside, in milliseconds since 1970.
+    :param told_class: the class of its error where the letter tells it.
+    :param left_out_bytes: the size of a value that was left out; ``None`` where the record is whole.
+    """
+
+    place: tuple[int, int]
+    at_ms: int
+    error: str
+    told_class: ErrorClass | None
+    origin: Origin
+    key: bytes | None
+    value: bytes | None
+    sink: str = ""
+    generation: int | None = None
+    epoch: int | None = None
+    spec_digest: str = ""
+    left_out_bytes: int | None = None
+
+    @property
+    def error_class(self) -> ErrorClass:
+        """The class of its error, by its words where the letter does not tell it."""
+        return self.told_class or ErrorClass.of(self.error)
+
+    def is_of(self, sink: str, source: str) -> bool:
+        """Whether a sink set it aside; one that does not say so is known by its source topic."""
+        return self.sink == sink if self.sink else self.origin.topic == source
+
+    @property
+    def can_be_replayed(self) -> bool:
+        """Whether it holds the record of one place in the source."""
+        return self.left_out_bytes is None and self.origin.offset is not None
+
+
+def letter_of_record(
+    place: tuple[int, int], at_ms: int, key: bytes | None, value: bytes | None, headers: Headers
+) -> Letter:
+    """Return the letter that a Kafka record is."""
+    told = text_headers(headers)
+    origin = Origin.of_letter(headers, "")
+    return Letter(
+        place,
+        at_ms,
+        told.get("error", ""),
+        next((kind for kind in ErrorClass if kind == told.get("error.class")), None),
+        replace(origin, replays=origin.replays - 1),
+        key,
+        value,
+        told.get("sink", ""),
+        whole(told.get("generation")),
+        whole(told.get("epoch")),
+        told.get("spec.digest", ""),
+        (whole(told.get("value.bytes")) or 0) if "value.sha256" in told else None,
+    )

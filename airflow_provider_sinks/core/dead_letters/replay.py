@@ -1,0 +1,175 @@
+"""Which dead letters a replay takes, and the sink that it is. Pure.
+
+A replay of sink ``orders`` is a sink of its own, ``orders-replay``: its source is the topic of the dead
+letters, its query and target are those that ``orders`` has *now*. So its progress, its writers' ids and its
+fence are its own, and it disturbs a running ``orders`` in nothing.
+
+Why each letter leads to rows once, however often replays are started, killed or started twice:
+
+- Which letters a replay takes is told by what never changes of them (text of the error, time, place) and by
+  two bounds that are fixed when it begins: ``until``, the end of the topic at that moment, and ``done``, what
+  earlier replays took. What comes back lies behind ``until`` and waits for another replay.
+- Both are part of the spec, and so of the driver's record that begins a generation of the sink. They are
+  computed behind the fence of that beginning, from the positions that earlier replays have reached and that
+  none of them can move any more. A driver whose spec has other bounds than the record is refused.
+- Within the generation it is any sink: rows, letters that come back and progress are one transaction.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import Field
+
+from airflow_provider_sinks.core.dead_letters.letter import ErrorClass
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem
+from airflow_provider_sinks.core.spec.parts import Part
+
+_NAME_LENGTH_MAX = 100
+SUFFIX = "-replay"
+
+
+class Selection(Part):
+    """Which letters: all that fit everything that is said.
+
+    :param errors: classes of errors, or parts of their text; one of them must fit. None: any error.
+    :param since_ms: set aside then or later, in milliseconds since 1970.
+    :param before_ms: set aside before then.
+    :param offsets: by partition of the dead-letter topic: from the first up to, and without, the second; a
+        partition that is not named has none. Empty: all.
+    """
+
+    errors: tuple[str, ...] = ()
+    since_ms: int | None = None
+    before_ms: int | None = None
+    offsets: dict[int, tuple[int, int]] = Field(default_factory=dict)
+
+    def takes(self, error: str, error_class: ErrorClass | None, at_ms: int, place: tuple[int, int]) -> bool:
+        """Whether a letter is one of them.
+
+        :param error_class: as the letter tells it, or ``None``.
+        :param place: partition and offset in the topic of the dead letters.
+        """
+        kind = error_class or ErrorClass.of(error)
+        first, end = self.offsets.get(place[0], (0, 0)) if self.offsets else (place[1], place[1] + 1)
+        return (
+            (not self.errors or any(named == kind or named in error for named in self.errors))
+            and (self.since_ms is None or at_ms >= self.since_ms)
+            and (self.before_ms is None or at_ms < self.before_ms)
+            and first <= place[1] < end
+        )
+
+    def __str__(self) -> str:
+        said = [f"error {' or '.join(map(repr, self.errors))}"] if self.errors else []
+        said += [f"offsets {p}: {first} to {end}" for p, (first, end) in sorted(self.offsets.items())]
+        said += [f"since {self.since_ms} ms"] if self.since_ms is not None else []
+        said += [f"before {self.before_ms} ms"] if self.before_ms is not None else []
+        return ", ".join(said) or "all"
+
+
+class Taken(Part):
+    """What an earlier replay took: those of its selection below an offset of each partition."""
+
+    selection: Selection
+    below: dict[int, int]
+
+
+class Replay(Part):
+    """The part of a spec that makes its sink a replay; nobody writes it by hand.
+
+    :param sink: whose dead letters they are.
+    :param topic: the source topic of that sink, for letters that do not tell whose they are.
+    :param until: the end of each partition of the dead-letter topic when the replay began.
+    :param done: what earlier replays took.
+    """
+
+    sink: str
+    topic: str
+    selection: Selection = Selection()
+    until: dict[int, int] = Field(default_factory=dict)
+    done: tuple[Taken, ...] = ()
+
+    def is_whole(self, positions: Mapping[int, int]) -> bool:
+        """Whether everything up to its bound was looked at.
+
+        :param positions: of the sink, by partition.
+        """
+        return all(positions.get(partition, 0) >= end for partition, end in self.until.items())
+
+    def after(self, positions: Mapping[int, int]) -> tuple[Taken, ...]:
+        """Return what was taken when this replay is over, or left where it is.
+
+        :param positions: of its sink, behind the fence; what lies below was looked at.
+        """
+        below = {p: min(positions.get(p, 0), end) for p, end in self.until.items()}
+        return merged([*self.done, Taken(selection=self.selection, below=below)])
+
+    def takes(self, error: str, error_class: ErrorClass | None, at_ms: int, place: tuple[int, int]) -> bool:
+        """Whether it replays a letter, of those that can be."""
+        partition, offset = place
+        return (
+            offset < self.until.get(partition, 0)
+            and self.selection.takes(error, error_class, at_ms, place)
+            and not any(
+                offset < taken.below.get(partition, 0)
+                and taken.selection.takes(error, error_class, at_ms, place)
+                for taken in self.done
+            )
+        )
+
+
+def merged(taken: Iterable[Taken]) -> tuple[Taken, ...]:
+    """Return the same with one entry for each selection: it grows with selections, not with replays."""
+    found: dict[str, Taken] = {}
+    for one in taken:
+        known = found.get(one.selection.model_dump_json())
+        before = known.below if known else {}
+        below = {p: max(before.get(p, 0), one.below.get(p, 0)) for p in {*before, *one.below}}
+        found[one.selection.model_dump_json()] = Taken(selection=one.selection, below=below)
+    return tuple(one for one in found.values() if any(one.below.values()))
+
+
+def replay_of(record_spec: str) -> Replay | None:
+    """Return the replay that a progress record was written by.
+
+    :param record_spec: the spec in the driver's record, as JSON text.
+    """
+    found = json.loads(record_spec or "{}").get("replay")
+    return Replay.model_validate(found) if found else None
+
+
+def replay_name(sink: str) -> str:
+    """Return the name of the sink that replays the dead letters of another."""
+    return f"{sink}{SUFFIX}"
+
+
+def replay_data(spec: Mapping[str, Any], replay: Replay) -> dict[str, Any]:
+    """Return the sink that replays the dead letters of a Kafka sink, as a mapping.
+
+    :param spec: the sink, as JSON values.
+    :raises ConfigurationError: its dead letters are in no topic, or no sink can take them.
+    """
+    name, target, dead = str(spec["name"]), spec["target"], spec.get("dead_letter")
+    problems = []
+    if dead is None:
+        problems.append(Problem("dead_letter", "is not set: the sink sets nothing aside"))
+    elif "kafka" not in target:
+        kind = next(iter(target))
+        problems.append(Problem("target", f"{kind} keeps its dead letters where no replay reads them yet"))
+    if len(replay_name(name)) > _NAME_LENGTH_MAX:
+        problems.append(Problem("name", f"is too long for one with {SUFFIX!r} behind it"))
+    if problems or dead is None:
+        raise ConfigurationError(f'dead letters of sink "{name}" cannot be replayed', problems)
+    kept = ("format", "schema", "required", "max_offsets_per_epoch")
+    source = {option: value for option, value in spec["source"]["kafka"].items() if option in kept}
+    source |= {"connection": target["kafka"]["connection"], "topic": dead["topic"]}
+    return {
+        **spec,
+        "name": replay_name(name),
+        "source": {"kafka": source},
+        "dead_letter": {o: value for o, value in dead.items() if o not in ("max_per_epoch", "max_ratio")},
+        "trigger": "available_now",
+        "replay": replay.model_dump(mode="json"),
+    }

@@ -1,0 +1,237 @@
+"""Dead letters of a Kafka sink are replayed by a sink of their own: each leads to its row once."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from airflow_provider_sinks.connectors.generations import Generations
+from airflow_provider_sinks.connectors.stored_letters import stored_letters
+from airflow_provider_sinks.core.dead_letters.letter import ErrorClass, Letter
+from airflow_provider_sinks.core.errors import ExitCode, RefusedError
+from airflow_provider_sinks.core.lifecycle.replay import ReplayRequest, replaying_sink
+from airflow_provider_sinks.core.spec.sink import SinkSpec
+from airflow_provider_sinks.lifecycle.replays import Begun, begin
+from tests.faults.driver import OWNER
+from tests.faults.parts import Part
+from tests.live.stage import KeyValue, Sink, Stage
+
+_NARROW = {"schema": "id int NOT NULL, name string NOT NULL"}
+_WIDE = {"schema": "id string, name string"}
+_LETTERS = 1000
+
+
+def _good(first: int, count: int) -> list[KeyValue]:
+    return [("k", f'{{"id": {number}, "name": "n"}}') for number in range(first, first + count)]
+
+
+def _of_another_type(first: int, count: int) -> list[KeyValue]:
+    return [("k", f'{{"id": "t{number}", "name": "n"}}') for number in range(first, first + count)]
+
+
+def _without_name(first: int, count: int) -> list[KeyValue]:
+    return [("k", f'{{"id": {number}}}') for number in range(first, first + count)]
+
+
+def _broken(first: int, count: int) -> list[KeyValue]:
+    return [("k", f'{{"id": {number}') for number in range(first, first + count)]
+
+
+def _begin(sink: Sink, **asked: Any) -> Begun:
+    base = replaying_sink(sink.parsed)
+    with Generations(base, sink.connections, OWNER, None, quiet_seconds=0) as generations:
+        return begin(generations, base, sink.connections, ReplayRequest.parse(**asked))
+
+
+def _replaying(stage: Stage, spec: SinkSpec | None) -> Sink:
+    """Return the sink that a replay is."""
+    assert spec is not None
+    folder = stage.folder / spec.name
+    made = Sink(
+        spec.to_mapping(), stage.connections(), folder, host=stage.host, driver_rows=stage.driver_rows
+    )
+    made.launches += [launch for one in stage.sinks if one.folder == folder for launch in one.launches]
+    stage.sinks.append(made)
+    return made
+
+
+def _ids(stage: Stage, topic: str) -> Counter[str]:
+    return Counter(str(json.loads(record.value or b"{}")["id"]) for record in stage.read(topic))
+
+
+def _letters(sink: Sink) -> list[Letter]:
+    with stored_letters(sink.parsed, sink.connections) as letters:
+        return list(letters.all())
+
+
+@pytest.fixture
+def set_aside(stage: Stage) -> Callable[..., Sink]:
+    """Make a sink that has set these records aside, and mend its spec."""
+
+    def run(suffix: str, *partitions: list[KeyValue], **spec: Any) -> Sink:
+        source = stage.source(suffix, dict(enumerate(partitions)))
+        sink = stage.sink(
+            suffix, source, from_=_NARROW, dead_letter={"topic": f"{source}-dead", "partitions": 2}, **spec
+        )
+        sink.run()
+        options = {**sink.spec["source"]["kafka"], **_WIDE}  # type: ignore[index]  # a mapping
+        sink.spec = {**sink.spec, "source": {"kafka": options}}
+        return sink
+
+    return run
+
+
+def test_a_thousand_letters_of_three_errors_are_replayed_once_behind_a_kill(
+    stage: Stage, set_aside: Callable[..., Sink]
+) -> None:
+    sink = set_aside(
+        "thousand",
+        [*_good(0, 50), *_of_another_type(0, 200), *_without_name(1000, 200), *_broken(2000, 100)],
+        [*_of_another_type(200, 200), *_good(50, 50), *_without_name(1200, 200), *_broken(2100, 100)],
+    )
+    assert Counter(letter.error_class for letter in _letters(sink)) == {ErrorClass.PARSE: _LETTERS}
+    small = {**sink.spec["source"]["kafka"], "max_offsets_per_epoch": 100}  # type: ignore[index]  # a mapping
+    sink.spec = {**sink.spec, "source": {"kafka": small}}
+
+    replay = _replaying(stage, _begin(sink).sink)
+    driver = replay.start(conf={"spark.sinks.driverEpochRows": "0"})
+    driver.wait_epochs(3)
+    driver.kill(Part.DRIVER)
+    driver.wait()
+    before = sum(_ids(stage, sink.out).values())
+    again = _begin(sink)
+    assert (again.plan.steps, again.sink) == ((), replay.parsed)
+    status = replay.run()
+
+    mended = {f"t{n}" for n in range(400)} | {str(n) for n in range(1000, 1400)}
+    assert 100 < before < 900
+    assert _ids(stage, sink.out) == dict.fromkeys({*map(str, range(100)), *mended}, 1)
+    assert (status.rows_total, status.dead_total) == (800, 200)
+    letters = _letters(sink)
+    back = [letter for letter in letters if letter.origin.replays == 1]
+    assert len(letters) == _LETTERS + 200
+    broken = [(partition, offset) for partition in (0, 1) for offset in range(450, 550)]
+    assert Counter((one.origin.partition, one.origin.offset) for one in back) == dict.fromkeys(broken, 1)
+    assert {(one.sink, one.origin.topic) for one in back} == {(sink.parsed.name, sink.source)}
+
+
+def test_what_was_replayed_is_left_out_of_later_replays_whatever_they_ask_for(
+    stage: Stage, set_aside: Callable[..., Sink]
+) -> None:
+    sink = set_aside("ledger", [*_of_another_type(0, 20), *_without_name(100, 20), *_broken(200, 5)])
+
+    first = _begin(sink, error="field id is not int")
+    _replaying(stage, first.sink).run()
+    after_first = _ids(stage, sink.out)
+    second = _begin(sink)
+    _replaying(stage, second.sink).run()
+    third = _begin(sink, error=["parse"])
+
+    assert first.plan.what.endswith("'field id is not int': 20 letters (20 parse)")
+    assert after_first == dict.fromkeys((f"t{n}" for n in range(20)), 1)
+    assert second.plan.what.endswith(": all: 25 letters (25 parse)")
+    assert _ids(stage, sink.out) == after_first + Counter({str(n): 1 for n in range(100, 120)})
+    assert third.plan.what.endswith(": 5 letters (5 parse)"), "those that came back, and no other"
+    _replaying(stage, third.sink).run()
+    assert Counter(letter.origin.replays for letter in _letters(sink)) == {0: 45, 1: 5, 2: 5}
+
+
+def test_a_replay_and_the_running_sink_do_not_disturb_each_other(
+    stage: Stage, set_aside: Callable[..., Sink]
+) -> None:
+    sink = set_aside("beside", _of_another_type(0, 30))
+    sink.spec = {**sink.spec, "trigger": {"every": "200ms"}}
+    running = sink.launch()
+    running.wait_until(lambda: running.status is not None and bool(running.status.run))
+
+    replay = _replaying(stage, _begin(sink).sink)
+    status = replay.run()
+    stage.produce(sink.source, [(0, "k", '{"id": 7, "name": "later"}')])
+    running.wait_until(lambda: "7" in _ids(stage, sink.out))
+
+    assert running.stop() == ExitCode.OK
+    assert (status.rows_total, status.dead_total) == (30, 0)
+    assert _ids(stage, sink.out) == dict.fromkeys(["7", *(f"t{n}" for n in range(30))], 1)
+    assert len({record.run for _, record in stage.progress(sink)}) == 2, "nobody had to start it again"
+    assert max(record.rows_total for _, record in stage.progress(replay)) == 30
+
+
+def test_a_replay_that_is_started_twice_takes_each_letter_once(
+    stage: Stage, set_aside: Callable[..., Sink]
+) -> None:
+    sink = set_aside("twice", [*_of_another_type(0, 280), *_broken(1000, 20)])
+    small = {**sink.spec["source"]["kafka"], "max_offsets_per_epoch": 20}  # type: ignore[index]  # a mapping
+    sink.spec = {**sink.spec, "source": {"kafka": small}}
+
+    replay = _replaying(stage, _begin(sink).sink)
+    first = replay.start()
+    first.wait_epochs(2)
+    second = replay.run()
+
+    assert first.wait() == ExitCode.FENCED
+    assert (second.rows_total, second.dead_total) == (280, 20)
+    assert _ids(stage, sink.out) == dict.fromkeys((f"t{n}" for n in range(280)), 1)
+    assert Counter(letter.origin.replays for letter in _letters(sink)) == {0: 300, 1: 20}
+
+
+def test_a_launch_of_a_replay_that_was_followed_by_another_is_refused(
+    stage: Stage, set_aside: Callable[..., Sink]
+) -> None:
+    sink = set_aside("followed", _of_another_type(0, 4))
+    first = _begin(sink, error="parse")
+    second = _begin(sink)
+
+    refused = _replaying(stage, first.sink).fail(ExitCode.REFUSED)
+    _replaying(stage, second.sink).run()
+
+    assert refused.error is not None
+    assert "is not in force" in refused.error.primary
+    assert _ids(stage, sink.out) == dict.fromkeys((f"t{n}" for n in range(4)), 1)
+
+
+def test_older_rows_replace_newer_ones_only_where_that_is_said(set_aside: Callable[..., Sink]) -> None:
+    target = {"key": "name", "config": {"cleanup.policy": "compact"}}
+    sink = set_aside("older", _of_another_type(0, 2), to=target)
+
+    with pytest.raises(RefusedError, match="keeps the newest row of each key") as refused:
+        _begin(sink)
+    said = _begin(sink, overwrite=True)
+
+    assert "overwrite" in refused.value.hint
+    assert "replayed rows come behind rows of the same key" in said.plan.warnings[0]
+
+
+def test_letters_of_the_release_before_are_read_and_replayed(
+    stage: Stage, set_aside: Callable[..., Sink]
+) -> None:
+    sink = set_aside("before", _of_another_type(0, 1))
+    dead = f"{sink.source}-dead"
+    told = [
+        ("error", b"The value does not fit the schema: field id is not int."),
+        ("source.topic", sink.source.encode()),
+        ("source.partition", b"0"),
+        ("source.offset", b"77"),
+    ]
+    digested = [*told, ("value.bytes", b"9"), ("value.sha256", b"0" * 64)]
+    others = [("error", b"x"), ("source.topic", b"another"), ("source.offset", b"1")]
+    _produce(stage, dead, b'{"id": "old", "name": "n"}', told)
+    _produce(stage, dead, None, digested)
+    _produce(stage, dead, b'{"id": "not ours", "name": "n"}', others)
+
+    _replaying(stage, _begin(sink, error="parse").sink).run()
+
+    old = next(letter for letter in _letters(sink) if letter.origin.offset == 77)
+    assert (old.error_class, old.told_class, old.sink) == (ErrorClass.PARSE, None, "")
+    assert _ids(stage, sink.out) == {"t0": 1, "old": 1}
+
+
+def _produce(stage: Stage, topic: str, value: bytes | None, headers: list[tuple[str, bytes]]) -> None:
+    from confluent_kafka import Producer
+
+    producer = Producer(stage.client)
+    producer.produce(topic, key=b"k", value=value, headers=[*headers], partition=0)
+    assert producer.flush(30) == 0

@@ -1,0 +1,149 @@
+"""What a replay begins, goes on with or refuses, by what is seen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from airflow_provider_sinks.core.dead_letters.replay import Replay, Selection, Taken, replay_of
+from airflow_provider_sinks.core.decision.facts import Observation
+from airflow_provider_sinks.core.errors import ConfigurationError, RefusedError, UnavailableError
+from airflow_provider_sinks.core.lifecycle.new_generation import Situation, announcement
+from airflow_provider_sinks.core.lifecycle.replay import ReplayRequest, begun, plan_replay, replaying_sink
+from airflow_provider_sinks.core.lifecycle.steps import Announce, Create, Fence, Plan
+from airflow_provider_sinks.core.progress.history import NO_HISTORY
+from airflow_provider_sinks.core.progress.identity import Identities
+from airflow_provider_sinks.core.spec.sink import SinkSpec
+from tests.facts import DATA, PROGRESS, SOURCE, history, missing, observation, present, unseen
+
+BASE = replaying_sink(
+    SinkSpec.parse(
+        {"name": "orders", "source": "src/raw", "target": "dst/orders-out", "dead_letter": "orders-in"}
+    )
+)
+IDENTITIES = Identities(SOURCE, DATA, PROGRESS, SOURCE)
+ALL = ReplayRequest(Selection())
+PARSE = ReplayRequest(Selection(errors=("parse",)))
+UNTIL = {0: 100, 1: 100}
+
+
+def ran(replay: Replay, *, dead_total: int = 0, **changes: Any) -> Observation:
+    """Return what is seen behind a replay that has looked at 50 letters of both partitions."""
+    spec = BASE.with_replay(replay).to_json()
+    known = history(identities=IDENTITIES, spec=spec, dead_total=dead_total)
+    return observation(**{"history": known, "dead_letter": present(SOURCE), **changes})
+
+
+def recorded(ask: ReplayRequest = ALL, until: int = 50, **more: Any) -> Replay:
+    return Replay(sink="orders", topic="raw", selection=ask.selection, until={0: until, 1: until}, **more)
+
+
+def planned(seen: Observation, ask: ReplayRequest = ALL) -> tuple[Plan, Replay]:
+    situation = Situation(BASE, seen, "us")
+    plan = plan_replay(situation, ask)
+    return plan, begun(plan, situation)
+
+
+def test_the_first_replay_takes_all_that_is_there_and_says_so_in_its_record() -> None:
+    seen = unseen(dead_letter=present(SOURCE), data=present(DATA))
+
+    plan, replay = planned(seen)
+
+    assert replay == Replay(sink="orders", topic="raw", until=UNTIL)
+    fence, make, announce = plan.steps
+    assert (type(fence), type(make)) == (Fence, Create)
+    assert isinstance(announce, Announce)
+    assert (announce.generation, announce.positions) == (1, {0: 0, 1: 0})
+    there = Situation(BASE, replace(seen, progress=present(PROGRESS)), "us")
+    assert replay_of(announcement(there, announce, "run").spec) == replay
+
+
+def test_a_replay_that_is_asked_for_again_goes_on_within_its_bounds() -> None:
+    before = recorded(PARSE, until=80)
+
+    plan, replay = planned(ran(before), PARSE)
+
+    assert (plan.steps, replay) == ((), before)
+    assert "goes on with the replay that it has begun: error 'parse'" in plan.what
+
+
+def test_another_one_begins_a_generation_that_leaves_out_what_was_looked_at() -> None:
+    plan, replay = planned(ran(recorded(PARSE, until=80)), ALL)
+
+    taken = Taken(selection=PARSE.selection, below={0: 50, 1: 50})
+    assert (replay.selection, replay.until, replay.done) == (ALL.selection, UNTIL, (taken,))
+    last = plan.steps[-1]
+    assert isinstance(last, Announce)
+    assert (last.generation, last.replay) == (2, replay)
+
+
+def test_behind_a_whole_replay_the_same_again_takes_what_came_since() -> None:
+    before = recorded(done=(Taken(selection=PARSE.selection, below={0: 9}),))
+
+    _, replay = planned(ran(before))
+
+    assert replay.until == UNTIL
+    assert replay.done == (*before.done, Taken(selection=ALL.selection, below={0: 50, 1: 50}))
+
+
+def test_another_topic_of_the_name_holds_other_letters() -> None:
+    anew = present(replace(SOURCE, id="another"))
+
+    plan, replay = planned(ran(recorded(until=80), dead_total=3, source=anew, dead_letter=anew))
+
+    assert plan.steps
+    assert replay.done == ()
+
+
+def test_a_data_topic_made_anew_does_not_stop_a_replay_and_begins_a_generation() -> None:
+    anew = present(replace(DATA, id="another"))
+
+    plan, replay = planned(ran(recorded(until=80), data=anew))
+
+    assert plan.steps
+    assert replay.done == (Taken(selection=ALL.selection, below={0: 50, 1: 50}),)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"data": missing(DATA)},
+        {"source": missing(SOURCE), "dead_letter": missing(SOURCE)},
+    ],
+)
+def test_what_is_missing_stops_it(changed: dict[str, Any]) -> None:
+    with pytest.raises((RefusedError, UnavailableError)):
+        planned(ran(recorded(), **changed))
+
+
+def test_a_sink_that_has_the_name_of_a_replay_is_left_alone() -> None:
+    own = SinkSpec.parse({"name": "orders-replay", "source": "src/orders-in", "target": "dst/orders-out"})
+    seen = observation(history=history(spec=own.to_json()))
+
+    with pytest.raises(ConfigurationError, match="is another sink"):
+        planned(seen, ReplayRequest(Selection(), overwrite=True, forget=True))
+
+
+def test_a_lost_ledger_is_a_reason_to_stop_until_somebody_says_to_forget() -> None:
+    from tests.facts import witness
+
+    lost = observation(history=NO_HISTORY, dead_letter=present(SOURCE), progress=missing(PROGRESS))
+    situation = Situation(BASE, lost, "us", witness=witness())
+
+    with pytest.raises(RefusedError) as refused:
+        plan_replay(situation, ALL)
+    plan = plan_replay(situation, ReplayRequest(Selection(), forget=True))
+
+    assert refused.value.hint.endswith("where it is not known any more: forget.")
+    assert isinstance(plan.steps[-1], Announce)
+    assert plan.steps[-1].generation == 2
+
+
+def test_newer_rows_are_not_replaced_unless_that_is_said() -> None:
+    seen = ran(recorded(), data=present(DATA, newest_of_key_wins=True))
+
+    with pytest.raises(RefusedError, match="keeps the newest row of each key"):
+        planned(seen)
+    assert planned(seen, ReplayRequest(Selection(), overwrite=True))[0].steps
