@@ -47,6 +47,7 @@ from airflow_provider_sinks.streaming.session import open_session, silenced
 from airflow_provider_sinks.streaming.sink_query import SinkQuery
 from airflow_provider_sinks.streaming.source import CheckpointLog
 from airflow_provider_sinks.streaming.source_identity import SourceLook
+from airflow_provider_sinks.streaming.source_reading import SourceReading
 from airflow_provider_sinks.streaming.start import Start, Started
 
 _WATCH_SECONDS = 0.25
@@ -119,6 +120,7 @@ class _Job:
         self._patience = Patience(spec.patience)
         self._lookups = Lookups(spec, connections, self._patience)
         self._query_failed_at: float | None = None
+        self._source: SourceReading | None = None
         self._source_options = connections.get(spec.source.kafka.connection, KafkaOptions)
 
     def run(self) -> None:
@@ -140,13 +142,16 @@ class _Job:
             if why := self._files.end_wanted():  # a launch that comes late must not fence its successor
                 say(f"{why}: ending before the start")
                 return
-            output = demand_analysable(spark, self._spec, self._lookups.without_rows())
+            source = self._source = SourceReading.of(spark, self._spec, self._connections, self._patience)
+            output = demand_analysable(spark, source.spec, self._lookups.without_rows())
             start.connector.expect(output)
             started = start.run()
             warmup.demand()
             self._stream(spark, start, started)
         finally:
             start.close()
+            if self._source is not None:
+                self._source.close()
 
     def _stream(self, spark: SparkSession, start: Start, started: Started) -> None:
         self._reporter.change(
@@ -163,7 +168,10 @@ class _Job:
         )
         target = start.connector
         guard = Guard(started.identities, start.look, target.demand_in_force, self._patience, target.service)
-        query = SinkQuery(self._spec, self._lookups, self._source_options, target.project)
+        assert self._source is not None  # noqa: S101  it was made before the start
+        query = SinkQuery(
+            self._source.spec, self._lookups, self._source_options, target.project, self._source.written
+        )
         epochs = self._epochs(spark, query, start, started, guard)
         health = HealthWatch(target)
         guard.start()
@@ -216,7 +224,11 @@ class _Job:
             patience=self._patience,
             announce=announce,
             finished=finished,
+            learns=self._learns,
         )
+
+    def _learns(self, error: BaseException) -> bool:
+        return self._source is not None and self._source.learns(error)
 
     def _watch(self, query: StreamingQuery, epochs: Epochs, guard: Guard, health: HealthWatch) -> bool:
         """Wait for the end of the query, a request to stop, or a refusal.
@@ -234,6 +246,9 @@ class _Job:
                     return True
             except StreamingQueryException as error:
                 if guard.failure is None and epochs.failure is None and self._goes_on_after(error):
+                    return False
+                if guard.failure is None and not self._spec.shape.row_wise and self._learns(error):
+                    epochs.failure = None  # the stream of a stateful query reads by what was known at its start
                     return False
                 raise guard.failure or explain(epochs.failure, error, self._spec.name) from error
             why = self._files.end_wanted()

@@ -16,6 +16,7 @@ from airflow_provider_sinks.streaming.lookups import Lookups
 from airflow_provider_sinks.streaming.small_epochs import ROWS_MAX, SETTING
 from airflow_provider_sinks.streaming.source import Offsets, read_range, stream_source
 from airflow_provider_sinks.streaming.start import Started
+from airflow_provider_sinks.streaming.written_schemas import WrittenSchemas
 
 
 class SinkQuery:
@@ -23,6 +24,7 @@ class SinkQuery:
 
     :param source: how the source is reached.
     :param project: the target's own encoding of the query's columns.
+    :param written: by what the source's records were written, where a registry knows.
     """
 
     def __init__(
@@ -31,7 +33,9 @@ class SinkQuery:
         lookups: Lookups,
         source: KafkaOptions,
         project: Callable[[DataFrame], DataFrame],
+        written: WrittenSchemas | None = None,
     ) -> None:
+        self._written = written
         self._spec = spec
         self._lookups = lookups
         self._source = source
@@ -64,11 +68,11 @@ class SinkQuery:
         spec = self._spec
         if not spec.shape.row_wise:
             records = read_range(batch.sparkSession, spec.source.kafka, self._source, begin, end)
-            dead = transform.dead_letters(transform.parse(records, spec.source.kafka))
+            dead = transform.dead_letters(transform.parse(records, spec.source.kafka, self._written))
             return self._project(transform.with_source_columns(batch, dead))
         session = batch.sparkSession
         self._lookups.refresh(session)
-        transform.parse(batch, spec.source.kafka).createOrReplaceTempView(transform.SOURCE_VIEW)
+        transform.parse(batch, spec.source.kafka, self._written).createOrReplaceTempView(transform.SOURCE_VIEW)
         try:
             return self._project(session.sql(spec.job_sql))
         except AnalysisException as error:  # it fitted at the start
@@ -87,7 +91,7 @@ class SinkQuery:
     def _stateful(self, spark: SparkSession, records: DataFrame) -> DataFrame:
         """Return the stream of a query that Spark keeps state for, over the records that parse."""
         source = self._spec.source.kafka
-        parsed = transform.parse(records, source)
+        parsed = transform.parse(records, source, self._written)
         good = transform.parsed_only(parsed)
         if source.watermark is not None:
             delay = f"{source.watermark.delay.total_seconds()} seconds"

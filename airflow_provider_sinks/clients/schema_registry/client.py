@@ -282,14 +282,14 @@ def _quoted(subject: str) -> str:
 
 
 def _made(options: RegistryOptions) -> SchemaRegistryClient:
-    try:
-        from confluent_kafka.schema_registry import SchemaRegistryClient
-    except ImportError as error:
-        problem = Problem("registry", f"{error.name or error} is not installed")
-        raise ConfigurationError("there is no client for schema registries", [problem], _PACKAGES) from error
     with _files(options) as files:
         try:
+            from confluent_kafka.schema_registry import SchemaRegistryClient
+
             return SchemaRegistryClient({**_login(options), **files, **_PATIENCE, "url": options.options["url"]})
+        except ImportError as error:
+            problem = Problem("registry", f"{error.name or error} is not installed")
+            raise ConfigurationError("there is no client for schema registries", [problem], _PACKAGES) from error
         except (ValueError, OSError) as error:  # ssl's errors are OSErrors
             problem = Problem("extra", f"cannot be used: {error}")
             title = f'connection "{options.conn_id}" is not valid for a schema registry'

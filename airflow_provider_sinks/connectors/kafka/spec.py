@@ -85,8 +85,8 @@ class KafkaTarget(ConnectedTarget):
     record: RecordName | None = Field(
         default=None, description="full name of the record that is made of the query's types"
     )
-    subjects: Naming = TOPIC_NAME
-    auto_register: Registering = AutoRegister.TRUE
+    subjects: Naming | None = None
+    auto_register: Registering | None = None
     tombstones: StrictBool = False
     partitions: Count | None = None
     replication_factor: Replication | None = None
@@ -98,6 +98,16 @@ class KafkaTarget(ConnectedTarget):
         """Those of key and value whose schemas a registry has."""
         key = (PartOfRecord.KEY,) if self.key_format is not None else ()
         return (*key, PartOfRecord.VALUE) if self.format.is_registered else key
+
+    @property
+    def naming(self) -> str:
+        """How subjects are named, resolved."""
+        return self.subjects or TOPIC_NAME
+
+    @property
+    def registering(self) -> AutoRegister:
+        """Whether a start registers what a subject has not yet, resolved."""
+        return self.auto_register or AutoRegister.TRUE
 
     def declared(self, part: PartOfRecord) -> DeclaredSchema | None:
         """Return the schema of a part, where the spec says which one it is."""
@@ -314,7 +324,7 @@ def _registry(spec: KafkaSink) -> Iterator[Problem]:
             yield Problem(f"{where}.{option}", f"is for a {part} in {Format.AVRO}", "leave it out")
         elif part in parts:
             yield from written_schema(f"{where}.{option}", kafka.declared(part))
-    if len(parts) == 2 and not tells_parts_apart(kafka.subjects):
+    if len(parts) == 2 and not tells_parts_apart(kafka.naming):
         names = {(kafka.declared(part) or DeclaredSchema()).inline for part in parts}
         if len(names) == 1 and None not in names:
             yield Problem(f"{where}.subjects", "gives key and value one subject", "put {part} into the template")

@@ -146,9 +146,9 @@ class TargetSchemas:
             text = choice.inline
             schema = _parsed(part, text, self._registry.referred(references(choice.references)))
             demand_fit(part, columns, schema)
-        name = subject(target.subjects, target.topic, part, schema.name)
+        name = subject(target.naming, target.topic, part, schema.name)
         facts = self._facts(name, NewSchema(text, references=self._references(part)))
-        return plan(part, name, text, schema, facts, target.auto_register)
+        return plan(part, name, text, schema, facts, target.registering)
 
     def _chosen(self, part: Part, columns: Sequence[Column], choice: DeclaredSchema) -> SchemaPlan:
         option = "schema" if part is Part.VALUE else "key_schema"

@@ -101,7 +101,7 @@ def registered(where: str, registry: SchemaRegistry, name: str, version: int | N
 
 
 def _subject(kafka: KafkaSource, part: Part, record: str) -> str:
-    return subject(kafka.subjects, kafka.topic, part, record)
+    return subject(kafka.naming, kafka.topic, part, record)
 
 
 def _parsed(where: str, text: str, referred: tuple[str, ...]) -> AvroSchema:

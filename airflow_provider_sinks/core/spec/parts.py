@@ -119,7 +119,7 @@ class KafkaSource(Part):
     registry: ConnectionId | None = Field(
         default=None, description="id of an Airflow connection of type http to a schema registry"
     )
-    subjects: Naming = TOPIC_NAME
+    subjects: Naming | None = None
     required: Columns | None = Field(
         default=None,
         description="columns that no value may lack or have null, as NOT NULL in the schema",
@@ -143,6 +143,11 @@ class KafkaSource(Part):
     def declared(self) -> DeclaredSchema | None:
         """The schema of a format with a registry, where the spec says which one it is."""
         return declared(self.schema_)
+
+    @property
+    def naming(self) -> str:
+        """How subjects are named, resolved."""
+        return self.subjects or TOPIC_NAME
 
     @property
     def uses_registry(self) -> bool:

@@ -103,13 +103,13 @@ def _source_registry(spec: SinkSpec) -> Iterator[Problem]:
         yield Problem(where, f"is missing: format {Format.AVRO} needs one", REGISTRY_HINT)
     elif kafka.registry is not None and not kafka.uses_registry:
         yield Problem(where, f"does not go with format {kafka.format}", f"leave it out; {Format.AVRO} uses one")
-    if kafka.uses_registry and needs_record(kafka.subjects):
+    if kafka.uses_registry and needs_record(kafka.naming):
         for part, kind, choice in (
             ("schema", kafka.format, kafka.schema_),
             ("key_as.schema", kafka.key_as.format if kafka.key_as else Format.BYTES, kafka.key_as and kafka.key_as.schema_),
         ):
             if kind.is_registered and choice is None:
-                what = f"is missing: subjects are named by record, and no record is known ({kafka.subjects})"
+                what = f"is missing: subjects are named by record, and no record is known ({kafka.naming})"
                 yield Problem(f"source.kafka.{part}", what, "name it: {subject: ...}")
 
 
