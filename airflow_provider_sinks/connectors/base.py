@@ -97,8 +97,8 @@ class SchemaRegistryAware(Protocol):
     """The part of a target that writes by schemas which a registry keeps.
 
     ``plan`` is called by a validation, and by each start before anything is changed. What it plans the target
-    registers itself, with its first :meth:`SinkConnector.announce`: behind the fence, so that a start which is
-    refused or overtaken registers nothing.
+    registers itself, with its first :meth:`SinkConnector.announce`: behind the fence, so that a start that
+    is refused or overtaken registers nothing.
     """
 
     @property

@@ -30,7 +30,7 @@ def connection_types(spec: SinkSpec) -> dict[str, str]:
 
 
 def end_types(spec: SinkSpec) -> dict[str, str]:
-    """Return the same without those of lookups and schema registries: what it takes to look at the source and the target."""
+    """Return the same without lookups and schema registries: what it takes to look at source and target."""
     ends, brought = {spec.source.kafka.connection: KAFKA.name}, kind(spec).connection
     if spec.target_connection and brought:
         ends[spec.target_connection] = brought.name

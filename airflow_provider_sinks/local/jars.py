@@ -75,7 +75,7 @@ def resolve(*coordinates: str, beside: Path | None = None) -> tuple[Path, ...]:
 
 @cache
 def unpacked(coordinate: str, classifier: str) -> Path:
-    """Return the folder with what an archive (``tar.gz``) holds, beside the archive; made where it is missing.
+    """Return the folder with what an archive (``tar.gz``) holds, beside it; made where it is missing.
 
     :param coordinate: ``group:artifact:version``.
     """

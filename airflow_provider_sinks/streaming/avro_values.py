@@ -17,6 +17,7 @@ import json
 import re
 import secrets
 from collections.abc import Mapping
+from typing import cast
 
 from pyspark.sql import Column
 from pyspark.sql import functions as sql
@@ -39,7 +40,7 @@ _BODY, _REST = "body", "end"
 
 def spark_type(reader: AvroSchema) -> DataType:
     """Return the type in which Spark holds what is read by a schema."""
-    return StructType.fromDDL(f"`{_BODY}` {ddl(reader.type)}").fields[0].dataType
+    return cast("StructType", StructType.fromDDL(f"`{_BODY}` {ddl(reader.type)}"))[_BODY].dataType
 
 
 def decoded(data: Column, reader: AvroSchema, written: WrittenAs, part: Part) -> Column:

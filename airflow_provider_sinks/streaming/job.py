@@ -87,6 +87,11 @@ def _wait_until_forgotten(spark: SparkSession, name: str) -> None:
         time.sleep(_WATCH_SECONDS)
 
 
+def _never(_: BaseException) -> bool:
+    """Learn nothing within an epoch: the stream of a stateful query is planned once, and started again."""
+    return False
+
+
 def _demand_no_successor(target: SinkConnector) -> None:
     """Raise :class:`FencedError` if a newer start is in force: a driver that it overtook must not come back.
 
@@ -224,7 +229,7 @@ class _Job:
             patience=self._patience,
             announce=announce,
             finished=finished,
-            learns=self._learns,
+            learns=self._learns if spec.shape.row_wise else _never,
         )
 
     def _learns(self, error: BaseException) -> bool:
@@ -248,7 +253,9 @@ class _Job:
                 if guard.failure is None and epochs.failure is None and self._goes_on_after(error):
                     return False
                 if guard.failure is None and not self._spec.shape.row_wise and self._learns(error):
-                    epochs.failure = None  # the stream of a stateful query reads by what was known at its start
+                    epochs.failure = (
+                        None  # the stream of a stateful query reads by what was known at its start
+                    )
                     return False
                 raise guard.failure or explain(epochs.failure, error, self._spec.name) from error
             why = self._files.end_wanted()

@@ -72,7 +72,9 @@ class SinkQuery:
             return self._project(transform.with_source_columns(batch, dead))
         session = batch.sparkSession
         self._lookups.refresh(session)
-        transform.parse(batch, spec.source.kafka, self._written).createOrReplaceTempView(transform.SOURCE_VIEW)
+        transform.parse(batch, spec.source.kafka, self._written).createOrReplaceTempView(
+            transform.SOURCE_VIEW
+        )
         try:
             return self._project(session.sql(spec.job_sql))
         except AnalysisException as error:  # it fitted at the start

@@ -102,9 +102,7 @@ def _decode(
         return empty.withColumn(json_values.ERROR, sql.lit(None).cast("string"))
     data, known, whole = sql.col(column), written.known(part), f"{_decoded(part)}_whole"
     found = records.withColumn(whole, avro_values.decoded(data, reader, known, part))
-    judged = found.withColumn(
-        json_values.ERROR, avro_values.error(data, sql.col(whole), reader, known, part)
-    )
+    judged = found.withColumn(json_values.ERROR, avro_values.error(data, sql.col(whole), reader, known, part))
     return judged.withColumn(_decoded(part), avro_values.body(sql.col(whole)))
 
 

@@ -46,7 +46,7 @@ class WrittenSchemas:
         self._unknown_since: dict[tuple[Part, int], float] = {}
 
     def foresee(self) -> None:
-        """Ask for the newest schemas under the subjects of the source, so that no epoch has to fail for them."""
+        """Ask for the newest schemas under the source's subjects, so that no epoch has to fail for them."""
         for part, reader in self._readers.items():
             for stored in self._ask(lambda reader=reader: self._newest(reader.subject)):  # type: ignore[misc]
                 self._known[part][stored.id] = self._judged(part, stored)

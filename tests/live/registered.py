@@ -1,4 +1,4 @@
-"""What a test of sinks with a schema registry needs: producers and readers by confluent-kafka's own serializers."""
+"""What a test of sinks with a schema registry needs: written and read by confluent-kafka."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ from airflow_provider_sinks.clients.schema_registry.options import RegistryOptio
 from airflow_provider_sinks.local.schema_registry import SchemaRegistry
 from tests.live.stage import Sink, Stage
 
+KEY, VALUE = MessageField("key"), MessageField("value")
 AvroTree = Mapping[str, Any]
 
 
 def record(name: str, /, **fields: Any) -> dict[str, Any]:
-    """Return the schema of a record; a field with null first has null as its default."""
-    made = [
-        {"name": key, "type": kind, **({"default": None} if isinstance(kind, list) and kind[0] == "null" else {})}
-        for key, kind in fields.items()
-    ]
+    """Return the schema of a record; a field that may be null, written first, is null by default."""
+    made = [{"name": key, "type": kind, **_default(kind)} for key, kind in fields.items()]
     return {"type": "record", "name": name, "namespace": "shop", "fields": made}
+
+
+def _default(kind: Any) -> dict[str, None]:
+    return {"default": None} if isinstance(kind, list) and kind[0] == "null" else {}
 
 
 @dataclass
@@ -46,14 +48,15 @@ class Registered:
         """Set what the next schema of a subject must be."""
         self.client.set_compatibility(subject, level)
 
-    def subjects(self) -> set[str]:
-        """Return the names of all subjects."""
-        return set(self.client.get_subjects())
+    def versions(self, subject: str) -> int:
+        """Return how many versions a subject has."""
+        return len(self.client.get_versions(subject)) if subject in self.client.get_subjects() else 0
 
-    def encode(self, topic: str, tree: AvroTree, value: Any, field: str = MessageField.VALUE) -> bytes:
+    def encode(self, topic: str, tree: AvroTree, value: Any, field: MessageField = VALUE) -> bytes:
         """Return a value as confluent-kafka's serializer writes it; registers its schema."""
         naming = {"subject.name.strategy": topic_subject_name_strategy}
-        made = AvroSerializer(self.client, json.dumps(tree), conf=naming)(value, SerializationContext(topic, field))
+        write = AvroSerializer(self.client, json.dumps(tree), conf=naming)
+        made = write(value, SerializationContext(topic, field))
         assert made is not None
         return bytes(made)
 
@@ -63,12 +66,12 @@ class Registered:
         self.stage.produce(topic, ((0, None, self.encode(topic, tree, value)) for value in values))
         return topic
 
-    def values(self, sink: Sink, field: str = MessageField.VALUE) -> list[Any]:
-        """Return the values, or keys, of a sink's data topic, as confluent-kafka's deserializer reads them."""
+    def values(self, sink: Sink, field: MessageField = VALUE) -> list[Any]:
+        """Return the values, or keys, of a sink's data topic, read by confluent-kafka's deserializer."""
         read = AvroDeserializer(self.client)
         context = SerializationContext(sink.out, field)
         found = self.stage.read(sink.out)
         return [
             None if data is None else read(data, context)
-            for data in (one.key if field == MessageField.KEY else one.value for one in found)
+            for data in (one.key if field is KEY else one.value for one in found)
         ]

@@ -250,7 +250,7 @@ class SchemaRegistry:
         if status in (_CONFLICT, _NOT_A_SCHEMA):
             word = "incompatible" if status == _CONFLICT else "no schema to it"
             return ConfigurationError(primary, [Problem("", f"it is {word}: {said}")])
-        if status >= 500 or status in (408, 429):  # noqa: PLR2004
+        if status >= 500 or status in (408, 429):
             return UnavailableError(primary, f"HTTP {status}: {said}", "Look at the registry.").of(conn_id)
         problem = Problem("host", f"HTTP {status}: {said}")
         hint = "Name the address that its API begins at, such as https://registry:8081."
@@ -286,10 +286,14 @@ def _made(options: RegistryOptions) -> SchemaRegistryClient:
         try:
             from confluent_kafka.schema_registry import SchemaRegistryClient
 
-            return SchemaRegistryClient({**_login(options), **files, **_PATIENCE, "url": options.options["url"]})
+            return SchemaRegistryClient(
+                {**_login(options), **files, **_PATIENCE, "url": options.options["url"]}
+            )
         except ImportError as error:
             problem = Problem("registry", f"{error.name or error} is not installed")
-            raise ConfigurationError("there is no client for schema registries", [problem], _PACKAGES) from error
+            raise ConfigurationError(
+                "there is no client for schema registries", [problem], _PACKAGES
+            ) from error
         except (ValueError, OSError) as error:  # ssl's errors are OSErrors
             problem = Problem("extra", f"cannot be used: {error}")
             title = f'connection "{options.conn_id}" is not valid for a schema registry'

@@ -1,4 +1,4 @@
-"""The options of a connection to a schema registry: Airflow's type ``http``, with fields of ours in its extra.
+"""The options of a connection to a schema registry: Airflow's type ``http``, more fields in its extra.
 
 >>> RegistryOptions("r", {"url": "http://one:8081,http://two:8081", "login": "u", "password": "p"}).summary
 'http://one:8081, http://two:8081 as "u"'
@@ -40,8 +40,8 @@ class RegistryOptions(ConnectionOptions):
     """What it takes to connect to one registry.
 
     :param conn_id: the Airflow connection that it came from.
-    :param options: ``url`` (several with commas), ``login`` and ``password``, or a ``password`` alone that is a
-        bearer token; ``ssl.*``.
+    :param options: ``url`` (several with commas), ``login`` and ``password``, or a ``password`` alone that is
+        a bearer token; ``ssl.*``.
     """
 
     conn_type: ClassVar[str] = "http"
@@ -106,7 +106,9 @@ class RegistryOptions(ConnectionOptions):
                 except (OSError, ValueError) as error:
                     problems.append(Problem(f"extra.{located}", f"cannot be read: {error}"))
         if problems:
-            raise ConfigurationError(f'connection "{self.conn_id}" is not valid for a schema registry', problems)
+            raise ConfigurationError(
+                f'connection "{self.conn_id}" is not valid for a schema registry', problems
+            )
         return RegistryOptions(self.conn_id, options)
 
     def __repr__(self) -> str:
@@ -132,7 +134,9 @@ def _urls(
     found = []
     for one in host.split(","):
         parts = urlsplit(one.strip() if "://" in one else f"{schema or 'http'}://{one.strip()}")
-        place = f"{parts.netloc}:{port}" if port and ":" not in parts.netloc.rpartition("]")[2] else parts.netloc
+        place = (
+            f"{parts.netloc}:{port}" if port and ":" not in parts.netloc.rpartition("]")[2] else parts.netloc
+        )
         found.append(f"{parts.scheme}://{place}{parts.path}".rstrip("/"))
     return tuple(found)
 

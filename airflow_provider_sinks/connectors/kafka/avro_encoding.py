@@ -67,6 +67,12 @@ def _known_guards(value: Column, kind: AvroType, path: str) -> Iterator[Guard]:
             yield from _item_guards(value, kind.items, f"{path}[]")
         case Map():
             yield from _item_guards(sql.map_values(value), kind.values, f"{path}[]")
+        case _:
+            yield from _leaf_guards(value, kind, path)
+
+
+def _leaf_guards(value: Column, kind: AvroType, path: str) -> Iterator[Guard]:
+    match kind:
         case Enum():
             yield ~value.isin(*kind.symbols), f"field {path} is none of {', '.join(kind.symbols)}"
         case Fixed() if not kind.logical.name:

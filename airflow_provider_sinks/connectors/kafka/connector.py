@@ -106,7 +106,7 @@ class KafkaConnector(PlainConnector):
         return encode(output, self._spec.target.kafka, self._taken_bytes, self._written)
 
     def expect(self, output: DataFrame) -> None:
-        """Ask the registry what it would say about the schemas that are to be written; nothing is registered."""
+        """Ask the registry what it would say about the schemas to be written; nothing is registered."""
         if (aware := self.as_schema_registry_aware()) is None:
             return
         refused = [plan.problem() for plan in aware.plan(output.schema.jsonValue()) if not plan.may_start]
@@ -154,7 +154,7 @@ class KafkaConnector(PlainConnector):
     def announce(self, record: ProgressRecord) -> None:
         """Commit a record of the driver, with every id that was fenced and those about to be used.
 
-        Schemas are registered before the first one: behind the fence, and while a failure still changes nothing.
+        Schemas are registered before the first one: behind the fence, while a failure still changes nothing.
         """
         assert self._records is not None  # noqa: S101  nobody announces before the fence
         if self._schemas is not None and self._written is None:

@@ -186,11 +186,10 @@ class KafkaSink(SinkSpec):
         return _RULES
 
     @property
-    def registries(self) -> tuple[str, ...]:
-        """The connections of the registries of source and target."""
+    def target_registries(self) -> tuple[str, ...]:
+        """The connection of the registry that has schemas of keys or values."""
         target = self.target.kafka
-        own = (target.registry,) if target.registry is not None and target.registered_parts else ()
-        return tuple(dict.fromkeys((*super().registries, *own)))
+        return (target.registry,) if target.registry is not None and target.registered_parts else ()
 
     def record_name(self, part: PartOfRecord) -> str:
         """Return the full name of a record that is made of the query's types."""
@@ -327,7 +326,9 @@ def _registry(spec: KafkaSink) -> Iterator[Problem]:
     if len(parts) == 2 and not tells_parts_apart(kafka.naming):
         names = {(kafka.declared(part) or DeclaredSchema()).inline for part in parts}
         if len(names) == 1 and None not in names:
-            yield Problem(f"{where}.subjects", "gives key and value one subject", "put {part} into the template")
+            yield Problem(
+                f"{where}.subjects", "gives key and value one subject", "put {part} into the template"
+            )
 
 
 def written_schema(where: str, schema: DeclaredSchema | None) -> Iterator[Problem]:

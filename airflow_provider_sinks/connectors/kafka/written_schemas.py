@@ -58,7 +58,9 @@ def part_columns(sink: KafkaSink, part: Part, output: Mapping[str, Any]) -> tupl
         return tuple(columns[str(name)] for name in named)
     kind = columns[target.value].type
     if isinstance(kind, str) or kind["type"] != "struct":
-        problem = Problem("target.kafka.value", f"column {target.value!r} is no struct", "a value is a record")
+        problem = Problem(
+            "target.kafka.value", f"column {target.value!r} is no struct", "a value is a record"
+        )
         raise ConfigurationError("the value does not fit the query", [problem])
     return columns_of(kind)
 
@@ -90,7 +92,7 @@ def derived(sink: KafkaSink, part: Part, columns: Sequence[Column]) -> str:
 
 
 def demand_fit(part: Part, columns: Sequence[Column], schema: AvroSchema) -> None:
-    """Raise :class:`ConfigurationError` with every column that does not fit a schema, and the cast to write."""
+    """Raise :class:`ConfigurationError` with every column that does not fit, and the cast to write."""
     if found := misfits(columns, schema):
         problems = [Problem(f"column {one.where}".strip(), one.what, one.hint) for one in found]
         raise ConfigurationError(f"the columns do not fit the schema of the {part}", problems)
@@ -148,7 +150,7 @@ class TargetSchemas:
             demand_fit(part, columns, schema)
         name = subject(target.naming, target.topic, part, schema.name)
         facts = self._facts(name, NewSchema(text, references=self._references(part)))
-        return plan(part, name, text, schema, facts, target.registering)
+        return plan(part, name, text, schema, facts=facts, register=target.registering)
 
     def _chosen(self, part: Part, columns: Sequence[Column], choice: DeclaredSchema) -> SchemaPlan:
         option = "schema" if part is Part.VALUE else "key_schema"
@@ -178,5 +180,7 @@ def _parsed(part: Part, text: str, referred: Sequence[str]) -> AvroSchema:
     try:
         return parse(text, referred)
     except UnfitPartsError as unfit:
-        problems = [Problem(f"schema: {one.where}".rstrip(": "), one.what, one.hint) for one in unfit.problems]
+        problems = [
+            Problem(f"schema: {one.where}".rstrip(": "), one.what, one.hint) for one in unfit.problems
+        ]
         raise ConfigurationError(f"the schema of the {part} cannot be used", problems) from None

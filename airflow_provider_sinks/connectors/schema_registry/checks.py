@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -60,7 +60,9 @@ def _source_schemas(validation: Validation, checks: Checks, registry: SchemaRegi
         return
     for reader in readers:
         validation.source_schemas[reader.part.value] = reader.schema.text
-        yield checks.passes(f"schema of the source's {reader.part}", f"{reader.schema.name}, of {reader.origin}")
+        yield checks.passes(
+            f"schema of the source's {reader.part}", f"{reader.schema.name}, of {reader.origin}"
+        )
 
 
 def _server(url: str) -> str:
@@ -68,7 +70,7 @@ def _server(url: str) -> str:
     return f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
 
 
-def _way_to(options: RegistryOptions, url: str):  # noqa: ANN202  what follow() takes
+def _way_to(options: RegistryOptions, url: str) -> Callable[[Trail], None]:
     host, _, port = _server(url).rpartition(":")
 
     def go(trail: Trail) -> None:
@@ -93,5 +95,7 @@ def _context(options: RegistryOptions) -> ssl.SSLContext:
                 pair.write_text(f"{given.get('ssl.key.pem', '')}\n{given['ssl.certificate.pem']}")
                 context.load_cert_chain(pair)
     except (ssl.SSLError, OSError):
-        raise StoppedError(Stop.OUR_CERTIFICATE, "ssl.ca, ssl.certificate or ssl.key cannot be used") from None
+        raise StoppedError(
+            Stop.OUR_CERTIFICATE, "ssl.ca, ssl.certificate or ssl.key cannot be used"
+        ) from None
     return context

@@ -1,5 +1,6 @@
-"""Avro schemas, read strictly: every problem at once, each with its place. Names are resolved, so that a
-schema stands by itself; a type that stands inside itself is kept as a :class:`Named`.
+"""Avro schemas, read strictly: every problem at once, each with its place.
+
+Names are resolved, so that a schema stands by itself; a type inside itself is kept as a :class:`Named`.
 
 The rules are those of the Avro specification 1.12, sections *Names*, *Complex Types*, *Logical Types*.
 """
@@ -202,17 +203,19 @@ class _Reader:
             return self._by_name(tree, namespace, path)
         if isinstance(tree, list):
             return self._union(tree, namespace, path)
-        if not isinstance(tree, dict):
-            return self._wrong(path, "is no type", "a name, a list or a mapping with the key type")
+        if isinstance(tree, dict):
+            return self._mapping(tree, namespace, path)
+        return self._wrong(path, "is no type", "a name, a list or a mapping with the key type")
+
+    def _mapping(self, tree: Mapping[str, Any], namespace: str, path: str) -> AvroType:
         kind = tree.get("type")
         if isinstance(kind, dict | list):
             return self.read(kind, namespace, path)
         if kind in PRIMITIVES:
             return Primitive(str(kind), self._logical(tree, str(kind), None, path))
-        if kind == "array":
-            return Array(self.read(tree.get("items"), namespace, f"{path}[]"))
-        if kind == "map":
-            return Map(self.read(tree.get("values"), namespace, f"{path}[]"))
+        if kind in ("array", "map"):
+            inner = self.read(tree.get("items" if kind == "array" else "values"), namespace, f"{path}[]")
+            return Array(inner) if kind == "array" else Map(inner)
         if kind in ("record", "error", "enum", "fixed"):
             return self._definition(tree, str(kind), namespace, path)
         return self._by_name(str(kind), namespace, path)
@@ -235,7 +238,9 @@ class _Reader:
         branches = tuple(self.read(one, namespace, path) for one in tree)
         if any(isinstance(one, Union) for one in branches):
             return self._wrong(path, "is a union inside a union", "write one list")
-        kinds = [one.name if isinstance(one, Record | Enum | Fixed | Named) else _kind(one) for one in branches]
+        kinds = [
+            one.name if isinstance(one, Record | Enum | Fixed | Named) else _kind(one) for one in branches
+        ]
         for twice in sorted({kind for kind in kinds if kinds.count(kind) > 1}):
             self._wrong(path, f"is a union with {twice} twice", "each type may stand once")
         return Union(branches)
@@ -310,23 +315,20 @@ class _Reader:
         match kind:
             case Union():
                 return self._unfit_default(value, kind.branches[0]) if kind.branches else "the union is empty"
-            case Primitive():
-                return "" if _is_of(value, kind.kind) else f"it is no {kind.kind}"
-            case Fixed():
-                is_well = isinstance(value, str) and len(value) == kind.size
-                return "" if is_well else f"it is no text of {kind.size} characters"
-            case Enum():
-                return "" if value in kind.symbols else f"it is none of {', '.join(kind.symbols)}"
-            case Array():
-                given = value if isinstance(value, list) else None
-                return "it is no list" if given is None else self._first_unfit(given, kind.items)
-            case Map():
-                found = value if isinstance(value, dict) else None
-                return "it is no mapping" if found is None else self._first_unfit(found.values(), kind.values)
+            case Primitive() | Fixed() | Enum():
+                return _unfit_leaf(value, kind)
+            case Array() | Map():
+                return self._unfit_items(value, kind)
             case Record():
                 return self._unfit_record(value, kind)
             case _:
                 return ""
+
+    def _unfit_items(self, value: Any, kind: Array | Map) -> str:
+        if isinstance(kind, Array):
+            return self._first_unfit(value, kind.items) if isinstance(value, list) else "it is no list"
+        is_well = isinstance(value, dict)
+        return self._first_unfit(value.values(), kind.values) if is_well else "it is no mapping"
 
     def _first_unfit(self, values: Iterable[Any], kind: AvroType) -> str:
         return next(filter(None, (self._unfit_default(value, kind) for value in values)), "")
@@ -353,6 +355,15 @@ _LOGICAL: Mapping[str, tuple[str, ...]] = {
     "uuid": ("string",),
 }
 """What each logical type stands on; another one is the plain type, to Spark too."""
+
+
+def _unfit_leaf(value: Any, kind: Primitive | Fixed | Enum) -> str:
+    if isinstance(kind, Primitive):
+        return "" if _is_of(value, kind.kind) else f"it is no {kind.kind}"
+    if isinstance(kind, Enum):
+        return "" if value in kind.symbols else f"it is none of {', '.join(kind.symbols)}"
+    is_well = isinstance(value, str) and len(value) == kind.size
+    return "" if is_well else f"it is no text of {kind.size} characters"
 
 
 def _kind(one: AvroType) -> str:

@@ -1,15 +1,15 @@
 """May a schema follow another one? And may a value of the one be read by the other? With reasons, by field.
 
 The rules are Avro's own (*Schema Resolution* of its specification); a registry's answer counts, and these
-say why. Of keys more is demanded: the id of the schema is part of a key's bytes, so that with any other schema
-an equal key is another key, to compaction, to partitions and to every upsert behind it.
+say why. Of keys more is demanded: the id of the schema is part of a key's bytes, so that with any other
+schema an equal key is another key, to compaction, to partitions and to every upsert behind it.
 """
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from airflow_provider_sinks.core.schemas.avro import (
     Array,
@@ -101,9 +101,8 @@ class _Resolution:
             case _, Union():
                 for branch in writes.branches:
                     yield from self.misfits(reads, branch, path)
-            case Union(), _:
-                if not any(self._reads(branch, writes) for branch in reads.branches):
-                    yield _change(path, writes, reads)
+            case Union(), _ if any(self._reads(branch, writes) for branch in reads.branches):
+                return
             case Record(), Record():
                 yield from self._record_misfits(reads, writes, path)
             case Array(), Array():
@@ -111,16 +110,8 @@ class _Resolution:
             case Map(), Map():
                 yield from self.misfits(reads.values, writes.values, f"{path}[]")
             case Enum(), Enum():
-                lost = [symbol for symbol in writes.symbols if symbol not in reads.symbols]
-                if lost and not reads.has_default:
-                    yield f"{_named(path)} may be {', '.join(lost)}, which the reader's enum has not"
-            case Fixed(), Fixed():
-                if (reads.size, _last(reads.name)) != (writes.size, _last(writes.name)):
-                    yield _change(path, writes, reads)
-            case Primitive(), Primitive():
-                if not _widens(reads, writes):
-                    yield _change(path, writes, reads)
-            case _:
+                yield from _enum_misfits(reads, writes, path)
+            case _ if not _is_read(reads, writes):
                 yield _change(path, writes, reads)
 
     def _reads(self, reads: AvroType, writes: AvroType) -> bool:
@@ -139,6 +130,19 @@ class _Resolution:
             elif not one.has_default:
                 yield f"field {below} is missing in what was written, and has no default"
         self._seen.discard((reads.name, writes.name))
+
+
+def _enum_misfits(reads: Enum, writes: Enum, path: str) -> Iterator[str]:
+    lost = [symbol for symbol in writes.symbols if symbol not in reads.symbols]
+    if lost and not reads.has_default:
+        yield f"{_named(path)} may be {', '.join(lost)}, which the reader's enum has not"
+
+
+def _is_read(reads: AvroType, writes: AvroType) -> bool:
+    """Whether a type without parts is read as another one."""
+    if isinstance(reads, Fixed) and isinstance(writes, Fixed):
+        return (reads.size, _last(reads.name)) == (writes.size, _last(writes.name))
+    return isinstance(reads, Primitive) and isinstance(writes, Primitive) and _widens(reads, writes)
 
 
 def _widens(reads: Primitive, writes: Primitive) -> bool:
@@ -162,38 +166,38 @@ def _last(name: str) -> str:
 def described(kind: AvroType) -> str:
     """Return a type in one phrase."""
     match kind:
-        case Primitive() if kind.logical.name == "decimal":
-            return f"decimal({kind.logical.precision},{kind.logical.scale})"
-        case Primitive():
-            return f"{kind.kind} ({kind.logical.name})" if kind.logical.name else kind.kind
-        case Fixed():
-            return f"fixed of {kind.size} bytes"
+        case Primitive() | Fixed():
+            return _described_leaf(kind)
         case Enum():
             return f"enum of {', '.join(kind.symbols)}"
-        case Array():
-            return f"array of {described(kind.items)}"
-        case Map():
-            return f"map of {described(kind.values)}"
+        case Array() | Map():
+            inner = kind.items if isinstance(kind, Array) else kind.values
+            return f"{type(kind).__name__.lower()} of {described(inner)}"
         case Union():
             return " or ".join(map(described, kind.branches))
         case Record() | Named():
             return f"record {kind.name}"
 
 
+def _described_leaf(kind: Primitive | Fixed) -> str:
+    if kind.logical.name == "decimal":
+        return f"decimal({kind.logical.precision},{kind.logical.scale})"
+    if isinstance(kind, Fixed):
+        return f"fixed of {kind.size} bytes"
+    return f"{kind.kind} ({kind.logical.name})" if kind.logical.name else kind.kind
+
+
 def _shape(kind: AvroType) -> object:
     match kind:
         case Record():
             return "record", tuple((one.name, _shape(one.type)) for one in kind.fields)
-        case Array():
-            return "array", _shape(kind.items)
-        case Map():
-            return "map", _shape(kind.values)
+        case Array() | Map():
+            inner = kind.items if isinstance(kind, Array) else kind.values
+            return type(kind).__name__, _shape(inner)
         case Union():
             return "union", tuple(map(_shape, kind.branches))
-        case Enum():
-            return "enum", kind.symbols
-        case Fixed():
-            return "fixed", kind.size, kind.logical
+        case Enum() | Fixed():
+            return replace(kind, name="")
         case _:
             return kind
 

@@ -185,7 +185,9 @@ def _record_misfits(columns: Sequence[Column], record: Record, path: str) -> Ite
     for field in record.fields:
         below = f"{path}.{field.name}" if path else field.name
         if field.name not in given and not (isinstance(field.type, Union) and field.type.is_nullable):
-            yield Problem(below, "is a field of the schema, and no column gives it", f"add ... AS {field.name}")
+            yield Problem(
+                below, "is a field of the schema, and no column gives it", f"add ... AS {field.name}"
+            )
 
 
 def _misfits(kind: SparkType, takes: AvroType, path: str) -> Iterator[Problem]:

@@ -92,7 +92,8 @@ class SchemaPlan:
             case SchemaState.NEW:
                 return f"new: the start registers the first version of {where}"
             case SchemaState.COMPATIBLE:
-                return f"compatible with version {self.version} of {where} ({self.level}): the start registers it"
+                known = f"version {self.version} of {where} ({self.level})"
+                return f"compatible with {known}: the start registers it"
             case SchemaState.MISSING:
                 return f"not registered under {where}, and auto_register is false"
             case SchemaState.INCOMPATIBLE:
@@ -113,7 +114,7 @@ class SchemaPlan:
 
 
 def plan(
-    part: Part, subject: str, text: str, schema: AvroSchema, facts: SubjectFacts, register: AutoRegister
+    part: Part, subject: str, text: str, schema: AvroSchema, *, facts: SubjectFacts, register: AutoRegister
 ) -> SchemaPlan:
     """Return what is to be done about a schema that was not named by its subject and version."""
     newest = facts.newest

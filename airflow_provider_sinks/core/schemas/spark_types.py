@@ -66,12 +66,8 @@ def demand_holdable(schema: AvroSchema) -> None:
 def ddl(kind: AvroType) -> str:
     """Return the type of Spark in which it holds values of an Avro type."""
     match kind:
-        case Primitive():
-            return _decimal(kind.logical) or _LOGICAL.get(kind.logical.name) or _PLAIN[kind.kind]
-        case Fixed():
-            return _decimal(kind.logical) or "binary"
-        case Enum():
-            return "string"
+        case Primitive() | Fixed() | Enum():
+            return _leaf(kind)
         case Array():
             return f"array<{ddl(kind.items)}>"
         case Map():
@@ -82,6 +78,13 @@ def ddl(kind: AvroType) -> str:
             return f"struct<{','.join(f'`{field.name}`: {ddl(field.type)}' for field in kind.fields)}>"
         case Named():
             raise ValueError(kind.name)
+
+
+def _leaf(kind: Primitive | Fixed | Enum) -> str:
+    if isinstance(kind, Enum):
+        return "string"
+    plain = "binary" if isinstance(kind, Fixed) else _PLAIN[kind.kind]
+    return _decimal(kind.logical) or _LOGICAL.get(kind.logical.name) or plain
 
 
 def _only(kind: Union) -> str:

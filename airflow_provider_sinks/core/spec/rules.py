@@ -78,7 +78,9 @@ def _registered_schema(
     except UnfitPartsError as unfit:
         for problem in unfit.problems:
             place = f"{where}: {problem.where}" if problem.where else where
-            yield Problem(place, f"{problem.what}, in {kind}" if not problem.where else problem.what, problem.hint)
+            yield Problem(
+                place, f"{problem.what}, in {kind}" if not problem.where else problem.what, problem.hint
+            )
 
 
 def _source_key(spec: SinkSpec) -> Iterator[Problem]:
@@ -88,13 +90,17 @@ def _source_key(spec: SinkSpec) -> Iterator[Problem]:
     if kafka.key_as.format is Format.JSON:
         yield Problem(f"{where}.format", "json is not read in keys", "text, and from_json in the query")
     elif kafka.key_as.format.is_registered:
-        yield from _registered_schema(f"{where}.schema", kafka.key_as.format, kafka.key_as.schema_, has_columns=False)
+        yield from _registered_schema(
+            f"{where}.schema", kafka.key_as.format, kafka.key_as.schema_, has_columns=False
+        )
     elif kafka.key_as.schema_ is not None:
         yield Problem(f"{where}.schema", f"does not go with format {kafka.key_as.format}", "leave it out")
     yield from _internal_names(f"{where}.column", [kafka.key_as.column])
     values = (spec.source_columns or ())[:-1]
     if kafka.key_as.column.lower() in {name.lower() for name in values}:
-        yield Problem(f"{where}.column", f"{kafka.key_as.column!r} is a column of the value already", "name another")
+        yield Problem(
+            f"{where}.column", f"{kafka.key_as.column!r} is a column of the value already", "name another"
+        )
 
 
 def _source_registry(spec: SinkSpec) -> Iterator[Problem]:
@@ -102,11 +108,17 @@ def _source_registry(spec: SinkSpec) -> Iterator[Problem]:
     if kafka.uses_registry and kafka.registry is None:
         yield Problem(where, f"is missing: format {Format.AVRO} needs one", REGISTRY_HINT)
     elif kafka.registry is not None and not kafka.uses_registry:
-        yield Problem(where, f"does not go with format {kafka.format}", f"leave it out; {Format.AVRO} uses one")
+        yield Problem(
+            where, f"does not go with format {kafka.format}", f"leave it out; {Format.AVRO} uses one"
+        )
     if kafka.uses_registry and needs_record(kafka.naming):
         for part, kind, choice in (
             ("schema", kafka.format, kafka.schema_),
-            ("key_as.schema", kafka.key_as.format if kafka.key_as else Format.BYTES, kafka.key_as and kafka.key_as.schema_),
+            (
+                "key_as.schema",
+                kafka.key_as.format if kafka.key_as else Format.BYTES,
+                kafka.key_as and kafka.key_as.schema_,
+            ),
         ):
             if kind.is_registered and choice is None:
                 what = f"is missing: subjects are named by record, and no record is known ({kafka.naming})"

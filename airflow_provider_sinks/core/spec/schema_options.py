@@ -41,7 +41,10 @@ _CHOICE = {
             "type": "object",
             "properties": {
                 "inline": {"type": "string"},
-                "file": {"type": "string", "description": "an absolute path, read where the sink is declared"},
+                "file": {
+                    "type": "string",
+                    "description": "an absolute path, read where the sink is declared",
+                },
                 "subject": {"type": "string"},
                 "version": {"type": "integer", "minimum": 1, "description": "the newest one, unless given"},
                 "references": {"type": "array", "items": _REFERENCE},
@@ -143,7 +146,10 @@ Naming = Annotated[
     StrictStr,
     AfterValidator(check_naming),
     WithJsonSchema(
-        {"type": "string", "description": f"{', '.join(STRATEGIES)}, or a template such as {{topic}}-{{part}}"}
+        {
+            "type": "string",
+            "description": f"{', '.join(STRATEGIES)}, or a template such as {{topic}}-{{part}}",
+        }
     ),
 ]
 Registering = Annotated[

@@ -45,6 +45,7 @@ from airflow_provider_sinks.core.spec.parts import (
     Trigger,
 )
 from airflow_provider_sinks.core.spec.problems import UnfitError, UnfitPartsError, problems_of
+from airflow_provider_sinks.core.spec.schema_options import declared
 
 _MEANS_NO_ROWS = frozenset({"patience"})
 """Options that change no row, nor where it goes."""
@@ -212,6 +213,18 @@ class SinkSpec(Part, ABC):
             return tuple(name for name, _ in spark_columns(parse(kafka.declared.inline)))
         return None
 
+    @property
+    def lacks_source_schemas(self) -> bool:
+        """Whether a schema of the source stands in a registry only, or refers to others there."""
+        kafka = self.source.kafka
+        named = [(kafka.format, kafka.declared)]
+        if kafka.key_as is not None:
+            named.append((kafka.key_as.format, declared(kafka.key_as.schema_)))
+        return any(
+            kind.is_registered and (found is None or found.inline is None or bool(found.references))
+            for kind, found in named
+        )
+
     def with_source_schemas(self, value: str | None, key: str | None) -> SinkSpec:
         """Return the sink with the schemas of its source written down, as a registry has them now.
 
@@ -299,7 +312,13 @@ class SinkSpec(Part, ABC):
     def registries(self) -> tuple[str, ...]:
         """The ids of the Airflow connections of schema registries that it names."""
         kafka = self.source.kafka
-        return (kafka.registry,) if kafka.registry is not None and kafka.uses_registry else ()
+        own = (kafka.registry,) if kafka.registry is not None and kafka.uses_registry else ()
+        return tuple(dict.fromkeys((*own, *self.target_registries)))
+
+    @property
+    def target_registries(self) -> tuple[str, ...]:
+        """Those of them that have schemas of the target."""
+        return ()
 
     def refresh_of(self, lookup: str) -> timedelta | None:
         """Return how old a lookup's rows may be: 60 s in row-wise queries where the spec says nothing."""
