@@ -130,12 +130,11 @@ def test_a_schema_that_is_none_is_said_with_its_place(tree: Any, problem: str) -
 
 
 def test_a_schema_takes_in_what_it_refers_to() -> None:
-    address = (
-        '{"type": "record", "name": "Address", "namespace": "shop", "fields": [{"name": "c", "type": "int"}]}'
-    )
-    text = '{"type":"record","name":"shop.O","fields":[{"name":"a","type":"Address"},{"name":"b","type":"Address"}]}'
+    address = {"type": "record", "name": "shop.Address", "fields": [{"name": "c", "type": "int"}]}
+    fields = [{"name": "a", "type": "Address"}, {"name": "b", "type": "shop.Address"}]
+    text = json.dumps({"type": "record", "name": "shop.O", "fields": fields})
 
-    found = parse(text, [address])
+    found = parse(text, [json.dumps(address)])
 
     assert parse(found.text).type == found.type
     assert spark_columns(found) == (("a", "struct<`c`: int>"), ("b", "struct<`c`: int>"))
