@@ -24,7 +24,7 @@ from airflow_provider_sinks.streaming.patience import Patience
 T = TypeVar("T")
 
 WAIT_SECONDS = 5.0
-"""How long an id may take to become known."""
+"""How long ids may take to become known: all of them together, in :data:`FORGET_SECONDS`."""
 FORGET_SECONDS = 60.0
 """After so long the registry is asked again about an id that it did not know."""
 _AGAIN_SECONDS = 0.5
@@ -44,6 +44,7 @@ class WrittenSchemas:
         self._patience = patience
         self._known: dict[Part, dict[int, AvroSchema | str]] = {part: {} for part in self._readers}
         self._unknown_since: dict[tuple[Part, int], float] = {}
+        self._waited: list[tuple[float, float]] = []
 
     def foresee(self) -> None:
         """Ask for the newest schemas under the source's subjects, so that no epoch has to fail for them."""
@@ -87,11 +88,21 @@ class WrittenSchemas:
             found.extend([stored] if stored is not None else [])
             return bool(found)
 
-        if holds_within(is_known, WAIT_SECONDS, pause_seconds=_AGAIN_SECONDS):
+        begun = time.monotonic()
+        is_there = holds_within(is_known, self._wait_left_seconds, pause_seconds=_AGAIN_SECONDS)
+        self._waited.append((begun, time.monotonic() - begun))
+        if is_there:
             return self._judged(part, found[0])
         self._unknown_since[part, schema_id] = time.monotonic()
         say(f"schema id {schema_id} of a {part} is not known to {self._registry.service}")
         return f"has schema id {schema_id}, which {self._registry.service} does not know"
+
+    @property
+    def _wait_left_seconds(self) -> float:
+        """How long one may wait now: whoever writes many ids that nobody knows stops no sink by it."""
+        now = time.monotonic()
+        self._waited = [(at, seconds) for at, seconds in self._waited if now - at < FORGET_SECONDS]
+        return max(0.0, WAIT_SECONDS - sum(seconds for _, seconds in self._waited))
 
     def _judged(self, part: Part, stored: StoredSchema) -> AvroSchema | str:
         """Return a writer's schema, or why nothing that was written by it can be read."""

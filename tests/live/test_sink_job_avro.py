@@ -245,3 +245,23 @@ def test_a_registry_that_is_away_is_waited_for_and_then_named(registered: Regist
     assert error is not None
     assert "the schema registry at http://127.0.0.1:" in error.primary
     assert "`patience`" in error.detail
+
+
+def test_a_schema_with_references_is_registered_by_its_record_and_a_delete_is_a_real_null(
+    registered: Registered,
+) -> None:
+    source = registered.source("refers", ORDER, [{"id": 1, "what": "Bern"}])
+    registered.stage.produce(source, [(0, b"gone", None)])
+    registered.register(f"{source}-address", record("Address", city="string"))
+    basket = record("Basket", id="long", address="shop.Address")
+    reference = {"name": "shop.Address", "subject": f"{source}-address", "version": 1}
+    schema = {"inline": json.dumps(basket), "references": [reference]}
+    to = {**AVRO, "subjects": "topic_record_name", "schema": schema, "tombstones": True}
+    select = ["id", "CASE WHEN id IS NOT NULL THEN named_struct('city', what) END AS address"]
+    sink = registered.stage.sink("refers", source, from_=AVRO, to=to, select=select)
+
+    sink.run()
+
+    assert registered.values(sink) == [{"id": 1, "address": {"city": "Bern"}}, None]
+    assert [one.key for one in registered.stage.read(sink.out)] == [None, b"gone"]
+    assert registered.versions(f"{sink.out}-shop.Basket") == 1

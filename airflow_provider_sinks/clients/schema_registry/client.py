@@ -132,11 +132,13 @@ class SchemaRegistry:
     def level(self, subject: str) -> Level:
         """Return what the next schema of a subject must be, by its own setting or the registry's."""
         found = self._ask_or_none(
-            f'say the compatibility of subject "{subject}"', lambda: self._client.get_compatibility(subject)
+            f'say the compatibility of subject "{subject}"',
+            lambda: Level(str(self._client.get_compatibility(subject)).upper()),
         )
-        if found is None:
-            found = self._ask("say its compatibility", self._client.get_compatibility)
-        return Level(str(found).upper())
+        if found is not None:
+            return found
+        whole = self._client.get_compatibility
+        return self._ask("say its compatibility", lambda: Level(str(whole()).upper()))
 
     def takes(self, subject: str, schema: NewSchema) -> bool:
         """Return whether a schema may follow the others of a subject. Registers nothing."""

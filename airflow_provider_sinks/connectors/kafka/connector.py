@@ -99,6 +99,8 @@ class KafkaConnector(PlainConnector):
         """Return keys and values as bytes, as the target's key and format say."""
         from airflow_provider_sinks.connectors.kafka.encoding import encode
 
+        if self._written is None and self._spec.target.kafka.registered_parts:
+            raise JobFailedError("rows are to be written by schemas that no start has registered")
         if self._spec.dead_letter is None:
             return encode(output, self._spec.target.kafka, None, self._written)
         if self._taken_bytes is None:
