@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from py4j.java_gateway import JavaClass  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from airflow_provider_sinks.connectors.schema_registry.source_schemas import (
@@ -40,7 +41,7 @@ class SourceReading:
         :raises UnavailableError: the registry did not answer for longer than one may wait.
         """
         if spec.registries:
-            _demand_avro(spark, spec.name)
+            demand_avro(spark, spec.name)
         registry = source_registry(spec, connections)
         if registry is None:
             return cls(spec)
@@ -61,9 +62,10 @@ class SourceReading:
             self.written.close()
 
 
-def _demand_avro(spark: SparkSession, sink: str) -> None:
+def demand_avro(spark: SparkSession, sink: str) -> None:
+    """Raise :class:`ConfigurationError` where Spark lacks its Avro jar: it is no part of Spark."""
     jvm: Any = spark._jvm  # noqa: SLF001  PySpark has no word for it
-    if callable(getattr(jvm.org.apache.spark.sql.avro.functions, "from_avro", None)):
+    if isinstance(jvm.org.apache.spark.sql.avro.functions, JavaClass):
         return
     raise ConfigurationError(
         f'Spark of sink "{sink}" cannot read and write Avro',

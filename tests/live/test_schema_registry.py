@@ -9,6 +9,7 @@ from contextlib import closing
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from airflow_provider_sinks.clients.schema_registry.client import NewSchema, Reference
 from airflow_provider_sinks.clients.schema_registry.client import SchemaRegistry as Client
@@ -133,6 +134,14 @@ def test_a_registry_that_is_slow_or_away_or_none_is_told_apart(
         pytest.raises(ConfigurationError, match="Name the address that its API begins at"),
     ):
         asked.kinds()
+
+
+def test_a_spark_without_its_avro_jar_is_told_what_it_lacks(spark_session: SparkSession) -> None:
+    from airflow_provider_sinks.streaming.source_reading import demand_avro
+
+    with pytest.raises(ConfigurationError, match="cannot read and write Avro") as error:
+        demand_avro(spark_session, "orders")
+    assert "org.apache.spark:spark-avro_2.13" in error.value.hint
 
 
 def test_a_validation_tells_what_a_start_would_do_and_registers_nothing(
