@@ -9,6 +9,7 @@ from airflow_provider_sinks.connectors.base import HeldUp, Say
 from airflow_provider_sinks.connectors.kafka.connection import KafkaConnection
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.outputs import offsets_at
+from airflow_provider_sinks.connectors.kafka.sample import record_bytes
 from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
 from airflow_provider_sinks.connectors.registry import connect
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
@@ -55,6 +56,12 @@ class SinkObserver:
     def source_end_offsets(self) -> Mapping[int, int]:
         """Return the offset after the last record of each source partition."""
         return self.source.observe_topics([self._topic])[self._topic].high
+
+    def source_record_bytes(self) -> float | None:
+        """Return what a record of the source weighs, as far as some of its last ones tell."""
+        facts = self.source.observe_topics([self._topic])[self._topic]
+        ranges = {partition: range(facts.low[partition], end) for partition, end in facts.high.items()}
+        return record_bytes(self._source_options, self._topic, ranges)
 
     def source_offsets_at(self, time_ms: int) -> Mapping[int, int]:
         """Return the offset of the first record of each source partition that is not older than a time.

@@ -129,6 +129,10 @@ class Epochs:
         """Let no further epoch begin. Call it while holding ``running``, that is between two epochs."""
         self._stopping = True
 
+    def go_on(self) -> None:
+        """Let epochs begin again, for a query that begins anew."""
+        self._stopping = False
+
     def give_up(self, timeout_seconds: float) -> None:
         """Let no further epoch begin, and wait a while for the one that runs: its job was cancelled."""
         self.stop()

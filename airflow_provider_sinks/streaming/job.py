@@ -31,10 +31,13 @@ from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.progress.record import ProgressRecord
 from airflow_provider_sinks.core.progress.witness import Witness
 from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
+from airflow_provider_sinks.core.wording import count
 from airflow_provider_sinks.streaming.account import EpochResult
 from airflow_provider_sinks.streaming.analysis import demand_analysable
 from airflow_provider_sinks.streaming.cluster_files import ClusterFiles
 from airflow_provider_sinks.streaming.driver_log import say
+from airflow_provider_sinks.streaming.epoch_size import EPOCH_BYTES, EpochSize
+from airflow_provider_sinks.streaming.epoch_size import SETTING as BYTES_SETTING
 from airflow_provider_sinks.streaming.epochs import Epochs
 from airflow_provider_sinks.streaming.executors import Warmup
 from airflow_provider_sinks.streaming.failures import ended_by_metrics, explain, unexpected
@@ -126,6 +129,8 @@ class _Job:
         self._lookups = Lookups(spec, connections, self._patience)
         self._query_failed_at: float | None = None
         self._source: SourceReading | None = None
+        self._size: EpochSize
+        self._has_outgrown = False
         self._source_options = connections.get(spec.source.kafka.connection, KafkaOptions)
 
     def run(self) -> None:
@@ -159,6 +164,7 @@ class _Job:
                 self._source.close()
 
     def _stream(self, spark: SparkSession, start: Start, started: Started) -> None:
+        size = self._size = self._epoch_size(spark, start, started)
         self._reporter.change(
             SinkState.RUNNING,
             run=started.run,
@@ -182,8 +188,9 @@ class _Job:
         guard.start()
         health.start()
         try:
-            while not self._watch(query.start(spark, started, epochs), epochs, guard, health):
+            while not self._watch(query.start(spark, started, epochs, size.records), epochs, guard, health):
                 _wait_until_forgotten(spark, self._spec.name)
+                epochs.go_on()
         except RefusedError as refused:
             spark.sparkContext.cancelAllJobs()
             target.end_open(started.account.writers)
@@ -196,6 +203,12 @@ class _Job:
         finally:
             health.close()
             guard.close()
+
+    def _epoch_size(self, spark: SparkSession, start: Start, started: Started) -> EpochSize:
+        records_max = self._spec.source.kafka.max_offsets_per_epoch
+        bytes_max = int(spark.conf.get(BYTES_SETTING, str(EPOCH_BYTES)) or EPOCH_BYTES)
+        position = sum(started.account.positions.values())
+        return EpochSize(records_max, bytes_max, start.source_record_bytes, position)
 
     def _epochs(
         self, spark: SparkSession, query: SinkQuery, start: Start, started: Started, guard: Guard
@@ -210,6 +223,9 @@ class _Job:
             account = started.account
             self._query_failed_at = None
             self._reporter.epoch(result, account.sums(), account.writers, start.source_end_offsets)
+            self._size.note(
+                sum(result.positions.values()), sum(report.size_bytes for report in result.reports)
+            )
 
         return Epochs(
             sink=spec.name,
@@ -263,6 +279,13 @@ class _Job:
                 say(f"{why}: ending between two epochs")
                 self._end_between_epochs(query, epochs)
                 return True
+            if self._size.has_changed():
+                self._has_outgrown = True
+            if self._has_outgrown and epochs.running.acquire(timeout=_WATCH_SECONDS):
+                say(f"epochs hold at most {self._size.records:,} records from now on")
+                self._has_outgrown = False
+                self._end_between_epochs(query, epochs)
+                return False
 
     def _goes_on_after(self, error: StreamingQueryException) -> bool:
         """Return whether a query that ended outside of an epoch is to be started again."""
@@ -324,6 +347,6 @@ class _Job:
         if not rows + dead:
             return "Nothing of the epoch under way is committed."
         return (
-            f"Of the epoch under way {rows:,} rows and {dead:,} dead letters are committed; their writers "
-            "saw the recorded source topic after reading them."
+            f"Of the epoch under way {count(rows, 'row')} and {count(dead, 'dead letter')} are committed; "
+            "their writers saw the recorded source topic after reading them."
         )

@@ -42,15 +42,16 @@ class SinkQuery:
         self._project = project
 
     def start(
-        self, spark: SparkSession, started: Started, epochs: Callable[[DataFrame, int], None]
+        self, spark: SparkSession, started: Started, epochs: Callable[[DataFrame, int], None], records: int
     ) -> StreamingQuery:
         """Start the query where its progress says, or where its checkpoint does.
 
         :param epochs: what ``foreachBatch`` calls.
+        :param records: of the source that an epoch may hold.
         """
         spec = self._spec
-        records = stream_source(spark, spec.source.kafka, self._source, started.account.positions)
-        frame = records if spec.shape.row_wise else self._stateful(spark, records)
+        read = stream_source(spark, spec.source.kafka, self._source, started.account.positions, records)
+        frame = read if spec.shape.row_wise else self._stateful(spark, read)
         writer = frame.writeStream.foreachBatch(epochs).outputMode(spec.stream_mode.value)
         writer = writer.option("checkpointLocation", started.checkpoint).queryName(spec.name)
         if spec.trigger.every is None:

@@ -16,19 +16,24 @@ Offsets = dict[int, int]
 
 
 def stream_source(
-    spark: SparkSession, source: KafkaSource, options: KafkaOptions, positions: Mapping[int, int]
+    spark: SparkSession,
+    source: KafkaSource,
+    options: KafkaOptions,
+    positions: Mapping[int, int],
+    records_max: int,
 ) -> DataFrame:
     """Return the source as a stream of Kafka records.
 
     :param positions: where to start, for **every** source partition; Spark ignores it when the checkpoint
         has offsets.
+    :param records_max: how many an epoch may hold.
     """
     starting = json.dumps({source.topic: {str(partition): at for partition, at in positions.items()}})
     reader = _options(spark.readStream.format("kafka"), source, options)
     frame: DataFrame = (
         reader.option("subscribe", source.topic)
         .option("startingOffsets", starting)
-        .option("maxOffsetsPerTrigger", str(source.max_offsets_per_epoch))
+        .option("maxOffsetsPerTrigger", str(records_max))
         .load()
     )
     return frame

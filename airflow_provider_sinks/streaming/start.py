@@ -126,6 +126,13 @@ class Start:
         """Return the offset after the last record of each source partition."""
         return self._observer.source_end_offsets()
 
+    def source_record_bytes(self) -> float | None:
+        """Return what a record of the source weighs, in bytes; ``None`` where that cannot be seen."""
+        try:
+            return self._observer.source_record_bytes()
+        except UnavailableError:
+            return None
+
     def close(self) -> None:
         """Drop all clients."""
         self._observer.close()

@@ -67,7 +67,7 @@ class Harness(ABC):
 
     @abstractmethod
     def kill(self, writer: EpochWriter) -> None:
-        """End a writer as its target sees a SIGKILL: its connections break, and nothing is rolled back by it."""
+        """End a writer as its target sees a SIGKILL: its connections break, and it rolls nothing back."""
 
 
 class PlayedStart:

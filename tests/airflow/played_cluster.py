@@ -45,6 +45,7 @@ class Task:
     connections: ResolvedConnections = field(default_factory=lambda: ResolvedConnections({}))
     newest: int = 0
     told: list[SinkStatus] = field(default_factory=list)
+    shown: list[SinkStatus] = field(default_factory=list)
     fails: bool = False
 
     def get(self, key: str, default: Any = None) -> Any:
@@ -84,7 +85,12 @@ class Task:
         log: Any = logging.getLogger("test")
         memory = SinkMemory(_SPEC.name, None, log)
         memory.recall = lambda: Memory(self.owner, self.newest)  # type: ignore[method-assign]
+        memory.show = self._show  # type: ignore[method-assign]
         return Listeners(memory, log, self.told.append)
+
+    def _show(self, status: SinkStatus) -> bool:
+        self.shown.append(status)
+        return True
 
     def _site(self, status_root: str = "") -> ClusterSite:
         from airflow_provider_sinks.clients.yarn import YarnClient

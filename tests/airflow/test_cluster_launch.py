@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -12,8 +13,10 @@ import pytest
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import JobFailedError, UnavailableError
+from airflow_provider_sinks.core.launch.status import SinkState
 from airflow_provider_sinks.core.launch.yarn import owner_tag
 from tests.airflow.fake_manager import fake_manager
+from tests.airflow.fakes import status
 from tests.airflow.played_cluster import Task
 
 if TYPE_CHECKING:
@@ -238,6 +241,46 @@ def test_a_task_that_comes_back_judges_the_end_of_its_driver(task: Task) -> None
     outcome = task.come_back().settle({**stored, "changed": []})
 
     assert (outcome.exit_code, outcome.changed) == (70, ())
+
+
+def _dies_without_a_word(task: Task, state: str) -> None:
+    """Let the driver report once, and its JVM then end for want of memory."""
+    folder = Path(task.notes["sink_driver"]["status_uri"].removeprefix("file://"))
+    folder.mkdir(parents=True, exist_ok=True)
+    found = {**status(state=state, rows_total=7), "sink": "orders", "launch": 1, "owner": "us"}
+    (folder / "status.json").write_text(json.dumps(found))
+    task.manager.end("FINISHED", "FAILED", "application_1_0001")
+    task.manager.apps["application_1_0001"]["diagnostics"] = "User application exited with status 52"
+
+
+@pytest.mark.parametrize("back", ["from the triggerer", "from the wait"])
+def test_a_driver_that_dies_without_a_word_does_not_stay_running(task: Task, back: str) -> None:
+    if back == "from the triggerer":
+        _, stored = _deferred(task).trigger.serialize()
+        _dies_without_a_word(task, "running")
+        outcome = task.come_back().settle({**stored, "changed": []})
+    else:
+        launch = task.try_once()
+        driver = launch.begin()
+        assert driver is not None
+        _dies_without_a_word(task, "running")
+        outcome = launch._follow(driver)
+
+    assert outcome.exit_code == 52
+    last = task.shown[-1]
+    assert (last.state, last.rows_total, outcome.status) == (SinkState.FAILED, 7, last)
+    assert last.error is not None
+    assert "ran out of memory" in last.error.primary
+    assert "spark.driver.memory" in last.error.hint
+
+
+def test_what_a_driver_said_itself_is_not_told_otherwise(task: Task) -> None:
+    _, stored = _deferred(task).trigger.serialize()
+    _dies_without_a_word(task, "stopped")
+
+    outcome = task.come_back().settle({**stored, "changed": []})
+
+    assert (outcome.exit_code, [one.state for one in task.shown]) == (0, [SinkState.STOPPED])
 
 
 @pytest.mark.parametrize(

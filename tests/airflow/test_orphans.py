@@ -132,6 +132,31 @@ def test_a_driver_whose_task_is_over_is_ended_with_its_dag_too(
     assert driver.wait(10) == 0
 
 
+def test_a_task_that_runs_though_its_dag_is_gone_is_ended_and_forgotten_by_drop(
+    desk: Desk, driver: subprocess.Popen[str]
+) -> None:
+    run_it(desk)
+    remember(desk)
+    lose_dag(desk)
+    before = listed(desk)
+
+    dry = desk.run("drop", desk.sink, "--dry-run", "-o", "json")
+    still = (desk.task_states(), driver.poll())
+    dropped = desk.run("drop", desk.sink, "--yes", "-o", "json")
+    again = desk.run("drop", desk.sink, "--yes")
+
+    assert before is not None
+    assert before["state"] == "orphaned"
+    assert (dry.code, still) == (0, (["running"], None))
+    assert dropped.code == 0
+    assert [step.split()[0] for step in dropped.data["steps"]] == ["end", "end", "forget"]
+    assert dry.data["steps"] == dropped.data["steps"]
+    assert desk.task_states() == ["failed"]
+    assert driver.wait(10) == 0
+    assert listed(desk) is None  # nothing runs, and nothing is remembered
+    assert again.code == 64
+
+
 @pytest.mark.usefixtures("hasty")
 def test_what_is_only_remembered_is_listed_and_can_be_dropped(desk: Desk) -> None:
     remember(desk)
@@ -165,8 +190,9 @@ def test_a_dag_whose_file_cannot_be_read_is_not_gone(desk: Desk) -> None:
     assert row["state"] != "orphaned"
 
 
+@pytest.mark.parametrize("verb", ["pause", "drop"])
 def test_a_driver_on_yarn_is_found_by_its_tags_and_one_of_another_airflow_is_not(
-    desk: Desk, connections: Define
+    desk: Desk, connections: Define, verb: str
 ) -> None:
     from airflow.models.variable import Variable
 
@@ -176,12 +202,16 @@ def test_a_driver_on_yarn_is_found_by_its_tags_and_one_of_another_airflow_is_not
             manager.run(f"application_1_{number}", sink_tag(desk.sink), owner_tag(owner, desk.sink))
         extra = {"deploy-mode": "cluster", "yarn_resourcemanager_webapp_address": manager.url}
         connections(yarn={"conn_type": "spark", "host": "yarn", "extra": extra})
+        remember(desk)
         lose_dag(desk)
 
         without, row = listed(desk), listed(desk, "--yarn-conn-id", "yarn")
-        paused = desk.run("pause", desk.sink, "--yarn-conn-id", "yarn")
+        ended = desk.run(verb, desk.sink, "--yes", "--yarn-conn-id", "yarn")
+        left = listed(desk, "--yarn-conn-id", "yarn")
 
-    assert without is None
+    assert without is not None
+    assert without["state"] == "stopped"
     assert row is not None
     assert (row["state"], row["drivers"]) == ("orphaned", ["application_1_0 of YARN"])
-    assert (paused.code, manager.killed) == (0, ["application_1_0"])
+    assert (ended.code, manager.killed) == (0, ["application_1_0"])
+    assert (left is None) is (verb == "drop")  # a sink that is paused is remembered

@@ -280,3 +280,26 @@ def test_before_the_first_status_there_is_nothing_to_say(
 
     assert watch.finish() is None
     assert lines(caplog) == []
+
+
+def test_a_status_that_could_not_be_told_is_told_again(
+    watch: Any, files: LaunchFiles, clock: Callable[[float], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    told: list[SinkStatus] = []
+    fails = [True, True, False]
+
+    def tell(status: SinkStatus) -> None:
+        told.append(status)
+        if fails.pop(0):
+            raise ConnectionError("Airflow is away")
+
+    watch._tell = tell
+    files.write_status(RUNNING.to_json())
+    watch.look()
+    watch.look()
+    clock(11)
+    watch.look()
+    watch.finish()
+
+    assert told == [RUNNING] * 3
+    assert caplog.text.count("Airflow is away") == 1

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from functools import partial
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from confluent_kafka.admin import AdminClient
 
 from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
 from airflow_provider_sinks.connectors.postgres.spec import Mode
 from airflow_provider_sinks.core.errors import ExitCode
 from airflow_provider_sinks.core.launch.status import SinkState
 from airflow_provider_sinks.core.spec.sink import Writers
+from tests import administrator
 from tests.faults import topics
 from tests.faults.campaign import Story
 from tests.faults.driver import Driver
@@ -124,18 +125,12 @@ def _remove_all_but_the_last(world: World, topic: str) -> None:
     """Do what a wrong policy does, and then what our own hint says."""
     admin = topics.admin_client(tuple(world.client.items()))
     last = topics.read(world.client, topic)[-1].offset
-    _set_policy(admin, topic, "compact,delete")
+    administrator.configure_topic(admin, topic, {"cleanup.policy": "compact,delete"})
     deadline = time.monotonic() + _POLICY_SECONDS
     while not _removed(admin, topic, last):
         assert time.monotonic() < deadline, "the broker did not take the policy"
         time.sleep(0.1)
-    _set_policy(admin, topic, "compact")
-
-
-def _set_policy(admin: AdminClient, topic: str, policy: str) -> None:
-    entry = ConfigEntry("cleanup.policy", policy, incremental_operation=AlterConfigOpType.SET)
-    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
-    admin.incremental_alter_configs([resource])[resource].result(30)
+    administrator.configure_topic(admin, topic, {"cleanup.policy": "compact"})
 
 
 def _removed(admin: AdminClient, topic: str, before: int) -> bool:

@@ -19,6 +19,7 @@ from tests.airflow_side import airflow_db
 __all__ = ["airflow_db", "airflow_url"]
 pytestmark = pytest.mark.filterwarnings("default")  # of the Airflow in this process
 PROJECT = Path(__file__).parents[2]
+PROJECT_URL = "https://forge.example/team/sinks"
 CONSTRAINTS = str(PROJECT / "constraints.txt")
 
 
@@ -73,10 +74,12 @@ def uv(*arguments: str, folder: Path) -> str:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built through a source distribution, so that nothing of an older build can slip in."""
+    """The wheel as who publishes it makes it, through a source distribution: nothing older slips in."""
     folder = tmp_path_factory.mktemp("wheel")
     options = ["--quiet", "--python", sys.executable, "--build-constraints", CONSTRAINTS]
-    uv("build", *options, "--out-dir", str(folder), str(PROJECT), folder=folder)
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("PROJECT_URL", PROJECT_URL)
+        uv("build", *options, "--out-dir", str(folder), str(PROJECT), folder=folder)
     (built,) = folder.glob("*.whl")
     return built
 
@@ -126,11 +129,15 @@ def test_the_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
     assert {str(path.relative_to(PROJECT)) for path in files if path.suffix != ".pyc"} <= names
 
 
-def test_the_wheel_s_page_has_no_link_that_leads_nowhere(wheel: Path) -> None:
+def test_the_wheel_has_the_addresses_of_its_project_and_no_link_that_leads_nowhere(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as content:
         (name,) = [name for name in content.namelist() if name.endswith(".dist-info/METADATA")]
         page = content.read(name).decode()
 
+    named = dict(re.findall(r"^Project-URL: (\w+), (\S+)$", page, re.MULTILINE))
+    assert set(named) == {"Homepage", "Documentation", "Changelog", "Issues"}
+    assert {address.startswith(PROJECT_URL) for address in named.values()} == {True}
+    assert f"]({PROJECT_URL}/blob/v" in page
     assert "Description-Content-Type: text/markdown" in page
     assert "# airflow-provider-sinks" in page
     assert not re.search(r"\]\((?!https?://|mailto:|#)", page)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from itertools import product
@@ -154,6 +155,43 @@ def test_the_errors_in_the_docs_are_in_the_code(message: str) -> None:
     code = "\n".join(file.read_text() for file in folders.rglob("*.py"))
 
     assert all(part.strip() in code for part in message.split("…"))
+
+
+_OF_THE_PROTOCOL = ("RefusedError", "FencedError", "InDoubtError")
+_REASONS, _FOR_TESTS = "core/decision/reasons/", "connectors/memory/"
+_NAMED = ("does not take a row of sink …", "was fenced by another attempt", "(`InDoubtError`)")
+
+
+def template(written: ast.expr) -> str:
+    """Return a text of the code with ``…`` for what is filled in, as the docs write it."""
+    if isinstance(written, ast.JoinedStr):
+        pieces = [str(part.value) if isinstance(part, ast.Constant) else "…" for part in written.values]
+        return "".join(pieces).replace('"', "")
+    return str(written.value).replace('"', "") if isinstance(written, ast.Constant) else ""
+
+
+def errors_of_the_protocol() -> Iterator[str]:
+    """Return what each refusal, fence and doubt says that the code can raise, and each reason to refuse."""
+    package = ROOT / "airflow_provider_sinks"
+    for file in sorted(package.rglob("*.py")):
+        if _FOR_TESTS in file.as_posix():
+            continue
+        kinds = (*_OF_THE_PROTOCOL, "Text") if _REASONS in file.as_posix() else _OF_THE_PROTOCOL
+        for call in ast.walk(ast.parse(file.read_text())):
+            if isinstance(call, ast.Call) and getattr(call.func, "id", "") in kinds and call.args:
+                yield template(call.args[0])
+
+
+@pytest.mark.parametrize("error", sorted({text for text in errors_of_the_protocol() if text.strip(" …")}))
+def test_each_error_of_the_protocol_stands_in_the_docs(error: str) -> None:
+    patterns = [".*".join(map(re.escape, re.split(r"\s*…\s*", message))) for message in messages()]
+
+    assert any(re.search(pattern, error) for pattern in patterns)
+
+
+@pytest.mark.parametrize("name", _NAMED)
+def test_what_a_writer_may_end_with_is_documented(name: str) -> None:
+    assert name in (ROOT / "docs" / "errors.md").read_text()
 
 
 @pytest.mark.parametrize(

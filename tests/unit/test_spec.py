@@ -206,6 +206,10 @@ WRONG: list[tuple[str, Any, str]] = [
     (f"{K}.options", {"failondataloss": "false"}, "because exactly once depends on it"),
     (f"{K}.options", {"kafka.sasl.jaas.config": "x"}, "belong to the connection"),
     (f"{K}.options", {"fetchOffset.numRetry": 5}, 'did you mean "fetchOffset.numRetries"?'),
+    (f"{K}.options", {"fetchOffset.numRetries": "many"}, "numRetries: 'many' is no whole number (from 0 to"),
+    (f"{K}.options", {"kafka.fetch.max.bytes": 10**15}, "fetch.max.bytes: 1,000,000,000,000,000 is out of"),
+    (f"{K}.options", {"kafkaConsumer.pollTimeoutMs": 0}, "pollTimeoutMs: 0 is out of bounds (from 1 to"),
+    (f"{K}.options", {"groupIdPrefix": "a b"}, "groupIdPrefix: 'a b' is no prefix (1 to 200 letters"),
     ("lookups.source", {"postgres": {"connection": "a", "table": "b.c"}}, "is named as 'source'"),
     ("lookups.USERS", {"postgres": {"connection": "a", "table": "b.c"}}, "is named as 'users'"),
     ("lookups.my-users", "pg/a.b", "'my-users' is not a name for a view"),
@@ -380,6 +384,66 @@ def test_select_items_are_checked_one_by_one() -> None:
     assert problems(data) == [
         "select: 'value FROM users' is not one expression (one item per expression; write `query` for more)"
     ]
+
+
+_HOME = "has a parameter, ${env:HOME}, that nobody gives a value"
+_COMMAND = "TRANSFORM(value) USING 'cat'"
+
+
+@pytest.mark.parametrize(
+    ("select", "where", "said"),
+    [
+        pytest.param(None, "value = ${env:HOME}", [f"where: {_HOME}"], id="environment"),
+        pytest.param(["${env:HOME} AS value"], "value > ''", [f"select: {_HOME}"], id="select"),
+        pytest.param(
+            ["${env:HOME} AS value"],
+            "value > ${env:HOME}",
+            [f"select: {_HOME}", f"where: {_HOME}"],
+            id="both",
+        ),
+        pytest.param(None, "value = :p", ["where: has a parameter, :p"], id="parameter"),
+        pytest.param(None, "value = current_user", ["where: reads current_user"], id="account"),
+        pytest.param(None, _COMMAND, ["where: has USING without a bracket"], id="command"),
+        pytest.param(None, "__sinks_offset > 1", ["where: names '__sinks_offset'"], id="own-name"),
+        pytest.param(None, "value IN (SELECT a FROM users)", ["where: reads 'users'"], id="table"),
+        pytest.param(None, "value = '' -- a \\\n", ["where: has a comment"], id="comment"),
+        pytest.param(["value"], "value >", ["where: is not SQL"], id="no-sql"),
+        pytest.param(
+            ["value", "reflect('java.lang.System', 'getenv', value) AS key"],
+            "reflect('java.lang.System', 'getenv', 'HOME') = value",
+            ["select[1]: calls reflect(), which no query may"],
+            id="reflect",
+        ),
+        pytest.param(
+            None,
+            "reflect('java.lang.System', 'getenv', 'HOME') = value",
+            ["where: calls reflect(), which no query may"],
+            id="reflect-in-where",
+        ),
+    ],
+)
+def test_what_is_wrong_in_the_sql_is_said_by_the_option_that_it_stands_in(
+    select: list[str] | None, where: str, said: list[str]
+) -> None:
+    found = problems({**TEXT, "select": select, "where": where})
+
+    assert len(found) == len(said), found
+    for problem, part in zip(sorted(found), said, strict=True):
+        assert problem.startswith(part)
+
+
+@pytest.mark.parametrize("data", [PAGEVIEWS, COUNTS, TEXT], ids=["row-wise", "stateful", "text"])
+def test_a_sink_waits_five_minutes_for_a_service_unless_it_says_otherwise(data: dict[str, Any]) -> None:
+    assert SinkSpec.parse(data).patience == timedelta(minutes=5)
+    assert SinkSpec.parse({**data, "patience": "90s"}).patience == timedelta(seconds=90)
+
+
+def test_a_list_of_a_hundred_thousand_numbers_is_taken() -> None:
+    numbers = ", ".join(str(number) for number in range(100_000))
+
+    spec = SinkSpec.parse({**TEXT, "where": f"length(value) IN ({numbers})"})
+
+    assert f"({numbers})" in spec.job_sql
 
 
 def test_a_sink_cannot_be_changed() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import runpy
 import tomllib
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -63,3 +64,11 @@ def test_every_package_is_named_for_the_wheel() -> None:
     folders = (file.parent for file in (ROOT / "airflow_provider_sinks").rglob("__init__.py"))
 
     assert {".".join(folder.relative_to(ROOT).parts) for folder in folders} == named
+
+
+def test_a_requirement_has_an_upper_bound_unless_its_releases_break_nothing() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
+
+    open_above = {re.split(r"[\[>]", one)[0] for one in needed if "<" not in one and "==" not in one}
+    assert open_above == {"airflow-provider-sinks", "cryptography", "fsspec", "pyarrow"}

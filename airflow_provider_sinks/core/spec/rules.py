@@ -6,11 +6,12 @@ show up twice.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from airflow_provider_sinks.core.errors import Problem, nearest
-from airflow_provider_sinks.core.query.analysis import INTERNAL, SOURCE
+from airflow_provider_sinks.core.query.analysis import INTERNAL, SOURCE, QueryShape, analyse, select_sql
 from airflow_provider_sinks.core.query.sql import SqlError
 from airflow_provider_sinks.core.schemas.avro import parse
 from airflow_provider_sinks.core.schemas.spark_types import demand_holdable, spark_columns
@@ -19,6 +20,7 @@ from airflow_provider_sinks.core.spec.ddl import columns_of
 from airflow_provider_sinks.core.spec.parts import Format
 from airflow_provider_sinks.core.spec.problems import UnfitError, UnfitPartsError
 from airflow_provider_sinks.core.spec.schema_options import DeclaredSchema, declared
+from airflow_provider_sinks.core.spec.source_options import source_option_problems
 
 if TYPE_CHECKING:
     from airflow_provider_sinks.core.spec.sink import SinkSpec
@@ -39,7 +41,7 @@ def check(spec: SinkSpec, broken: frozenset[str]) -> Iterator[Problem]:
 def _schema(spec: SinkSpec) -> Iterator[Problem]:
     kafka, where = spec.source.kafka, "source.kafka.schema"
     if kafka.format.is_registered:
-        yield from _registered_schema(where, kafka.format, kafka.schema_)
+        yield from _registered_schema(where, kafka.schema_)
     elif kafka.format is Format.JSON and kafka.schema_ is None:
         hint = 'such as schema: "viewtime long, userid string"; or format: text, or bytes'
         yield Problem(where, "is missing: format json needs one", hint)
@@ -63,7 +65,7 @@ def _internal_names(where: str, columns: Iterable[str]) -> Iterator[Problem]:
 
 
 def _registered_schema(
-    where: str, kind: Format, choice: str | DeclaredSchema | None, *, has_columns: bool = True
+    where: str, choice: str | DeclaredSchema | None, *, has_columns: bool = True
 ) -> Iterator[Problem]:
     """Give what is wrong with a written schema; one that refers to others is read once they are known."""
     schema = declared(choice)
@@ -77,10 +79,7 @@ def _registered_schema(
             demand_holdable(found)
     except UnfitPartsError as unfit:
         for problem in unfit.problems:
-            place = f"{where}: {problem.where}" if problem.where else where
-            yield Problem(
-                place, f"{problem.what}, in {kind}" if not problem.where else problem.what, problem.hint
-            )
+            yield Problem(f"{where}: {problem.where}".rstrip(": "), problem.what, problem.hint)
 
 
 def _source_key(spec: SinkSpec) -> Iterator[Problem]:
@@ -90,9 +89,7 @@ def _source_key(spec: SinkSpec) -> Iterator[Problem]:
     if kafka.key_as.format is Format.JSON:
         yield Problem(f"{where}.format", "json is not read in keys", "text, and from_json in the query")
     elif kafka.key_as.format.is_registered:
-        yield from _registered_schema(
-            f"{where}.schema", kafka.key_as.format, kafka.key_as.schema_, has_columns=False
-        )
+        yield from _registered_schema(f"{where}.schema", kafka.key_as.schema_, has_columns=False)
     elif kafka.key_as.schema_ is not None:
         yield Problem(f"{where}.schema", f"does not go with format {kafka.key_as.format}", "leave it out")
     yield from _internal_names(f"{where}.column", [kafka.key_as.column])
@@ -128,6 +125,10 @@ def _source_registry(spec: SinkSpec) -> Iterator[Problem]:
 REGISTRY_HINT = "the id of an Airflow connection of type http"
 
 
+def _source_options(spec: SinkSpec) -> Iterator[Problem]:
+    yield from source_option_problems(spec.source.kafka.options)
+
+
 def _required(spec: SinkSpec) -> Iterator[Problem]:
     kafka, where = spec.source.kafka, "source.kafka.required"
     if kafka.required and kafka.format is not Format.JSON:
@@ -150,10 +151,13 @@ def _sql(spec: SinkSpec) -> Iterator[Problem]:
     try:
         plan = spec.shape
     except SqlError as error:
-        yield error.at("where" if spec.select is None else "select")
+        yield error.at(_unreadable_option(spec))
         return
+    of_where = _problems_of_where(spec, plan) if plan.problems else Counter()
     for problem in plan.problems:
-        yield Problem(_option_of(spec, problem), problem.what, problem.hint)
+        option = "where" if of_where[problem] else _option_of(spec, problem)
+        of_where -= Counter([problem])
+        yield Problem(option, problem.what, problem.hint)
     read = {name.lower() for name in plan.lookups}
     for name in spec.lookups:
         if not plan.problems and name.lower() not in read:
@@ -174,6 +178,23 @@ def _length(spec: SinkSpec) -> Iterator[Problem]:
         if (size := len(text.encode())) > SQL_BYTES_MAX:
             what = f"is {size:,} bytes long, and each start writes it into a record of at most 1,000,000"
             yield Problem(name, what, f"at most {SQL_BYTES_MAX:,}; join a lookup instead of listing values")
+
+
+def _unreadable_option(spec: SinkSpec) -> str:
+    """Name the option that no query can be made of."""
+    try:
+        select_sql(spec.select, None)
+    except SqlError:
+        return "select"
+    return "where"
+
+
+def _problems_of_where(spec: SinkSpec, plan: QueryShape) -> Counter[Problem]:
+    """Return what is wrong only with ``where``: not every problem of the SQL knows its clause."""
+    if spec.query is not None or spec.where is None:
+        return Counter()
+    without = analyse(select_sql(spec.select, None), tuple(spec.lookups), spec.source_columns)
+    return Counter(plan.problems) - Counter(without.problems)
 
 
 def _option_of(spec: SinkSpec, problem: Problem) -> str:
@@ -248,6 +269,7 @@ QUERY = ("query", "select", "where", "lookups", "source")
 
 RULES: tuple[Rule, ...] = (
     (needs("source"), _schema),
+    (needs("source"), _source_options),
     (needs("source"), _required),
     (needs("source"), _source_key),
     (needs("source"), _source_registry),

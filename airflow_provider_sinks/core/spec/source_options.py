@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from airflow_provider_sinks.core.errors import nearest
+import re
+from collections.abc import Iterator, Mapping
+
+from airflow_provider_sinks.core.errors import Problem, nearest
 from airflow_provider_sinks.core.spec.problems import UnfitError
 
-ALLOWED = (
-    "fetchOffset.numRetries",
-    "fetchOffset.retryIntervalMs",
-    "groupIdPrefix",
-    "kafka.default.api.timeout.ms",
-    "kafka.fetch.max.bytes",
-    "kafka.fetch.max.wait.ms",
-    "kafka.fetch.min.bytes",
-    "kafka.max.partition.fetch.bytes",
-    "kafka.max.poll.records",
-    "kafka.receive.buffer.bytes",
-    "kafka.request.timeout.ms",
-    "kafkaConsumer.pollTimeoutMs",
-)
+_HOUR_MS = 3_600_000
+_BYTES_MAX = 1024 * 1024 * 1024
+PREFIX = "groupIdPrefix"
+NUMBERS: Mapping[str, tuple[int, int]] = {
+    "fetchOffset.numRetries": (0, 1_000),
+    "fetchOffset.retryIntervalMs": (0, _HOUR_MS),
+    "kafka.default.api.timeout.ms": (1, _HOUR_MS),
+    "kafka.fetch.max.bytes": (1, _BYTES_MAX),
+    "kafka.fetch.max.wait.ms": (0, _HOUR_MS),
+    "kafka.fetch.min.bytes": (0, _BYTES_MAX),
+    "kafka.max.partition.fetch.bytes": (1, _BYTES_MAX),
+    "kafka.max.poll.records": (1, 10_000_000),
+    "kafka.receive.buffer.bytes": (-1, _BYTES_MAX),
+    "kafka.request.timeout.ms": (1, _HOUR_MS),
+    "kafkaConsumer.pollTimeoutMs": (1, _HOUR_MS),
+}
+"""Whole numbers, each with the least and the most that makes sense: beyond it a driver waits for ever, or has
+no memory left."""
+ALLOWED = tuple(sorted((*NUMBERS, PREFIX), key=str.lower))
 """They change how fast rows are read, never which ones."""
 
 _SPLITS = "one task must read one whole source partition, or a writer would see gaps"
@@ -69,3 +77,18 @@ def check_source_option(name: str) -> str:
     raise UnfitError(
         "is not an option of the Kafka source that can be set", nearest(name, [*ALLOWED, *REFUSED])
     )
+
+
+def source_option_problems(options: Mapping[str, str]) -> Iterator[Problem]:
+    """Judge the values of options that may be set."""
+    for name, value in options.items():
+        where = f"source.kafka.options.{name}"
+        if name == PREFIX:
+            if not re.fullmatch(r"[\w.-]{1,200}", value):
+                yield Problem(where, f"{value!r} is no prefix", "1 to 200 letters, digits, . _ -")
+            continue
+        least, most = NUMBERS[name]
+        if not re.fullmatch(r"-?[0-9]{1,18}", value):
+            yield Problem(where, f"{value!r} is no whole number", f"from {least:,} to {most:,}")
+        elif not least <= int(value) <= most:
+            yield Problem(where, f"{int(value):,} is out of bounds", f"from {least:,} to {most:,}")

@@ -22,7 +22,13 @@ from typing import TYPE_CHECKING, assert_never
 
 from airflow_provider_sinks.arguments import plain
 from airflow_provider_sinks.clients.launch_store import LaunchStore, forget_old_launches
-from airflow_provider_sinks.core.errors import ExitCode, JobFailedError, SinkError, UnavailableError
+from airflow_provider_sinks.core.errors import (
+    ExitCode,
+    FencedError,
+    JobFailedError,
+    SinkError,
+    UnavailableError,
+)
 from airflow_provider_sinks.core.launch.files import LaunchFiles
 from airflow_provider_sinks.core.launch.reconnect import NOT_MINE, GoOn, LaunchAnew, NotedLaunch, first_of
 from airflow_provider_sinks.core.launch.status import SinkStatus
@@ -246,8 +252,10 @@ class ClusterLaunch:
     def _outcome(
         self, driver: ClusterDriver, application: Application | None, status: SinkStatus | None
     ) -> LaunchEnd:
-        found = launch_end(driver, application, status, self._number, self._listeners.memory)
-        return replace(found, stopped=self._stopped, changed=self._changed)
+        memory = self._listeners.memory
+        found = launch_end(driver, application, status, self._number, memory)
+        end = replace(found, stopped=self._stopped, changed=self._changed)
+        return shown_end(end, self._sink, self._number, memory)
 
 
 def is_stopping(note: NotedLaunch, log: Logger) -> bool:
@@ -279,6 +287,22 @@ def launch_end(
     if code < 0 and launch and (newest := _newest_launch(memory)) > launch:
         code, words = ExitCode.FENCED, f"Launch {newest} of this sink took over from launch {launch}."
     return LaunchEnd(code, status, words if code else "")
+
+
+def shown_end(end: LaunchEnd, sink: str, launch: int, memory: SinkMemory) -> LaunchEnd:
+    """Show how a driver ended that could not say it: its JVM ran out of memory, or was killed.
+
+    Where a newer launch took over, that one shows its own.
+
+    :returns: the end, with the status that is shown.
+    """
+    error = end.error(sink)
+    is_told = end.status is not None and end.status.state.is_final
+    if error is None or is_told or end.stopped or isinstance(error, FencedError):
+        return end
+    status = (end.status or SinkStatus(sink, launch)).ended(error)
+    memory.show(status)
+    return replace(end, status=status)
 
 
 def _newest_launch(memory: SinkMemory) -> int:

@@ -17,7 +17,12 @@ from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.drivers.on_yarn import end_transactions
 from airflow_provider_sinks.hooks.connections import resolve
 from airflow_provider_sinks.operators.submit.client_launch import Submit
-from airflow_provider_sinks.operators.submit.cluster_launch import ClusterLaunch, is_stopping, launch_end
+from airflow_provider_sinks.operators.submit.cluster_launch import (
+    ClusterLaunch,
+    is_stopping,
+    launch_end,
+    shown_end,
+)
 from airflow_provider_sinks.operators.submit.cluster_site import ClusterSite
 from airflow_provider_sinks.operators.submit.launch import LaunchEnd, LaunchOrder, Listeners, stopped
 from airflow_provider_sinks.operators.submit.status_watch import StatusWatch
@@ -125,8 +130,9 @@ class ClusterTask:
         watch = StatusWatch(driver.status_text, listeners.memory, listeners.log, listeners.tell)
         status = watch.finish()
         note = self._site.note()
-        found = launch_end(driver, application, status, note.launch if note else 0, listeners.memory)
-        return replace(found, changed=changed)
+        number = note.launch if note else 0
+        found = launch_end(driver, application, status, number, listeners.memory)
+        return shown_end(replace(found, changed=changed), self._spec.name, number, listeners.memory)
 
     def is_under_way(self) -> bool:
         """Return whether a driver of an earlier try runs that this one may go on with.

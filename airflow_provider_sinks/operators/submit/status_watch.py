@@ -10,6 +10,7 @@ target. A living driver writes its status every ten seconds even when it has not
 
 from __future__ import annotations
 
+import contextlib
 import random
 import threading
 import time
@@ -30,7 +31,7 @@ _LINE_SECONDS = 5.0
 _SHOW_SECONDS = 10.0
 _SHOW_IDLE_SECONDS = 60.0
 _WITNESS_SECONDS = 60.0
-_WITNESS_AGAIN_SECONDS = 10.0
+_AGAIN_SECONDS = 10.0
 _WITNESS_OF_MANY_SECONDS = 600.0
 """A triggerer serves few calls a second; a thousand sinks that wait in it must not write every minute."""
 
@@ -41,7 +42,7 @@ class StatusWatch(threading.Thread):
     :param read: returns the text of the newest status, or ``None`` before the first.
     :param memory: takes the witness and the status that is shown.
     :param log: takes the lines.
-    :param tell: told each new status; what it raises is a warning.
+    :param tell: told each new status, and the newest again if it raised; that is a warning.
     :param look_seconds: the time between two looks.
     :param is_one_of_many: hundreds are in this process: the witness is written when the state changes, and
         else every ten minutes, at a time of its own. It lags, which is what a witness may do.
@@ -78,6 +79,8 @@ class StatusWatch(threading.Thread):
             self._keep_again_at = time.monotonic() + random.uniform(0, _WITNESS_OF_MANY_SECONDS)  # noqa: S311  a spread
         self._shown: SinkStatus | None = None
         self._shown_at = 0.0
+        self._untold: SinkStatus | None = None
+        self._untold_since = 0.0
 
     def run(self) -> None:
         """Look again and again. Called by :meth:`start`, in the new thread."""
@@ -90,6 +93,7 @@ class StatusWatch(threading.Thread):
         if self.is_alive():
             self.join()
         self.look()
+        self._tell_again(0)
         if (status := self._status) is not None:
             self._say(status)
             self._keep(status)
@@ -108,6 +112,7 @@ class StatusWatch(threading.Thread):
             self._say_unreadable(error)
             return
         self._mind_silence()
+        self._tell_again(_AGAIN_SECONDS)
         if (status := self._status) is not None:
             self._follow(status)
 
@@ -120,9 +125,20 @@ class StatusWatch(threading.Thread):
             self._silent = False
             self._log.info("launch %d: the driver reports again", status.launch)
         try:
-            self._tell(status)
+            self._tell_newest(status)
         except Exception as error:  # noqa: BLE001  a link that could not be stored stops no sink
             self._log.warning("launch %d: %s", status.launch, error)
+
+    def _tell_newest(self, status: SinkStatus) -> None:
+        self._untold, self._untold_since = status, time.monotonic()
+        self._tell(status)
+        self._untold = None
+
+    def _tell_again(self, after_seconds: float) -> None:
+        """Tell the newest status again if nobody took it."""
+        if self._untold is not None and _elapsed(self._untold_since) >= after_seconds:
+            with contextlib.suppress(Exception):  # it was said once
+                self._tell_newest(self._untold)
 
     def _say_unreadable(self, error: Exception) -> None:
         words = f"{type(error).__name__}: {error}"
@@ -163,7 +179,7 @@ class StatusWatch(threading.Thread):
             return
         self._kept = witness if self._memory.keep(witness) else None
         pause = _WITNESS_OF_MANY_SECONDS if self._is_one_of_many else _WITNESS_SECONDS
-        self._keep_again_at = time.monotonic() + (pause if self._kept else _WITNESS_AGAIN_SECONDS)
+        self._keep_again_at = time.monotonic() + (pause if self._kept else _AGAIN_SECONDS)
 
     def _show_pause(self, status: SinkStatus) -> float:
         """Return how many seconds must lie between two writes: more while nothing happens."""
