@@ -266,12 +266,7 @@ class _Job:
                 if query.awaitTermination(_WATCH_SECONDS):  # type: ignore[arg-type]  # parts of seconds too
                     return True
             except StreamingQueryException as error:
-                if guard.failure is None and epochs.failure is None and self._goes_on_after(error):
-                    return False
-                if guard.failure is None and not self._spec.shape.row_wise and self._learns(error):
-                    epochs.failure = (
-                        None  # the stream of a stateful query reads by what was known at its start
-                    )
+                if guard.failure is None and self._begins_again_after(error, epochs):
                     return False
                 raise guard.failure or explain(epochs.failure, error, self._spec.name) from error
             why = self._files.end_wanted()
@@ -286,6 +281,18 @@ class _Job:
                 self._has_outgrown = False
                 self._end_between_epochs(query, epochs)
                 return False
+
+    def _begins_again_after(self, error: StreamingQueryException, epochs: Epochs) -> bool:
+        """Return whether the query is to be started again, from where its checkpoint is.
+
+        The stream of a stateful query reads by the schemas that were known when it was planned.
+        """
+        if epochs.failure is None and self._goes_on_after(error):
+            return True
+        if self._spec.shape.row_wise or not self._learns(error):
+            return False
+        epochs.failure = None
+        return True
 
     def _goes_on_after(self, error: StreamingQueryException) -> bool:
         """Return whether a query that ended outside of an epoch is to be started again."""
