@@ -28,7 +28,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from airflow_provider_sinks.connectors.epoch_writer import Token, WriterFactory
 from airflow_provider_sinks.core.dead_letters.letter import Circumstances
@@ -37,6 +37,7 @@ from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutpu
 from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.progress.past_epochs import PastEpoch
 from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
+from airflow_provider_sinks.core.schemas.plan import SchemaPlan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -116,6 +117,30 @@ class Health:
 
     is_well: bool
     detail: str = ""
+
+
+class SchemaRegistryAware(Protocol):
+    """The part of a target that writes by schemas which a registry keeps.
+
+    ``plan`` is called by a validation, and by each start before anything is changed. What it plans the target
+    registers itself, with its first :meth:`SinkConnector.announce`: behind the fence, so that a start that
+    is refused or overtaken registers nothing.
+    """
+
+    @property
+    def service(self) -> str:
+        """Who is asked, for messages. No I/O, no secrets."""
+
+    def plan(self, output: Mapping[str, Any]) -> Sequence[SchemaPlan]:
+        """Return what a start would do about the schemas of keys and values. Registers nothing.
+
+        :param output: the query's columns, as Spark writes a struct as JSON.
+        :raises ConfigurationError: a column has no form in its schema, or a schema is not there.
+        :raises UnavailableError: the registry did not answer.
+        """
+
+    def close(self) -> None:
+        """Drop the client. Idempotent; must not raise."""
 
 
 class SinkConnector(Protocol):
@@ -278,7 +303,7 @@ class SinkConnector(Protocol):
     def suggested_timeout(self) -> timedelta:
         """Return how long an epoch of one writer may be open, as the spec and the target have it."""
 
-    def as_schema_registry_aware(self) -> object | None:
+    def as_schema_registry_aware(self) -> SchemaRegistryAware | None:
         """Return the part that speaks to a schema registry, where the target has one."""
 
     def as_schema_evolvable(self) -> object | None:

@@ -23,6 +23,7 @@ class Validation:
     :param partitions: of the source topic, once it was seen.
     :param clusters: by connection id, once they were seen.
     :param lookups: by lookup its columns and types, once they were seen: an Arrow schema.
+    :param source_schemas: by key and value, what the source is read by, once a registry has told it.
     """
 
     sink: SinkSpec | None
@@ -32,6 +33,7 @@ class Validation:
     partitions: int = 0
     clusters: dict[str, str] = field(default_factory=dict)
     lookups: dict[str, bytes] = field(default_factory=dict)
+    source_schemas: dict[str, str] = field(default_factory=dict)
 
 
 ConnectionChecks: TypeAlias = Generator[Check, None, ConnectionOptions | None]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from airflow_provider_sinks.connectors.base import MetricValue, SinkConnector
+from airflow_provider_sinks.connectors.base import MetricValue, SchemaRegistryAware, SinkConnector
 from airflow_provider_sinks.connectors.epoch_writer import Token
 from airflow_provider_sinks.core.decision.facts import ResourceFacts, Role
 from airflow_provider_sinks.core.progress.past_epochs import PastEpoch, past_epochs
@@ -79,7 +79,7 @@ class PlainConnector:
         """Return no figures."""
         return {}
 
-    def as_schema_registry_aware(self) -> object | None:
+    def as_schema_registry_aware(self) -> SchemaRegistryAware | None:
         """Return nothing: there is no registry."""
         return None
 

@@ -60,7 +60,7 @@ def validate(
     if sink is not None and sink.target_connection is None:
         checks += _whole(f"target {sink.target_kind}", _target(validation, sink, None))
     title = f'sink "{sink.name}"' if sink else " and ".join(f'connection "{name}"' for name in connections)
-    return Report(title, tuple(checks), validation.clusters, validation.lookups)
+    return Report(title, tuple(checks), validation.clusters, validation.lookups, validation.source_schemas)
 
 
 def _wanted(connections: Mapping[str, Given], sink: SinkSpec | None) -> Mapping[str, str | None]:

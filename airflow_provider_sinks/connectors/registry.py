@@ -7,6 +7,7 @@ from airflow_provider_sinks.connectors.connection_checks import CheckedConnectio
 from airflow_provider_sinks.connectors.kafka.connection_type import KAFKA
 from airflow_provider_sinks.connectors.kind import ConnectorKind
 from airflow_provider_sinks.connectors.postgres.connection_type import POSTGRES
+from airflow_provider_sinks.connectors.schema_registry.connection_type import SCHEMA_REGISTRY
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.connection.types import known_types
 from airflow_provider_sinks.core.spec.kinds import load
@@ -24,11 +25,12 @@ def kind(spec: SinkSpec) -> ConnectorKind:
 
 def connection_types(spec: SinkSpec) -> dict[str, str]:
     """Return the connections that a sink names, the source's first, and the type that each must have."""
-    return end_types(spec) | {lookup.postgres.connection: POSTGRES.name for lookup in spec.lookups.values()}
+    lookups = {lookup.postgres.connection: POSTGRES.name for lookup in spec.lookups.values()}
+    return end_types(spec) | lookups | dict.fromkeys(spec.registries, SCHEMA_REGISTRY.name)
 
 
 def end_types(spec: SinkSpec) -> dict[str, str]:
-    """Return the same without those of lookups: what it takes to look at the source and the target."""
+    """Return the same without lookups and schema registries: what it takes to look at source and target."""
     ends, brought = {spec.source.kafka.connection: KAFKA.name}, kind(spec).connection
     if spec.target_connection and brought:
         ends[spec.target_connection] = brought.name

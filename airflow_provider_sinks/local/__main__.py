@@ -12,6 +12,7 @@ def main() -> int:
     """Return 0 when all jars are there."""
     try:
         jars.resolve(*jars.KAFKA_BROKER)
+        jars.unpacked(jars.SCHEMA_REGISTRY, "all")
         spark.kafka_jars()
     except LocalServiceError as error:
         sys.stderr.write(f"{error}\n")

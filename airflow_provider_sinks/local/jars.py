@@ -6,7 +6,9 @@ everywhere to be had at that version, so it is named beside the Kafka source and
 
 from __future__ import annotations
 
+import contextlib
 import re
+import tarfile
 import tempfile
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -33,7 +35,12 @@ KAFKA_BROKER = (
 SPARK_KAFKA = (
     f"org.apache.spark:spark-sql-kafka-0-10_2.13:{SPARK_VERSION}",
     "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
+    f"org.apache.spark:spark-avro_2.13:{SPARK_VERSION}",
 )
+"""What Spark needs for Kafka, and for Avro in it."""
+APICURIO_VERSION = "3.0.9"
+"""The newest that Java 17 runs; 3.3 needs Java 21."""
+SCHEMA_REGISTRY = f"io.apicurio:apicurio-registry-app:{APICURIO_VERSION}"
 YARN = tuple(
     f"org.apache.hadoop:{artifact}:{HADOOP_VERSION}"
     for artifact in (
@@ -64,6 +71,30 @@ def resolve(*coordinates: str, beside: Path | None = None) -> tuple[Path, ...]:
         with step(f"{len(missing)} jars for {coordinates[0]}") as line:
             _download(missing, line)
     return tuple(map(_path, artifacts))
+
+
+@cache
+def unpacked(coordinate: str, classifier: str) -> Path:
+    """Return the folder with what an archive (``tar.gz``) holds, beside it; made where it is missing.
+
+    :param coordinate: ``group:artifact:version``.
+    """
+    group, name, version = coordinate.split(":")
+    context = _context(GlobalSettings.load().repo_cache, _WholeFiles())
+    archive = context.project(group, name).at_version(version).artifact(classifier, "tar.gz")
+    folder = _path(archive).with_suffix("").with_suffix("")
+    if folder.is_dir():
+        return folder
+    if not _path(archive).exists():
+        with step(f"{name} {version}") as line:
+            _download([archive], line)
+    with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=folder.parent) as unpacking:
+        with tarfile.open(_path(archive)) as packed:
+            packed.extractall(unpacking, filter="data")
+        with contextlib.suppress(OSError):  # another run was faster
+            Path(unpacking).rename(folder)
+        Path(unpacking).mkdir(exist_ok=True)  # what is left for the context to remove
+    return folder
 
 
 def _artifact_id(jar: Path) -> str:

@@ -85,6 +85,7 @@ class Epochs:
     :param announce: commits a record of the driver.
     :param finished: told of each whole epoch.
     :param limits: how much a writer may set aside in one epoch.
+    :param learns: told why an action failed; says whether more is known now, and it is worth another try.
     """
 
     def __init__(
@@ -108,7 +109,9 @@ class Epochs:
         announce: Callable[[ProgressRecord], None],
         finished: Callable[[EpochResult], None],
         limits: SetAsideLimits,
+        learns: Callable[[BaseException], bool] = lambda _: False,
     ) -> None:
+        self._learns = learns
         self._sink = sink
         self._source_topic = source_topic
         self._log = log
@@ -165,11 +168,26 @@ class Epochs:
         identities = self._check_before()
         record = replace(self._next_record(batch_id), identities=identities)
         self._announce_new_writers(record)
-        rows = self._to_rows(batch, dict(record.from_), dict(record.to))
-        if self._single:
-            rows = rows.repartition(1) if self._stateful else rows.coalesce(1)
-        reports = self._written(rows, record)
+        reports = self._written_knowingly(batch, record)
         return self._settle(record, reports, time.monotonic() - started)
+
+    def _written_knowingly(self, batch: DataFrame, record: ProgressRecord) -> list[TaskReport]:
+        """Run the action, and again where it met a schema that had not been asked for.
+
+        It is what Spark does with a failed task: writers are opened anew, and skip what they have committed.
+        Each try knows one schema more, so it ends.
+        """
+        while True:
+            rows = self._to_rows(batch, dict(record.from_), dict(record.to))
+            if self._single:
+                rows = rows.repartition(1) if self._stateful else rows.coalesce(1)
+            try:
+                return self._written(rows, record)
+            except Exception as error:
+                if not self._learns(error):
+                    raise
+                say(f"epoch {record.epoch} is repeated: it met a schema that had not been asked for")
+                self._account.holders.clear()
 
     def _written(self, rows: DataFrame, record: ProgressRecord) -> list[TaskReport]:
         """Run the action; where the driver commits, commit what its tasks have staged.

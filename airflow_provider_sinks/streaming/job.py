@@ -49,6 +49,7 @@ from airflow_provider_sinks.streaming.session import open_session, silenced
 from airflow_provider_sinks.streaming.sink_query import SinkQuery
 from airflow_provider_sinks.streaming.source import CheckpointLog
 from airflow_provider_sinks.streaming.source_identity import SourceLook
+from airflow_provider_sinks.streaming.source_reading import SourceReading
 from airflow_provider_sinks.streaming.start import Start, Started
 from airflow_provider_sinks.streaming.torn_epoch import judged
 
@@ -89,6 +90,11 @@ def _wait_until_forgotten(spark: SparkSession, name: str) -> None:
         time.sleep(_WATCH_SECONDS)
 
 
+def _never(_: BaseException) -> bool:
+    """Learn nothing within an epoch: the stream of a stateful query is planned once, and started again."""
+    return False
+
+
 def _demand_no_successor(target: SinkConnector) -> None:
     """Raise :class:`FencedError` if a newer start is in force: a driver that it overtook must not come back.
 
@@ -122,6 +128,7 @@ class _Job:
         self._patience = Patience(spec.patience)
         self._lookups = Lookups(spec, connections, self._patience)
         self._query_failed_at: float | None = None
+        self._source: SourceReading | None = None
         self._size: EpochSize
         self._source_options = connections.get(spec.source.kafka.connection, KafkaOptions)
 
@@ -144,13 +151,16 @@ class _Job:
             if why := self._files.end_wanted():  # a launch that comes late must not fence its successor
                 say(f"{why}: ending before the start")
                 return
-            output = demand_analysable(spark, self._spec, self._lookups.without_rows())
+            source = self._source = SourceReading.of(spark, self._spec, self._connections, self._patience)
+            output = demand_analysable(spark, source.spec, self._lookups.without_rows())
             start.connector.expect(output)
             started = start.run()
             warmup.demand()
             self._stream(spark, start, started)
         finally:
             start.close()
+            if self._source is not None:
+                self._source.close()
 
     def _stream(self, spark: SparkSession, start: Start, started: Started) -> None:
         size = self._size = self._epoch_size(spark, start, started)
@@ -168,7 +178,10 @@ class _Job:
         )
         target = start.connector
         guard = Guard(started.identities, start.look, target.demand_in_force, self._patience, target.service)
-        query = SinkQuery(self._spec, self._lookups, self._source_options, target.project)
+        assert self._source is not None  # noqa: S101  it was made before the start
+        query = SinkQuery(
+            self._source.spec, self._lookups, self._source_options, target.project, self._source.written
+        )
         epochs = self._epochs(spark, query, start, started, guard)
         health = HealthWatch(target)
         guard.start()
@@ -246,7 +259,11 @@ class _Job:
             announce=announce,
             finished=finished,
             limits=spec.set_aside_limits,
+            learns=self._learns if spec.shape.row_wise else _never,
         )
+
+    def _learns(self, error: BaseException) -> bool:
+        return self._source is not None and self._source.learns(error)
 
     def _watch(self, query: StreamingQuery, epochs: Epochs, guard: Guard, health: HealthWatch) -> bool:
         """Wait for the end of the query, a request to stop, or a refusal.
@@ -263,7 +280,7 @@ class _Job:
                 if query.awaitTermination(_WATCH_SECONDS):  # type: ignore[arg-type]  # parts of seconds too
                     return True
             except StreamingQueryException as error:
-                if guard.failure is None and epochs.failure is None and self._goes_on_after(error):
+                if guard.failure is None and self._begins_again_after(error, epochs):
                     return False
                 raise guard.failure or explain(epochs.failure, error, self._spec.name) from error
             why = self._files.end_wanted()
@@ -275,6 +292,18 @@ class _Job:
                 say(f"epochs hold at most {self._size.records:,} records from now on")
                 self._end_between_epochs(query, epochs)
                 return False
+
+    def _begins_again_after(self, error: StreamingQueryException, epochs: Epochs) -> bool:
+        """Return whether the query is to be started again, from where its checkpoint is.
+
+        The stream of a stateful query reads by the schemas that were known when it was planned.
+        """
+        if epochs.failure is None and self._goes_on_after(error):
+            return True
+        if self._spec.shape.row_wise or not self._learns(error):
+            return False
+        epochs.failure = None
+        return True
 
     def _goes_on_after(self, error: StreamingQueryException) -> bool:
         """Return whether a query that ended outside of an epoch is to be started again."""

@@ -19,6 +19,7 @@ from pyspark.sql.types import (
     DoubleType,
     FloatType,
     MapType,
+    StringType,
     StructField,
     StructType,
     TimestampNTZType,
@@ -28,6 +29,8 @@ from pyspark.sql.types import (
 _DECIMAL_DIGITS_MAX = 38
 _FIRST_MOMENT = "0001-01-01 00:00:00"
 _LAST_MOMENT = "9999-12-31 23:59:59.999999"
+
+_MOMENTS = (TimestampType, TimestampNTZType)
 
 Loss = tuple[Column, str]
 """When a reading loses something, and what to say then."""
@@ -69,6 +72,14 @@ def losses(value: Column, kind: DataType, path: str = "") -> Iterator[Loss]:
             yield (value < first) | (value > last), f"field {path} is not in the years 1 to 9999"
         case _:
             return
+
+
+def moments(kind: DataType) -> DataType:
+    """Return a type in which :func:`losses` finds nothing but moments out of range.
+
+    For values that were not read from text: they have their types already, and infinity is one of them.
+    """
+    return _changed(kind, lambda leaf: leaf if isinstance(leaf, _MOMENTS) else StringType())
 
 
 def _field_losses(parent: Column, field: StructField, path: str) -> Iterator[Loss]:

@@ -17,6 +17,7 @@ from airflow_provider_sinks.streaming.replayed_letters import selected
 from airflow_provider_sinks.streaming.small_epochs import ROWS_MAX, SETTING
 from airflow_provider_sinks.streaming.source import Offsets, read_range, stream_source
 from airflow_provider_sinks.streaming.start import Started
+from airflow_provider_sinks.streaming.written_schemas import WrittenSchemas
 
 
 class SinkQuery:
@@ -24,6 +25,7 @@ class SinkQuery:
 
     :param source: how the source is reached.
     :param project: the target's own encoding of the query's columns.
+    :param written: by what the source's records were written, where a registry knows.
     """
 
     def __init__(
@@ -32,7 +34,9 @@ class SinkQuery:
         lookups: Lookups,
         source: KafkaOptions,
         project: Callable[[DataFrame], DataFrame],
+        written: WrittenSchemas | None = None,
     ) -> None:
+        self._written = written
         self._spec = spec
         self._lookups = lookups
         self._source = source
@@ -80,12 +84,13 @@ class SinkQuery:
                 end,
                 with_headers=spec.dead_letter is not None,
             )
-            dead = transform.dead_letters(transform.parse(records, spec.source.kafka))
+            dead = transform.dead_letters(transform.parse(records, spec.source.kafka, self._written))
             return self._project(transform.with_source_columns(batch, dead))
         session = batch.sparkSession
         self._lookups.refresh(session)
         taken = batch if spec.replay is None else selected(batch, spec.replay)
-        transform.parse(taken, spec.source.kafka).createOrReplaceTempView(transform.SOURCE_VIEW)
+        parsed = transform.parse(taken, spec.source.kafka, self._written)
+        parsed.createOrReplaceTempView(transform.SOURCE_VIEW)
         try:
             return self._project(session.sql(spec.job_sql))
         except AnalysisException as error:  # it fitted at the start
@@ -104,7 +109,7 @@ class SinkQuery:
     def _stateful(self, spark: SparkSession, records: DataFrame) -> DataFrame:
         """Return the stream of a query that Spark keeps state for, over the records that parse."""
         source = self._spec.source.kafka
-        parsed = transform.parse(records, source)
+        parsed = transform.parse(records, source, self._written)
         good = transform.parsed_only(parsed)
         if source.watermark is not None:
             delay = f"{source.watermark.delay.total_seconds()} seconds"

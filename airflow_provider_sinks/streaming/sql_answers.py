@@ -42,14 +42,14 @@ def _answer(spark: SparkSession, question: SqlQuestion) -> SqlAnswer:
     begun = time.monotonic()
     lookups = {name: _without_rows(schema) for name, schema in question.lookups.items()}
     try:
-        demand_analysable(spark, question.spec, lookups)
+        output = demand_analysable(spark, question.spec, lookups)
     except ConfigurationError as error:
         problems = error.problems or (Problem("", error.primary),)
         return NotTaken(problems, time.monotonic() - begun)
     except Exception as error:  # noqa: BLE001  said for this sink; the others get their answers
         found = unexpected(error, question.spec.name)
         return NoAnswer(f"Spark could not analyse it ({found.detail or found.primary})")
-    return Taken(spark.version, time.monotonic() - begun)
+    return Taken(spark.version, time.monotonic() - begun, output.schema.json())
 
 
 def _without_rows(schema: bytes) -> pa.Table:

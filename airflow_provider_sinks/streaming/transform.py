@@ -11,8 +11,11 @@ from pyspark.sql.types import StructType
 from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.connectors.encoding import named
 from airflow_provider_sinks.core.query.analysis import INTERNAL, SOURCE
-from airflow_provider_sinks.core.spec.parts import Format, KafkaSource
-from airflow_provider_sinks.streaming import json_fields, json_values
+from airflow_provider_sinks.core.schemas.avro import parse as parse_schema
+from airflow_provider_sinks.core.schemas.subjects import Part
+from airflow_provider_sinks.core.spec.parts import Format, KafkaSource, SourceKey
+from airflow_provider_sinks.streaming import avro_values, json_fields, json_values
+from airflow_provider_sinks.streaming.written_schemas import WrittenSchemas
 
 TOPIC = "__sinks_topic"
 HEADERS = "headers"
@@ -20,7 +23,7 @@ HEADERS = "headers"
 SOURCE_VIEW = SOURCE
 
 
-def parse(records: DataFrame, source: KafkaSource) -> DataFrame:
+def parse(records: DataFrame, source: KafkaSource, written: WrittenSchemas | None = None) -> DataFrame:
     """Return the view ``source``: the record's columns, then the source columns.
 
     Headers of records are kept where they were read (:mod:`.source`).
@@ -30,32 +33,95 @@ def parse(records: DataFrame, source: KafkaSource) -> DataFrame:
     - ``text``: one column, ``value``, or null and an error where it is not UTF-8.
     - ``bytes``: one column, ``value``.
 
+    - ``avro``: the fields of the schema, as for ``json``.
+
+    With ``key_as`` one more column has the key; a key that does not parse sets the record aside too.
+
     :param records: what Spark's Kafka source yields.
+    :param written: by what values and keys were written; ``None`` where there are no records, and only types
+        count.
     """
+    judged, columns = _value(records, source, written)
+    if source.key_as is None:
+        return judged.select(*columns, *_source_columns(judged, sql.col(json_values.ERROR)))
+    judged, key = _key(judged, source.key_as, written)
+    readable = sql.col(json_values.ERROR).isNull()
+    columns = [sql.when(readable, column).alias(name) for name, column in columns_by_name(judged, columns)]
+    return judged.select(*columns, key, *_source_columns(judged, sql.col(json_values.ERROR)))
+
+
+def columns_by_name(judged: DataFrame, columns: list[Column]) -> list[tuple[str, Column]]:
+    """Return columns with the names that they have been given."""
+    return list(zip(judged.select(*columns).columns, columns, strict=True))
+
+
+def _value(
+    records: DataFrame, source: KafkaSource, written: WrittenSchemas | None
+) -> tuple[DataFrame, list[Column]]:
+    """Return the records with :data:`.json_values.ERROR`, and the columns of their values."""
     match source.format:
         case Format.JSON:
-            return _parse_json(records, source)
+            declared = cast("StructType", StructType.fromDDL(str(source.ddl)))
+            return json_values.read_json(records, json_fields.required(declared, source.required or ()))
         case Format.TEXT:
             return _parse_text(records)
         case Format.BYTES:
-            return records.select("value", *_source_columns(records, sql.lit(None)))
+            return records.withColumn(json_values.ERROR, sql.lit(None).cast("string")), [sql.col("value")]
+        case Format.AVRO:
+            judged = _decode(records, "value", Part.VALUE, source.schema_, written)
+            value, readable = sql.col(_decoded(Part.VALUE)), sql.col(json_values.ERROR).isNull()
+            names = [field.name for field in cast("StructType", judged.schema[_decoded(Part.VALUE)].dataType)]
+            return judged, [sql.when(readable, value.getField(name)).alias(name) for name in names]
         case other:
             assert_never(other)
 
 
-def _parse_json(records: DataFrame, source: KafkaSource) -> DataFrame:
-    declared = cast("StructType", StructType.fromDDL(str(source.schema_)))
-    schema = json_fields.required(declared, source.required or ())
-    judged, columns = json_values.read_json(records, schema)
-    return judged.select(*columns, *_source_columns(judged, sql.col(json_values.ERROR)))
+def _key(judged: DataFrame, key: SourceKey, written: WrittenSchemas | None) -> tuple[DataFrame, Column]:
+    """Return the records with what is wrong with their keys too, and the column of the key."""
+    before = judged.withColumnRenamed(json_values.ERROR, _VALUE_ERROR)
+    match key.format:
+        case Format.AVRO:
+            after = _decode(before, "key", Part.KEY, key.schema_, written)
+            found = sql.col(_decoded(Part.KEY))
+        case Format.TEXT:
+            found = sql.col("key").cast("string")
+            wrong = sql.when(json_values.not_utf8(found), sql.lit("The key is not UTF-8."))
+            after = before.withColumn(json_values.ERROR, wrong)
+        case _:
+            found = sql.col("key")
+            after = before.withColumn(json_values.ERROR, sql.lit(None).cast("string"))
+    error = sql.coalesce(sql.col(_VALUE_ERROR), sql.col(json_values.ERROR))
+    whole = after.withColumn(json_values.ERROR, error)
+    return whole, sql.when(sql.col(json_values.ERROR).isNull(), found).alias(key.column)
 
 
-def _parse_text(records: DataFrame) -> DataFrame:
+def _decode(
+    records: DataFrame, column: str, part: Part, text: object, written: WrittenSchemas | None
+) -> DataFrame:
+    """Add what is read of a part of each record, and what is wrong with it."""
+    reader = written.reader(part) if written is not None else None
+    if written is None or reader is None:
+        kind = avro_values.spark_type(parse_schema(str(text)))
+        empty = records.withColumn(_decoded(part), sql.lit(None).cast(kind))
+        return empty.withColumn(json_values.ERROR, sql.lit(None).cast("string"))
+    data, known, whole = sql.col(column), written.known(part), f"{_decoded(part)}_whole"
+    found = records.withColumn(whole, avro_values.decoded(data, reader, known, part))
+    judged = found.withColumn(json_values.ERROR, avro_values.error(data, sql.col(whole), reader, known, part))
+    return judged.withColumn(_decoded(part), avro_values.body(sql.col(whole)))
+
+
+def _decoded(part: Part) -> str:
+    return f"{INTERNAL}decoded_{part.value}"
+
+
+_VALUE_ERROR = f"{INTERNAL}value_error"
+
+
+def _parse_text(records: DataFrame) -> tuple[DataFrame, list[Column]]:
     text = sql.col("value").cast("string")
     error = sql.when(json_values.not_utf8(text), sql.lit("The value is not UTF-8; `format: bytes` takes it."))
     judged = records.withColumn(json_values.ERROR, error)
-    value = sql.when(sql.col(json_values.ERROR).isNull(), text).alias("value")
-    return judged.select(value, *_source_columns(judged, sql.col(json_values.ERROR)))
+    return judged, [sql.when(sql.col(json_values.ERROR).isNull(), text).alias("value")]
 
 
 def _source_columns(records: DataFrame, error: Column) -> list[Column]:

@@ -15,10 +15,12 @@ from airflow_provider_sinks.local import spark
 from airflow_provider_sinks.local.airflow import AirflowStack
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres
+from airflow_provider_sinks.local.schema_registry import SchemaRegistry
 from airflow_provider_sinks.local.yarn import YarnCluster
 from tests.faults.driver import QUICK_START
 from tests.installed_connector import Installed
 from tests.live import people
+from tests.live.registered import Registered
 from tests.live.shared_driver import SharedDriver
 from tests.live.stage import Stage
 
@@ -78,6 +80,21 @@ def stage(
     stage.driver_rows = getattr(request, "param", stage.driver_rows)
     yield stage
     stage.close()
+
+
+@pytest.fixture(scope="session")
+def registry(stack_folder: Path) -> Iterator[SchemaRegistry]:
+    """A schema registry that everyone shares; use subjects of your own."""
+    with SchemaRegistry.start(stack_folder / "registry") as running:
+        yield running
+
+
+@pytest.fixture
+def registered(stage: Stage, registry: SchemaRegistry) -> Iterator[Registered]:
+    """The stage with a registry, which its sinks know as connection ``registry``."""
+    whole = Registered(stage, registry)
+    with whole.client:
+        yield whole
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
+from airflow_provider_sinks.clients.schema_registry.options import RegistryOptions
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
@@ -116,6 +117,7 @@ class Stage:
     user: str | None = None
     driver_rows: int = small_epochs.ROWS_MAX
     sinks: list[Sink] = field(default_factory=list)
+    registry: RegistryOptions | None = None
 
     @property
     def client(self) -> dict[str, str]:
@@ -221,10 +223,11 @@ class Stage:
         return sink
 
     def connections(self) -> ResolvedConnections:
-        """Return what the connections of the sinks stand for: ``kafka`` and ``pg``."""
+        """Return what the connections of the sinks stand for: ``kafka``, ``pg``, and a ``registry``."""
         postgres = PostgresOptions.from_connection("pg", **self.postgres.connection_fields, extra={})
         kafka = KafkaOptions.from_connection_extra(self.broker.client_config(self.user), "kafka")
-        return ResolvedConnections({"kafka": kafka, "pg": postgres})
+        registry = {"registry": self.registry} if self.registry is not None else {}
+        return ResolvedConnections({"kafka": kafka, "pg": postgres, **registry})
 
     def close(self) -> None:
         """End what the test left running."""

@@ -80,7 +80,7 @@ def test_a_keyword_of_the_other_role_is_named_with_all_other_problems() -> None:
         )
 
     assert [str(problem) for problem in error.value.problems] == [
-        "source.kafka.key: is not known (it belongs to a target)",
+        'source.kafka.key: is not known (it belongs to a target; did you mean "key_as"?)',
         'target.kafka.kye: is not known (did you mean "key"?)',
         "target.kafka.start: is not known (it belongs to a source)",
         'chekpoint: is not known (did you mean "checkpoint"?)',

@@ -8,6 +8,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from airflow_provider_sinks.clients.schema_registry.client import SchemaRegistry
+from airflow_provider_sinks.clients.schema_registry.options import RegistryOptions
 from airflow_provider_sinks.connectors.base import (
     Capabilities,
     CommitsOn,
@@ -32,14 +34,16 @@ from airflow_provider_sinks.connectors.kafka.transactional_ids import (
     transactional_id,
 )
 from airflow_provider_sinks.connectors.kafka.transactions import fence, fence_dead
+from airflow_provider_sinks.connectors.kafka.written_schemas import TargetSchemas, WrittenBy
 from airflow_provider_sinks.connectors.plain import PlainConnector
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.decision.facts import Creation, Observation, ResourceFacts, Role
-from airflow_provider_sinks.core.errors import JobFailedError, SinkError
+from airflow_provider_sinks.core.errors import ConfigurationError, JobFailedError, SinkError
 from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutput
 from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.progress.past_epochs import PastEpoch
 from airflow_provider_sinks.core.progress.record import DRIVER, ProgressRecord, WriterId
+from airflow_provider_sinks.core.schemas.subjects import Part
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 if TYPE_CHECKING:
@@ -75,6 +79,9 @@ class KafkaConnector(PlainConnector):
         self._run: KafkaRun | None = None
         self._records: DriverRecords | None = None
         self._taken_bytes: int | None = None
+        self._connections = connections
+        self._schemas: TargetSchemas | None = None
+        self._written: Mapping[Part, WrittenBy] | None = None
 
     def capabilities(self) -> Capabilities:
         """Return that each writer commits by itself, without anything left over that could be committed."""
@@ -93,11 +100,29 @@ class KafkaConnector(PlainConnector):
         """Return keys and values as bytes, as the target's key and format say."""
         from airflow_provider_sinks.connectors.kafka.encoding import encode
 
+        if self._written is None and self._spec.target.kafka.registered_parts:
+            raise JobFailedError("rows are to be written by schemas that no start has registered")
         if self._spec.dead_letter is None:
-            return encode(output, self._spec.target.kafka, None)
+            return encode(output, self._spec.target.kafka, None, self._written)
         if self._taken_bytes is None:
             self._taken_bytes = self._writer_factory.taken_bytes() // 2  # the limit may be lowered meanwhile
-        return encode(output, self._spec.target.kafka, self._taken_bytes)
+        return encode(output, self._spec.target.kafka, self._taken_bytes, self._written)
+
+    def expect(self, output: DataFrame) -> None:
+        """Ask the registry what it would say about the schemas to be written; nothing is registered."""
+        if (aware := self.as_schema_registry_aware()) is None:
+            return
+        refused = [plan.problem() for plan in aware.plan(output.schema.jsonValue()) if not plan.may_start]
+        if refused:
+            raise ConfigurationError(f'sink "{self._spec.name}" may not write like this', refused)
+
+    def as_schema_registry_aware(self) -> TargetSchemas | None:
+        """Return what speaks to the target's registry; the client library is loaded now."""
+        target = self._spec.target.kafka
+        if self._schemas is None and target.registry is not None and target.registered_parts:
+            options = self._connections.get(target.registry, RegistryOptions)
+            self._schemas = TargetSchemas(self._spec, SchemaRegistry(options))
+        return self._schemas
 
     def observe(self, source: ResourceFacts) -> Observation:
         """Look at the topics and read the progress."""
@@ -130,8 +155,13 @@ class KafkaConnector(PlainConnector):
         self._observer.client.ensure_topic(creation)
 
     def announce(self, record: ProgressRecord) -> None:
-        """Commit a record of the driver, with every id that was fenced and those about to be used."""
+        """Commit a record of the driver, with every id that was fenced and those about to be used.
+
+        Schemas are registered before the first one: behind the fence, while a failure still changes nothing.
+        """
         assert self._records is not None  # noqa: S101  nobody announces before the fence
+        if self._schemas is not None and self._written is None:
+            self._written = self._schemas.register()
         if record.generation != self._live_run.generation:
             self._run = replace(self._live_run, generation=record.generation, holder=self._records.holder)
             self._records.run_as(self._run)
@@ -200,6 +230,8 @@ class KafkaConnector(PlainConnector):
     def close(self) -> None:
         """Drop all clients."""
         self._observer.close()
+        if self._schemas is not None:
+            self._schemas.close()
         if self._records is not None:
             self._records.close()
 

@@ -10,6 +10,7 @@ from airflow_provider_sinks.connectors.kafka.connection_type import KAFKA
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink, kafka_sink
 from airflow_provider_sinks.connectors.kind import ConnectorKind
+from airflow_provider_sinks.connectors.schema_registry.connection_type import SCHEMA_REGISTRY
 from airflow_provider_sinks.connectors.target_form import TargetForm
 from airflow_provider_sinks.core.checks.check import Check
 from airflow_provider_sinks.core.connection.options import ConnectionOptions
@@ -41,6 +42,8 @@ class KafkaKind:
 
     sink = KafkaSink
     connection = KAFKA
+    connections_beside = (SCHEMA_REGISTRY,)
+    """What a sink may name beside the connection of its target."""
     form = _FORM
     writer_module = "airflow_provider_sinks.connectors.kafka.factory"
 
@@ -69,8 +72,11 @@ class KafkaKind:
     def demand_fits(self, output: DataFrame, spec: SinkSpec) -> None:
         """Encode the columns, and throw the result away."""
         from airflow_provider_sinks.connectors.kafka.encoding import encode
+        from airflow_provider_sinks.connectors.kafka.written_schemas import demand_writable
 
-        encode(output, kafka_sink(spec).target.kafka, None)
+        sink = kafka_sink(spec)
+        demand_writable(sink, output.schema.jsonValue())
+        encode(output, sink.target.kafka, None)
 
     def target_checks(self, spec: SinkSpec, options: ConnectionOptions | None) -> Iterable[Check]:
         """Return none: topics, of the source too, are judged with their cluster."""

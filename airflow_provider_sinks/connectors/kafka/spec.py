@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, StrictBool, model_validator
+from pydantic import AfterValidator, Field, StrictBool, model_validator
 
 from airflow_provider_sinks.connectors.kafka.creation import CreateTopic, progress_topic
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import JobFailedError, Problem
+from airflow_provider_sinks.core.schemas.avro import NAME, parse
+from airflow_provider_sinks.core.schemas.subjects import TOPIC_NAME, tells_parts_apart
+from airflow_provider_sinks.core.schemas.subjects import Part as PartOfRecord
 from airflow_provider_sinks.core.spec.fields import (
     TOPIC_PATTERN,
     Columns,
     Config,
+    ConnectionId,
     Count,
     Replication,
     SinkName,
@@ -30,8 +35,26 @@ from airflow_provider_sinks.core.spec.parts import (
     Target,
     address,
 )
-from airflow_provider_sinks.core.spec.rules import QUERY, Rule, known_column, needs
+from airflow_provider_sinks.core.spec.problems import UnfitError, UnfitPartsError
+from airflow_provider_sinks.core.spec.rules import QUERY, REGISTRY_HINT, Rule, known_column, needs
+from airflow_provider_sinks.core.spec.schema_options import (
+    AutoRegister,
+    DeclaredSchema,
+    Naming,
+    Registering,
+    SchemaChoice,
+    declared,
+)
 from airflow_provider_sinks.core.spec.sink import SinkSpec
+
+
+def _record_name(value: str) -> str:
+    if not all(NAME.fullmatch(part) for part in value.split(".")):
+        raise UnfitError(f"{value!r} is no name in Avro", "letters, digits, _ and dots, such as shop.Order")
+    return value
+
+
+RecordName = Annotated[Text, AfterValidator(_record_name)]
 
 
 class Compression(enum.StrEnum):
@@ -44,6 +67,12 @@ class Compression(enum.StrEnum):
     ZSTD = "zstd"
 
 
+class KeyFormat(enum.StrEnum):
+    """How a key is written whose schema a registry has; otherwise a column is text, and several are JSON."""
+
+    AVRO = "avro"
+
+
 class KafkaTarget(ConnectedTarget):
     """A Kafka topic to write."""
 
@@ -52,12 +81,45 @@ class KafkaTarget(ConnectedTarget):
         default=(), description="columns of the key; none: the source record's key goes through"
     )
     format: Format = Format.JSON
+    key_format: KeyFormat | None = None
     value: Text | None = None
+    registry: ConnectionId | None = Field(
+        default=None, description="id of an Airflow connection of type http to a schema registry"
+    )
+    schema_: SchemaChoice | None = Field(
+        default=None, alias="schema", description="of the values; none: it is made of the query's types"
+    )
+    key_schema: SchemaChoice | None = None
+    record: RecordName | None = Field(
+        default=None, description="full name of the record that is made of the query's types"
+    )
+    subjects: Naming | None = None
+    auto_register: Registering | None = None
     tombstones: StrictBool = False
     partitions: Count | None = None
     replication_factor: Replication | None = None
     config: Config = Field(default_factory=dict)
     compression: Compression = Compression.LZ4
+
+    @property
+    def registered_parts(self) -> tuple[PartOfRecord, ...]:
+        """Those of key and value whose schemas a registry has."""
+        key = (PartOfRecord.KEY,) if self.key_format is not None else ()
+        return (*key, PartOfRecord.VALUE) if self.format.is_registered else key
+
+    @property
+    def naming(self) -> str:
+        """How subjects are named, resolved."""
+        return self.subjects or TOPIC_NAME
+
+    @property
+    def registering(self) -> AutoRegister:
+        """Whether a start registers what a subject has not yet, resolved."""
+        return self.auto_register or AutoRegister.TRUE
+
+    def declared(self, part: PartOfRecord) -> DeclaredSchema | None:
+        """Return the schema of a part, where the spec says which one it is."""
+        return declared(self.key_schema if part is PartOfRecord.KEY else self.schema_)
 
 
 class KafkaTargetChoice(Target):
@@ -121,12 +183,28 @@ class KafkaSink(SinkSpec):
         target = _kafka_options(data.get("target"), None)
         if target is None or source is None or "format" in target or source.get("format") not in list(Format):
             return dict(data)
-        return {**data, "target": {"kafka": {**target, "format": source["format"]}}}
+        if Format(source["format"]).is_registered and "registry" not in source:
+            return dict(data)
+        registry = {"registry": source["registry"]} if Format(source["format"]).is_registered else {}
+        return {**data, "target": {"kafka": {**registry, **target, "format": source["format"]}}}
 
     @property
     def target_rules(self) -> tuple[Rule, ...]:
         """The rules between the options of the target and the rest of the sink."""
         return _RULES
+
+    @property
+    def target_registries(self) -> tuple[str, ...]:
+        """The connection of the registry that has schemas of keys or values."""
+        target = self.target.kafka
+        return (target.registry,) if target.registry is not None and target.registered_parts else ()
+
+    def record_name(self, part: PartOfRecord) -> str:
+        """Return the full name of a record that is made of the query's types."""
+        named = self.target.kafka.record or f"sinks.{re.sub('[^A-Za-z0-9_]', '_', self.name)}"
+        first = named.rpartition(".")[2][:1]
+        whole = named if not first.isdigit() else f"sinks._{named.rpartition('.')[2]}"
+        return f"{whole}_key" if part is PartOfRecord.KEY else whole
 
     @property
     def progress_topic(self) -> str:
@@ -209,7 +287,7 @@ def _key(spec: KafkaSink) -> Iterator[Problem]:
 
 def _value(spec: KafkaSink) -> Iterator[Problem]:
     kafka, where = spec.target.kafka, "target.kafka"
-    if kafka.format is not Format.JSON and kafka.tombstones:
+    if kafka.format in (Format.TEXT, Format.BYTES) and kafka.tombstones:
         what = f"is for format json: in {kafka.format} a null value is a tombstone"
         yield Problem(f"{where}.tombstones", what, "leave it out")
     elif kafka.tombstones and kafka.value is not None:
@@ -230,12 +308,46 @@ def _output_columns(spec: KafkaSink) -> Iterator[Problem]:
         yield from known_column(f"target.kafka.key[{index}]", name, plan.columns, "the output")
     if kafka.value is not None:
         yield from known_column("target.kafka.value", kafka.value, plan.columns, "the output")
-    elif kafka.format is not Format.JSON:
+    elif kafka.format in (Format.TEXT, Format.BYTES):
         values = [name for name in plan.columns if name not in kafka.key]
         if len(values) != 1:
             what = f"{kafka.format} needs one column for the value, but there are {len(values)}"
             names = f"of {', '.join(values)}" if values else "of the output"
             yield Problem("target.kafka.format", what, f"name one {names} by value")
+
+
+def _registry(spec: KafkaSink) -> Iterator[Problem]:
+    kafka, where = spec.target.kafka, "target.kafka"
+    parts = kafka.registered_parts
+    if parts and kafka.registry is None:
+        yield Problem(f"{where}.registry", f"is missing: format {Format.AVRO} needs one", REGISTRY_HINT)
+    elif kafka.registry is not None and not parts:
+        what = f"does not go with format {kafka.format}"
+        yield Problem(f"{where}.registry", what, f"leave it out; {Format.AVRO} uses one")
+    if kafka.key_format is not None and not kafka.key:
+        yield Problem(f"{where}.key_format", "is for a key made of columns", "name them by key")
+    for part, option in ((PartOfRecord.KEY, "key_schema"), (PartOfRecord.VALUE, "schema")):
+        if part not in parts and kafka.declared(part) is not None:
+            yield Problem(f"{where}.{option}", f"is for a {part} in {Format.AVRO}", "leave it out")
+        elif part in parts:
+            yield from written_schema(f"{where}.{option}", kafka.declared(part))
+    if len(parts) == 2 and not tells_parts_apart(kafka.naming):
+        names = {(kafka.declared(part) or DeclaredSchema()).inline for part in parts}
+        if len(names) == 1 and None not in names:
+            yield Problem(
+                f"{where}.subjects", "gives key and value one subject", "put {part} into the template"
+            )
+
+
+def written_schema(where: str, schema: DeclaredSchema | None) -> Iterator[Problem]:
+    """Give what is wrong with a written schema; one that refers to others is read once they are known."""
+    if schema is None or schema.inline is None or schema.references:
+        return
+    try:
+        parse(schema.inline)
+    except UnfitPartsError as unfit:
+        for problem in unfit.problems:
+            yield Problem(f"{where}: {problem.where}".rstrip(": "), problem.what, problem.hint)
 
 
 def _topics(spec: KafkaSink) -> Iterator[Problem]:
@@ -255,6 +367,7 @@ def _topics(spec: KafkaSink) -> Iterator[Problem]:
 _RULES: tuple[Rule, ...] = (
     (needs(*QUERY, "target", "writers"), _key),
     (needs("target"), _value),
+    (needs("target"), _registry),
     (needs(*QUERY, "target"), _output_columns),
     (needs("name", "source", "target", "dead_letter", "progress"), _topics),
 )

@@ -34,6 +34,7 @@ class Family(enum.StrEnum):
     TOPICS = "topics"
     PERMISSIONS = "permissions"
     DATABASE = "database"
+    SCHEMAS = "schemas"
     SPARK = "spark"
     SQL = "sql"
 
@@ -99,12 +100,14 @@ class Report:
     :param clusters: the cluster that each connection leads to, where it was learnt.
     :param lookups: the columns and types of each lookup, as an Arrow schema, where they were asked for and
         learnt.
+    :param source_schemas: by key and value, what the source is read by, where a registry has told it.
     """
 
     title: str
     checks: tuple[Check, ...]
     clusters: Mapping[str, str] = field(default_factory=dict)
     lookups: Mapping[str, bytes] = field(default_factory=dict)
+    source_schemas: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def failed(self) -> tuple[Check, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -67,8 +67,9 @@ def known_types() -> Mapping[str, ConnectionType]:
     found: dict[str, ConnectionType] = {}
     for name in sorted(points(), key=lambda name: (not is_ours(name), name)):
         with suppress(ConfigurationError):  # said where a sink names the target that cannot be loaded
-            brought: ConnectionType | None = load(name).connection
-            if brought is not None:
+            kind = load(name)
+            beside: Sequence[ConnectionType] = getattr(kind, "connections_beside", ())
+            for brought in filter(None, [kind.connection, *beside]):
                 found.setdefault(brought.name, brought)
     return found
 

@@ -41,10 +41,12 @@ class Taken:
     """Spark takes it.
 
     :param spark: the version of Spark.
+    :param output: the query's columns, as Spark writes a struct as JSON.
     """
 
     spark: str
     seconds: float
+    output: str = "{}"
 
 
 @dataclass(frozen=True)

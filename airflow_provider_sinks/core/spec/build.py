@@ -24,13 +24,18 @@ Every = timedelta | str
 class KafkaKeywords(TypedDict, total=False):
     """What ``kafka()`` takes beside connection and topic: as a source, then as a target, then as both."""
 
-    schema: str
+    schema: str | Mapping[str, Any]
+    key_as: Mapping[str, Any]
     start: str | Mapping[int, int]
     watermark: Mapping[str, Any]
     max_offsets_per_epoch: int
     options: Mapping[str, str | int]
 
     key: str | Sequence[str]
+    key_format: str
+    key_schema: str | Mapping[str, Any]
+    record: str
+    auto_register: bool | str
     value: str
     tombstones: bool
     partitions: int
@@ -39,6 +44,8 @@ class KafkaKeywords(TypedDict, total=False):
     compression: str
 
     format: str
+    registry: str
+    subjects: str
 
 
 class PostgresKeywords(TypedDict, total=False):

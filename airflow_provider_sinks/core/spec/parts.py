@@ -22,6 +22,7 @@ from pydantic import (
 
 from airflow_provider_sinks.core.dead_letters.limits import SetAsideLimits
 from airflow_provider_sinks.core.errors import nearest
+from airflow_provider_sinks.core.schemas.subjects import TOPIC_NAME
 from airflow_provider_sinks.core.spec.durations import Duration, format_duration
 from airflow_provider_sinks.core.spec.fields import (
     Columns,
@@ -36,6 +37,12 @@ from airflow_provider_sinks.core.spec.fields import (
     within,
 )
 from airflow_provider_sinks.core.spec.problems import UnfitError
+from airflow_provider_sinks.core.spec.schema_options import (
+    DeclaredSchema,
+    Naming,
+    SchemaChoice,
+    declared,
+)
 
 MEBIBYTE = 1024 * 1024
 OFFSETS_MAX = 100_000_000
@@ -50,6 +57,12 @@ class Format(enum.StrEnum):
     JSON = "json"
     TEXT = "text"
     BYTES = "bytes"
+    AVRO = "avro"
+
+    @property
+    def is_registered(self) -> bool:
+        """Whether its schemas are kept in a registry."""
+        return self is Format.AVRO
 
 
 class Part(BaseModel):
@@ -85,15 +98,30 @@ class Watermark(Part):
     delay: Annotated[Duration, no_longer_than(timedelta(days=365), "Spark keeps state for as long")]
 
 
+class SourceKey(Part):
+    """The key of a source record, as a column of the view ``source``."""
+
+    column: Text = "key"
+    format: Format = Format.BYTES
+    schema_: SchemaChoice | None = Field(default=None, alias="schema")
+
+
 class KafkaSource(Part):
     """A Kafka topic to read."""
 
     connection: ConnectionId
     topic: TopicName
     format: Format = Format.JSON
-    schema_: Text | None = Field(
-        default=None, alias="schema", description="Spark DDL: viewtime long, userid string"
+    schema_: SchemaChoice | None = Field(
+        default=None,
+        alias="schema",
+        description="of JSON Spark DDL: viewtime long, userid string; of Avro the schema to read by",
     )
+    key_as: SourceKey | None = None
+    registry: ConnectionId | None = Field(
+        default=None, description="id of an Airflow connection of type http to a schema registry"
+    )
+    subjects: Naming | None = None
     required: Columns | None = Field(
         default=None,
         description="columns that no value may lack or have null, as NOT NULL in the schema",
@@ -107,6 +135,26 @@ class KafkaSource(Part):
         whole_number(1, OFFSETS_MAX),
     ] = 1_000_000
     options: SourceOptions = Field(default_factory=dict)
+
+    @property
+    def ddl(self) -> str | None:
+        """The schema of JSON, as it was written."""
+        return self.schema_ if isinstance(self.schema_, str) else None
+
+    @property
+    def declared(self) -> DeclaredSchema | None:
+        """The schema of a format with a registry, where the spec says which one it is."""
+        return declared(self.schema_)
+
+    @property
+    def naming(self) -> str:
+        """How subjects are named, resolved."""
+        return self.subjects or TOPIC_NAME
+
+    @property
+    def uses_registry(self) -> bool:
+        """Whether a registry has a schema of its values or keys."""
+        return self.format.is_registered or (self.key_as is not None and self.key_as.format.is_registered)
 
 
 class Source(Part):

@@ -7,15 +7,19 @@ show up twice.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from airflow_provider_sinks.core.errors import Problem, nearest
 from airflow_provider_sinks.core.query.analysis import INTERNAL, SOURCE, QueryShape, analyse, select_sql
 from airflow_provider_sinks.core.query.sql import SqlError
+from airflow_provider_sinks.core.schemas.avro import parse
+from airflow_provider_sinks.core.schemas.spark_types import demand_holdable, spark_columns
+from airflow_provider_sinks.core.schemas.subjects import needs_record
 from airflow_provider_sinks.core.spec.ddl import columns_of
 from airflow_provider_sinks.core.spec.parts import Format
-from airflow_provider_sinks.core.spec.problems import UnfitError
+from airflow_provider_sinks.core.spec.problems import UnfitError, UnfitPartsError
+from airflow_provider_sinks.core.spec.schema_options import DeclaredSchema, declared
 from airflow_provider_sinks.core.spec.source_options import source_option_problems
 
 if TYPE_CHECKING:
@@ -36,20 +40,89 @@ def check(spec: SinkSpec, broken: frozenset[str]) -> Iterator[Problem]:
 
 def _schema(spec: SinkSpec) -> Iterator[Problem]:
     kafka, where = spec.source.kafka, "source.kafka.schema"
-    if kafka.format is Format.JSON and kafka.schema_ is None:
+    if kafka.format.is_registered:
+        yield from _registered_schema(where, kafka.schema_)
+    elif kafka.format is Format.JSON and kafka.schema_ is None:
         hint = 'such as schema: "viewtime long, userid string"; or format: text, or bytes'
         yield Problem(where, "is missing: format json needs one", hint)
     elif kafka.format is not Format.JSON and kafka.schema_ is not None:
         yield Problem(where, f"does not go with format {kafka.format}", "its one column is named value")
+    elif isinstance(kafka.schema_, DeclaredSchema):
+        yield Problem(where, "is no text: format json takes Spark DDL", 'such as "userid string, at long"')
     elif kafka.schema_ is not None:
         try:
             columns = columns_of(kafka.schema_)
         except UnfitError as unfit:
             yield Problem(where, str(unfit), unfit.hint)
         else:
-            for name in columns:
-                if name.lower().startswith(INTERNAL):
-                    yield Problem(where, f"column {name!r}: names with {INTERNAL} are the sink's own")
+            yield from _internal_names(where, columns)
+
+
+def _internal_names(where: str, columns: Iterable[str]) -> Iterator[Problem]:
+    for name in columns:
+        if name.lower().startswith(INTERNAL):
+            yield Problem(where, f"column {name!r}: names with {INTERNAL} are the sink's own")
+
+
+def _registered_schema(
+    where: str, choice: str | DeclaredSchema | None, *, has_columns: bool = True
+) -> Iterator[Problem]:
+    """Give what is wrong with a written schema; one that refers to others is read once they are known."""
+    schema = declared(choice)
+    if schema is None or schema.inline is None or schema.references:
+        return
+    try:
+        found = parse(schema.inline)
+        if has_columns:
+            yield from _internal_names(where, [name for name, _ in spark_columns(found)])
+        else:
+            demand_holdable(found)
+    except UnfitPartsError as unfit:
+        for problem in unfit.problems:
+            yield Problem(f"{where}: {problem.where}".rstrip(": "), problem.what, problem.hint)
+
+
+def _source_key(spec: SinkSpec) -> Iterator[Problem]:
+    kafka, where = spec.source.kafka, "source.kafka.key_as"
+    if kafka.key_as is None:
+        return
+    if kafka.key_as.format is Format.JSON:
+        yield Problem(f"{where}.format", "json is not read in keys", "text, and from_json in the query")
+    elif kafka.key_as.format.is_registered:
+        yield from _registered_schema(f"{where}.schema", kafka.key_as.schema_, has_columns=False)
+    elif kafka.key_as.schema_ is not None:
+        yield Problem(f"{where}.schema", f"does not go with format {kafka.key_as.format}", "leave it out")
+    yield from _internal_names(f"{where}.column", [kafka.key_as.column])
+    values = (spec.source_columns or ())[:-1]
+    if kafka.key_as.column.lower() in {name.lower() for name in values}:
+        yield Problem(
+            f"{where}.column", f"{kafka.key_as.column!r} is a column of the value already", "name another"
+        )
+
+
+def _source_registry(spec: SinkSpec) -> Iterator[Problem]:
+    kafka, where = spec.source.kafka, "source.kafka.registry"
+    if kafka.uses_registry and kafka.registry is None:
+        yield Problem(where, f"is missing: format {Format.AVRO} needs one", REGISTRY_HINT)
+    elif kafka.registry is not None and not kafka.uses_registry:
+        yield Problem(
+            where, f"does not go with format {kafka.format}", f"leave it out; {Format.AVRO} uses one"
+        )
+    if kafka.uses_registry and needs_record(kafka.naming):
+        for part, kind, choice in (
+            ("schema", kafka.format, kafka.schema_),
+            (
+                "key_as.schema",
+                kafka.key_as.format if kafka.key_as else Format.BYTES,
+                kafka.key_as and kafka.key_as.schema_,
+            ),
+        ):
+            if kind.is_registered and choice is None:
+                what = f"is missing: subjects are named by record, and no record is known ({kafka.naming})"
+                yield Problem(f"source.kafka.{part}", what, "name it: {subject: ...}")
+
+
+REGISTRY_HINT = "the id of an Airflow connection of type http"
 
 
 def _source_options(spec: SinkSpec) -> Iterator[Problem]:
@@ -198,6 +271,8 @@ RULES: tuple[Rule, ...] = (
     (needs("source"), _schema),
     (needs("source"), _source_options),
     (needs("source"), _required),
+    (needs("source"), _source_key),
+    (needs("source"), _source_registry),
     (needs("source"), _watermark_column),
     (needs("lookups"), _lookup_names),
     (needs("query", "select", "where"), _one_way_to_select),

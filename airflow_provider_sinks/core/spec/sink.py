@@ -16,6 +16,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import Annotated, Any, ClassVar
@@ -30,6 +31,8 @@ from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.query.analysis import QueryShape, analyse, select_sql
 from airflow_provider_sinks.core.query.rewrite import row_wise_sql
 from airflow_provider_sinks.core.query.sql import SqlError
+from airflow_provider_sinks.core.schemas.avro import parse
+from airflow_provider_sinks.core.schemas.spark_types import spark_columns
 from airflow_provider_sinks.core.spec import rules
 from airflow_provider_sinks.core.spec.ddl import columns_of
 from airflow_provider_sinks.core.spec.durations import Duration
@@ -45,7 +48,8 @@ from airflow_provider_sinks.core.spec.parts import (
     Target,
     Trigger,
 )
-from airflow_provider_sinks.core.spec.problems import UnfitError, problems_of
+from airflow_provider_sinks.core.spec.problems import UnfitError, UnfitPartsError, problems_of
+from airflow_provider_sinks.core.spec.schema_options import declared
 
 _MEANS_NO_ROWS = frozenset({"patience"})
 """Options that change no row, nor where it goes."""
@@ -205,12 +209,51 @@ class SinkSpec(Part, ABC):
     def source_columns(self) -> tuple[str, ...] | None:
         """The user's columns of the view ``source``; None if the schema cannot be read."""
         kafka = self.source.kafka
-        if kafka.format is not Format.JSON:
-            return ("value",)
-        try:
-            return None if kafka.schema_ is None else columns_of(kafka.schema_)
-        except UnfitError:
+        key = () if kafka.key_as is None else (kafka.key_as.column,)
+        value = self._value_columns
+        return None if value is None else (*value, *key)
+
+    @property
+    def _value_columns(self) -> tuple[str, ...] | None:
+        kafka = self.source.kafka
+        if kafka.format is Format.JSON:
+            with suppress(UnfitError):
+                return None if kafka.ddl is None else columns_of(kafka.ddl)
             return None
+        if not kafka.format.is_registered:
+            return ("value",)
+        if kafka.declared is None or kafka.declared.inline is None or kafka.declared.references:
+            return None  # the registry knows
+        with suppress(UnfitPartsError):
+            return tuple(name for name, _ in spark_columns(parse(kafka.declared.inline)))
+        return None
+
+    @property
+    def lacks_source_schemas(self) -> bool:
+        """Whether a schema of the source stands in a registry only, or refers to others there."""
+        kafka = self.source.kafka
+        named = [(kafka.format, kafka.declared)]
+        if kafka.key_as is not None:
+            named.append((kafka.key_as.format, declared(kafka.key_as.schema_)))
+        return any(
+            kind.is_registered and (found is None or found.inline is None or bool(found.references))
+            for kind, found in named
+        )
+
+    def with_source_schemas(self, value: str | None, key: str | None) -> SinkSpec:
+        """Return the sink with the schemas of its source written down, as a registry has them now.
+
+        What the job runs and a validation analyses; what is recorded stays as the user wrote it.
+
+        :param value: of the values, standing by itself; ``None`` leaves it as it is.
+        :param key: of the keys, likewise.
+        """
+        kafka = self.source.kafka
+        changed: dict[str, Any] = {} if value is None else {"schema_": value}
+        if key is not None and kafka.key_as is not None:
+            changed["key_as"] = kafka.key_as.model_copy(update={"schema_": key})
+        source = self.source.model_copy(update={"kafka": kafka.model_copy(update=changed)})
+        return self.model_copy(update={"source": source})
 
     @property
     def writer_mode(self) -> Writers:
@@ -283,8 +326,20 @@ class SinkSpec(Part, ABC):
     @property
     def connections(self) -> tuple[str, ...]:
         """The ids of all Airflow connections that it names, sorted."""
-        named = {self.source.kafka.connection, *filter(None, [self.target_connection])}
+        named = {self.source.kafka.connection, *filter(None, [self.target_connection]), *self.registries}
         return tuple(sorted(named | {lookup.postgres.connection for lookup in self.lookups.values()}))
+
+    @property
+    def registries(self) -> tuple[str, ...]:
+        """The ids of the Airflow connections of schema registries that it names."""
+        kafka = self.source.kafka
+        own = (kafka.registry,) if kafka.registry is not None and kafka.uses_registry else ()
+        return tuple(dict.fromkeys((*own, *self.target_registries)))
+
+    @property
+    def target_registries(self) -> tuple[str, ...]:
+        """Those of them that have schemas of the target."""
+        return ()
 
     def refresh_of(self, lookup: str) -> timedelta | None:
         """Return how old a lookup's rows may be: 60 s in row-wise queries where the spec says nothing."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from airflow_provider_sinks.connectors.preflight import VALIDATION_SECONDS, validate
@@ -12,10 +12,12 @@ from airflow_provider_sinks.core.checks.sql import not_wanted, sql_checks
 from airflow_provider_sinks.core.connection.fields import Given
 from airflow_provider_sinks.core.errors import SinkError
 from airflow_provider_sinks.core.query.questions import AskSpark, NoAnswer, SqlAnswer, SqlQuestion
+from airflow_provider_sinks.core.schemas.subjects import Part
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.hooks import connections
 from airflow_provider_sinks.operators.validate.spark_checks import spark_checks, submit_command
 from airflow_provider_sinks.operators.validate.sql_questions import ask_spark
+from airflow_provider_sinks.operators.validate.target_schemas import target_schema_checks
 
 _LEAST_SECONDS = 1.0
 
@@ -54,10 +56,27 @@ def sink_reports(
         found = validate(given(spec.connections), spec, seconds=seconds, with_types=wants_types)
         reports.append(replace(found, checks=(*spark, *found.checks)))
     lookups = [report.lookups for report in reports]
-    sql = _sql(specs, lookups, submit_command(spark_conn_id), _left(over_at), ask)
+    written = [_with_source(spec, report) for spec, report in zip(specs, reports, strict=True)]
+    answers = _answers(written, lookups, submit_command(spark_conn_id), _left(over_at), ask)
     return [
-        replace(report, checks=(*report.checks, *checks)) for report, checks in zip(reports, sql, strict=True)
+        replace(report, checks=(*report.checks, *_behind(spec, answer, ask, _left(over_at))))
+        for spec, report, answer in zip(specs, reports, answers, strict=True)
     ]
+
+
+def _with_source(spec: SinkSpec, report: Report) -> SinkSpec:
+    """Return a sink with the schemas of its source written down, as far as a registry has told them."""
+    found = report.source_schemas
+    return spec.with_source_schemas(found.get(Part.VALUE), found.get(Part.KEY)) if found else spec
+
+
+def _behind(spec: SinkSpec, answer: SqlAnswer | None, ask: AskSpark, seconds: float) -> Iterator[Check]:
+    """Make the checks that need what Spark said."""
+    if answer is None:
+        yield not_wanted(spec.name)
+    else:
+        yield from sql_checks(spec.name, answer, ask)
+    yield from target_schema_checks(spec, answer, seconds)
 
 
 def _left(over_at: float) -> float:
@@ -77,23 +96,25 @@ def read(conn_id: str) -> Given:
         return error
 
 
-def _sql(
+def _answers(
     specs: Sequence[SinkSpec],
     lookups: Sequence[Mapping[str, bytes]],
     command: str,
     seconds: float,
     ask: AskSpark,
-) -> list[tuple[Check, ...]]:
+) -> list[SqlAnswer | None]:
     if ask is AskSpark.NEVER:
-        return [(not_wanted(spec.name),) for spec in specs]
+        return [None] * len(specs)
     answers: dict[int, SqlAnswer] = {}
     questions: dict[int, SqlQuestion] = {}
     for number, (spec, types) in enumerate(zip(specs, lookups, strict=True)):
         if missing := [name for name in spec.lookups if name not in types]:
             answers[number] = NoAnswer(f"what lookup {', '.join(missing)} holds is not known", retryable=True)
+        elif spec.lacks_source_schemas:
+            answers[number] = NoAnswer("the schema of the source is not known", retryable=True)
         else:
             questions[number] = SqlQuestion(spec, types)
     if questions:
         found = ask_spark(list(questions.values()), command, seconds=seconds)
         answers |= dict(zip(questions, found, strict=True))
-    return [tuple(sql_checks(spec.name, answers[number], ask)) for number, spec in enumerate(specs)]
+    return [answers[number] for number in range(len(specs))]

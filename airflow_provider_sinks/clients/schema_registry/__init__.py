@@ -1,0 +1,1 @@
+"""Schema registries that speak Confluent's API: what it takes to connect, and a client."""

@@ -1,0 +1,337 @@
+"""A client for registries that speak Confluent's API: facts in plain types, errors in ours.
+
+It is confluent-kafka's own, which tries one address after the other. Safe for threads.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from airflow_provider_sinks.clients.schema_registry.options import PEM_FILES, RegistryOptions
+from airflow_provider_sinks.core.errors import (
+    AuthenticationError,
+    ConfigurationError,
+    Problem,
+    SinkError,
+    UnavailableError,
+)
+from airflow_provider_sinks.core.schemas.compatibility import Level
+
+if TYPE_CHECKING:
+    from confluent_kafka.schema_registry import SchemaRegistryClient
+    from confluent_kafka.schema_registry.error import SchemaRegistryError
+
+T = TypeVar("T")
+
+ANSWER_SECONDS = 5.0
+"""How long one address may take to answer."""
+_TRIES_MORE = 1
+_PAUSE_MILLISECONDS = 200
+_REFERENCES_DEEPEST = 20
+_MISSING, _CONFLICT, _NOT_A_SCHEMA = 404, 409, 422
+_PACKAGES = 'pip install "airflow-provider-sinks[schema-registry]" where the driver runs, and on the worker'
+_IDS = "/schemas/ids"
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A schema that another one names.
+
+    :param name: the name by which the other one names it.
+    """
+
+    name: str
+    subject: str
+    version: int
+
+
+@dataclass(frozen=True)
+class StoredSchema:
+    """A schema as a registry has it.
+
+    :param id: of the schema, which is the same under all its subjects.
+    :param subject: empty where it was asked for by its id.
+    :param referred: the texts of the schemas that it names, what they need themselves first.
+    """
+
+    id: int
+    text: str
+    kind: str = "AVRO"
+    subject: str = ""
+    version: int = 0
+    references: tuple[Reference, ...] = ()
+    referred: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class NewSchema:
+    """A schema that a registry may not have yet."""
+
+    text: str
+    kind: str = "AVRO"
+    references: tuple[Reference, ...] = ()
+
+
+class SchemaRegistry:
+    """One registry.
+
+    :param options: with the text of PEM files in them.
+    :raises ConfigurationError: the client library is not whole, or cannot use the certificates.
+    """
+
+    def __init__(self, options: RegistryOptions) -> None:
+        self.options = options
+        self._client = _made(options)
+
+    @property
+    def service(self) -> str:
+        """Who is asked, for messages."""
+        return f"the schema registry at {self.options.urls[0]}"
+
+    def kinds(self) -> tuple[str, ...]:
+        """Return what kinds of schemas it keeps, such as ``AVRO``."""
+        return tuple(self._ask("say what kinds of schemas it keeps", self._client.get_schema_types))
+
+    def by_id(self, schema_id: int) -> StoredSchema | None:
+        """Return a schema by its id; ``None`` where the registry has none of it."""
+        what = f"give the schema with id {schema_id}"
+        found = self._ask_or_none(what, lambda: self._client._rest_client.get(f"{_IDS[1:]}/{schema_id}"))  # noqa: SLF001  get_schema keeps what it got, references unread
+        return None if found is None else self._stored({**found, "id": schema_id})
+
+    def version(self, subject: str, version: int | None = None) -> StoredSchema | None:
+        """Return a version of a subject, the newest unless named; ``None`` where it has none."""
+        named = "the newest version" if version is None else f"version {version}"
+        path = f"subjects/{_quoted(subject)}/versions/{'latest' if version is None else version}"
+        found = self._ask_or_none(
+            f'give {named} of subject "{subject}"',
+            lambda: self._client._rest_client.get(path),  # noqa: SLF001  the client keeps the newest for good
+        )
+        return None if found is None else self._stored(found)
+
+    def versions(self, subject: str) -> tuple[int, ...]:
+        """Return the versions of a subject; none where there is no such subject."""
+        found = self._ask_or_none(
+            f'list the versions of subject "{subject}"', lambda: self._client.get_versions(subject)
+        )
+        return tuple(found or ())
+
+    def find(self, subject: str, schema: NewSchema) -> int | None:
+        """Return the id of exactly this schema under a subject; ``None`` where it is not there."""
+        found = self._ask_or_none(
+            f'look for a schema under subject "{subject}"',
+            lambda: self._client._rest_client.post(f"subjects/{_quoted(subject)}", body=_body(schema)),  # noqa: SLF001  as above
+        )
+        return None if found is None else int(found["id"])
+
+    def level(self, subject: str) -> Level:
+        """Return what the next schema of a subject must be, by its own setting or the registry's."""
+        found = self._ask_or_none(
+            f'say the compatibility of subject "{subject}"',
+            lambda: Level(str(self._client.get_compatibility(subject)).upper()),
+        )
+        if found is not None:
+            return found
+        whole = self._client.get_compatibility
+        return self._ask("say its compatibility", lambda: Level(str(whole()).upper()))
+
+    def takes(self, subject: str, schema: NewSchema) -> bool:
+        """Return whether a schema may follow the others of a subject. Registers nothing."""
+        path = f"compatibility/subjects/{_quoted(subject)}/versions/latest"
+        found = self._ask_or_none(
+            f'compare a schema with subject "{subject}"',
+            lambda: self._client._rest_client.post(f"{path}?verbose=true", body=_body(schema)),  # noqa: SLF001  as above
+        )
+        return found is None or bool(found["is_compatible"])
+
+    def register(self, subject: str, schema: NewSchema) -> int:
+        """Put a schema under a subject and return its id. Idempotent: one that is there stays as it is.
+
+        :raises ConfigurationError: the registry does not take it.
+        """
+        path = f"subjects/{_quoted(subject)}/versions"
+        found = self._ask(
+            f'take the schema under subject "{subject}"',
+            lambda: self._client._rest_client.post(path, body=_body(schema)),  # noqa: SLF001  as above
+        )
+        return int(found["id"])
+
+    def referred(self, references: Sequence[Reference]) -> tuple[str, ...]:
+        """Return the texts of the schemas that are referred to, what they need themselves first.
+
+        :raises ConfigurationError: one is not there.
+        """
+        texts: dict[tuple[str, int], str] = {}
+        self._collect(references, texts, 0)
+        return tuple(texts.values())
+
+    def close(self) -> None:
+        """End the client."""
+        self._client.close()
+
+    def _collect(
+        self, references: Sequence[Reference], texts: dict[tuple[str, int], str], depth: int
+    ) -> None:
+        for one in references:
+            if (one.subject, one.version) in texts or depth > _REFERENCES_DEEPEST:
+                continue
+            path = f"subjects/{_quoted(one.subject)}/versions/{one.version}"
+            found = self._ask_or_none(
+                f'give version {one.version} of subject "{one.subject}"',
+                lambda path=path: self._client._rest_client.get(path),  # type: ignore[misc]  # noqa: SLF001  as above
+            )
+            if found is None:
+                problem = Problem(one.name, f'subject "{one.subject}" has no version {one.version}')
+                raise ConfigurationError("a schema that is referred to is not registered", [problem]).of(
+                    self.options.conn_id
+                )
+            self._collect(_references(found), texts, depth + 1)
+            texts[one.subject, one.version] = found["schema"]
+
+    def _stored(self, found: Mapping[str, Any]) -> StoredSchema:
+        references = _references(found)
+        return StoredSchema(
+            id=int(found["id"]),
+            text=str(found["schema"]),
+            kind=str(found.get("schemaType") or "AVRO"),
+            subject=str(found.get("subject") or ""),
+            version=int(found.get("version") or 0),
+            references=references,
+            referred=self.referred(references),
+        )
+
+    def _ask_or_none(self, what: str, question: Callable[[], T]) -> T | None:
+        """Return the answer; ``None`` where it is that there is no such thing."""
+        from confluent_kafka.schema_registry.error import SchemaRegistryError
+
+        def ask() -> T | None:
+            try:
+                return question()
+            except SchemaRegistryError as error:
+                if error.http_status_code == _MISSING and str(error.error_code).startswith(str(_MISSING)):
+                    return None
+                raise
+
+        return self._ask(what, ask)
+
+    def _ask(self, what: str, question: Callable[[], T]) -> T:
+        from confluent_kafka.schema_registry.common._httpx_compat import httpx
+        from confluent_kafka.schema_registry.error import SchemaRegistryError
+
+        begun = time.monotonic()
+        try:
+            return question()
+        except SchemaRegistryError as error:
+            raise self._said(error, what) from None  # from None: it may hold what was sent
+        except httpx.TransportError as error:
+            seconds = time.monotonic() - begun
+            raise UnavailableError(
+                f"{self.service} could not {what}",
+                f"No answer after {seconds:.1f} s: {type(error).__name__}: {error}",
+                f'Check the address in connection "{self.options.conn_id}", and that the registry is up.',
+            ).of(self.options.conn_id) from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise ConfigurationError(
+                f"{self.service} answers, and not as a schema registry does",
+                [Problem("host", f"what came was not understood: {type(error).__name__}")],
+                "Name the address that its API begins at, such as https://registry:8081.",
+            ).of(self.options.conn_id) from None
+
+    def _said(self, error: SchemaRegistryError, what: str) -> SinkError:
+        status, said = error.http_status_code, str(error.error_message)[:500]
+        primary = f"{self.service} did not {what}"
+        conn_id = self.options.conn_id
+        if status in (401, 403):
+            hint = f'Correct user and password, or the token, of connection "{conn_id}", or its rights.'
+            return AuthenticationError(primary, f"HTTP {status}: {said}", hint).of(conn_id)
+        if status in (_CONFLICT, _NOT_A_SCHEMA):
+            word = "incompatible" if status == _CONFLICT else "no schema to it"
+            return ConfigurationError(primary, [Problem("", f"it is {word}: {said}")])
+        if status >= 500 or status in (408, 429):
+            return UnavailableError(primary, f"HTTP {status}: {said}", "Look at the registry.").of(conn_id)
+        problem = Problem("host", f"HTTP {status}: {said}")
+        hint = "Name the address that its API begins at, such as https://registry:8081."
+        return ConfigurationError(primary, [problem], hint).of(conn_id)
+
+
+def _body(schema: NewSchema) -> dict[str, Any]:
+    body: dict[str, Any] = {"schema": schema.text}
+    if schema.kind != "AVRO":
+        body["schemaType"] = schema.kind
+    if schema.references:
+        body["references"] = [
+            {"name": one.name, "subject": one.subject, "version": one.version} for one in schema.references
+        ]
+    return body
+
+
+def _references(found: Mapping[str, Any]) -> tuple[Reference, ...]:
+    return tuple(
+        Reference(str(one["name"]), str(one["subject"]), int(one["version"]))
+        for one in found.get("references") or ()
+    )
+
+
+def _quoted(subject: str) -> str:
+    from urllib.parse import quote
+
+    return quote(subject, safe="")
+
+
+def _made(options: RegistryOptions) -> SchemaRegistryClient:
+    with _files(options) as files:
+        try:
+            from confluent_kafka.schema_registry import SchemaRegistryClient
+
+            return SchemaRegistryClient(
+                {**_login(options), **files, **_PATIENCE, "url": options.options["url"]}
+            )
+        except ImportError as error:
+            problem = Problem("registry", f"{error.name or error} is not installed")
+            raise ConfigurationError(
+                "there is no client for schema registries", [problem], _PACKAGES
+            ) from error
+        except (ValueError, OSError) as error:  # ssl's errors are OSErrors
+            problem = Problem("extra", f"cannot be used: {error}")
+            title = f'connection "{options.conn_id}" is not valid for a schema registry'
+            raise ConfigurationError(title, [problem]).of(options.conn_id) from None
+
+
+_PATIENCE = {
+    "timeout": ANSWER_SECONDS,
+    "max.retries": _TRIES_MORE,
+    "retries.wait.ms": _PAUSE_MILLISECONDS,
+    "retries.max.wait.ms": _PAUSE_MILLISECONDS,
+}
+
+
+def _login(options: RegistryOptions) -> dict[str, str]:
+    password = options.options.get("password")
+    if password is None:
+        return {}
+    if login := options.options.get("login"):
+        return {"basic.auth.user.info": f"{login}:{password}"}
+    return {
+        "bearer.auth.credentials.source": "STATIC_TOKEN",
+        "bearer.auth.token": password,
+        "bearer.auth.logical.cluster": "",
+    }
+
+
+@contextmanager
+def _files(options: RegistryOptions) -> Iterator[dict[str, str]]:
+    """Give the certificates as files, which is how the library takes them, for as long as it reads them."""
+    with tempfile.TemporaryDirectory(prefix="sinks-registry-") as folder:
+        files = {}
+        for located, inline in PEM_FILES.items():
+            if inline in options.options:
+                path = Path(folder, inline)
+                path.touch(mode=0o600)
+                path.write_text(options.options[inline])
+                files[located] = str(path)
+        yield files

@@ -1,0 +1,102 @@
+"""From columns to Avro in Confluent's wire format, in Spark's expressions: it runs in the JVM.
+
+Spark fails a whole task for one value that its schema does not take. So each row is judged first: what a type
+alone does not promise (null, a symbol, a length, digits of a timestamp) sets the row aside, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from pyspark.sql import Column
+from pyspark.sql import functions as sql
+
+from airflow_provider_sinks.connectors.kafka.written_schemas import WrittenBy
+from airflow_provider_sinks.core.schemas.avro import (
+    Array,
+    AvroType,
+    Enum,
+    Fixed,
+    Map,
+    Primitive,
+    Record,
+    Union,
+)
+from airflow_provider_sinks.core.schemas.wire import header
+
+Guard = tuple[Column, str]
+"""When a value is not taken, and what to say then."""
+_UUID = r"^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"
+_IN_MILLISECONDS = ("timestamp-millis", "local-timestamp-millis")
+
+
+def avro_bytes(columns: Sequence[tuple[str, Column]], written: WrittenBy) -> Column:
+    """Return a record of these columns, with the header in front."""
+    from pyspark.sql.avro.functions import to_avro
+
+    record = sql.struct(*(column.alias(name) for name, column in columns))
+    return sql.concat(sql.lit(header(written.id)), to_avro(record, written.schema.text))
+
+
+def avro_error(columns: Sequence[tuple[str, Column]], written: WrittenBy, part: str) -> Column:
+    """Return why a row cannot be written, or null."""
+    fields = {field.name: field.type for field in _record(written).fields}
+    error = sql.lit(None).cast("string")
+    for name, column in reversed(columns):
+        for wrong, why in reversed([*guards(column, fields[name], name)]):
+            error = sql.when(wrong, sql.lit(f"The {part} cannot be written: {why}.")).otherwise(error)
+    return error
+
+
+def guards(value: Column, kind: AvroType, path: str) -> Iterator[Guard]:
+    """Give what must not be, for a value and its parts, in their order."""
+    if not (isinstance(kind, Union) and kind.is_nullable):
+        yield value.isNull(), f"field {path} is null, and its schema says that it never is"
+    yield from _known_guards(value, kind, path)
+
+
+def _known_guards(value: Column, kind: AvroType, path: str) -> Iterator[Guard]:
+    match kind:
+        case Union():
+            yield from (guard for one in kind.others for guard in _known_guards(value, one, path))
+        case Record():
+            for field in kind.fields:
+                for wrong, why in guards(value.getField(field.name), field.type, f"{path}.{field.name}"):
+                    yield value.isNotNull() & wrong, why
+        case Array():
+            yield from _item_guards(value, kind.items, f"{path}[]")
+        case Map():
+            yield from _item_guards(sql.map_values(value), kind.values, f"{path}[]")
+        case _:
+            yield from _leaf_guards(value, kind, path)
+
+
+def _leaf_guards(value: Column, kind: AvroType, path: str) -> Iterator[Guard]:
+    match kind:
+        case Enum():
+            yield ~value.isin(*kind.symbols), f"field {path} is none of {', '.join(kind.symbols)}"
+        case Fixed() if not kind.logical.name:
+            yield sql.length(value) != kind.size, f"field {path} has not {kind.size} bytes"
+        case Primitive() if kind.logical.name in _IN_MILLISECONDS:
+            whole = sql.date_trunc("MILLISECOND", value)
+            yield whole != value, f"field {path} has microseconds, and its schema milliseconds"
+        case Primitive() if kind.logical.name == "uuid":
+            yield ~sql.rlike(value, sql.lit(_UUID)), f"field {path} is no uuid"
+        case _:
+            return
+
+
+def _item_guards(values: Column, kind: AvroType, path: str) -> Iterator[Guard]:
+    reasons = [why for _, why in guards(sql.lit(None), kind, path)]
+    for index, why in enumerate(reasons):
+        yield sql.exists(values, _nth(kind, path, index)), why
+
+
+def _nth(kind: AvroType, path: str, index: int) -> Callable[[Column], Column]:
+    return lambda item: sql.coalesce([*guards(item, kind, path)][index][0], sql.lit(False))
+
+
+def _record(written: WrittenBy) -> Record:
+    kind = written.schema.type
+    assert isinstance(kind, Record)  # noqa: S101  columns were compared with it
+    return kind

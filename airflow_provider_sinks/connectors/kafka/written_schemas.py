@@ -1,0 +1,186 @@
+"""By which schemas a sink writes keys and values: made of the query's columns, or as the spec says.
+
+Knows the registry only through its client, and registers nothing but in :meth:`TargetSchemas.register`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from airflow_provider_sinks.clients.schema_registry.client import NewSchema, SchemaRegistry
+from airflow_provider_sinks.connectors.kafka.spec import KafkaSink
+from airflow_provider_sinks.connectors.schema_registry.source_schemas import references, registered
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem
+from airflow_provider_sinks.core.query.analysis import INTERNAL
+from airflow_provider_sinks.core.schemas.avro import AvroSchema, parse
+from airflow_provider_sinks.core.schemas.derived import Column, columns_of, derive, misfits
+from airflow_provider_sinks.core.schemas.plan import (
+    NewestVersion,
+    SchemaPlan,
+    SchemaState,
+    SubjectFacts,
+    plan,
+)
+from airflow_provider_sinks.core.schemas.subjects import Part, subject
+from airflow_provider_sinks.core.spec.problems import UnfitPartsError
+from airflow_provider_sinks.core.spec.schema_options import DeclaredSchema
+
+
+@dataclass(frozen=True)
+class WrittenBy:
+    """By what one part of each record is written.
+
+    :param id: of the schema in the registry.
+    """
+
+    id: int
+    schema: AvroSchema
+
+
+def part_columns(sink: KafkaSink, part: Part, output: Mapping[str, Any]) -> tuple[Column, ...]:
+    """Return the columns that become the key or the value.
+
+    :param output: the query's columns, as Spark writes a struct as JSON.
+    :raises ConfigurationError: one is not there, or the value is no record.
+    """
+    target = sink.target.kafka
+    columns = {one.name: one for one in columns_of(output) if not one.name.startswith(INTERNAL)}
+    named = target.key if part is Part.KEY else (target.value,) if target.value else tuple(columns)
+    if missing := [name for name in named if name not in columns]:
+        option = "key" if part is Part.KEY else "value"
+        problem = Problem(
+            f"target.kafka.{option}", f"column {missing[0]!r} is not in the output: {', '.join(columns)}"
+        )
+        raise ConfigurationError(f"the {part} does not fit the query", [problem])
+    if part is Part.KEY or target.value is None:
+        return tuple(columns[str(name)] for name in named)
+    kind = columns[target.value].type
+    if isinstance(kind, str) or kind["type"] != "struct":
+        problem = Problem(
+            "target.kafka.value", f"column {target.value!r} is no struct", "a value is a record"
+        )
+        raise ConfigurationError("the value does not fit the query", [problem])
+    return columns_of(kind)
+
+
+def demand_writable(sink: KafkaSink, output: Mapping[str, Any]) -> None:
+    """Raise :class:`ConfigurationError` with every column that has no form in its schema. No I/O.
+
+    A schema that only the registry knows is compared once it was asked.
+    """
+    for part in sink.target.kafka.registered_parts:
+        columns, choice = part_columns(sink, part, output), sink.target.kafka.declared(part)
+        if choice is None:
+            derived(sink, part, columns)
+        elif choice.inline is not None and not choice.references:
+            demand_fit(part, columns, _parsed(part, choice.inline, ()))
+
+
+def derived(sink: KafkaSink, part: Part, columns: Sequence[Column]) -> str:
+    """Return the schema that is made of columns; no column of a key may be null.
+
+    :raises ConfigurationError: with every column that has no form in Avro.
+    """
+    try:
+        doc = f"The {part} of sink {sink.name}."
+        return derive(columns, sink.record_name(part), doc, nullable=part is Part.VALUE)
+    except UnfitPartsError as unfit:
+        problems = [Problem(f"column {one.where}", one.what, one.hint) for one in unfit.problems]
+        raise ConfigurationError(f"the {part} cannot be written in Avro", problems) from None
+
+
+def demand_fit(part: Part, columns: Sequence[Column], schema: AvroSchema) -> None:
+    """Raise :class:`ConfigurationError` with every column that does not fit, and the cast to write."""
+    if found := misfits(columns, schema):
+        problems = [Problem(f"column {one.where}".strip(), one.what, one.hint) for one in found]
+        raise ConfigurationError(f"the columns do not fit the schema of the {part}", problems)
+
+
+class TargetSchemas:
+    """The schemas of one sink's target; see :class:`.base.SchemaRegistryAware`.
+
+    :param registry: asked now and at the start.
+    """
+
+    def __init__(self, sink: KafkaSink, registry: SchemaRegistry) -> None:
+        self._sink = sink
+        self._registry = registry
+        self._plans: tuple[SchemaPlan, ...] = ()
+
+    @property
+    def service(self) -> str:
+        """Who is asked, for messages."""
+        return self._registry.service
+
+    def plan(self, output: Mapping[str, Any]) -> tuple[SchemaPlan, ...]:
+        """Ask what a start would do. Registers nothing."""
+        parts = self._sink.target.kafka.registered_parts
+        self._plans = tuple(self._plan(part, part_columns(self._sink, part, output)) for part in parts)
+        return self._plans
+
+    def register(self) -> Mapping[Part, WrittenBy]:
+        """Register what was planned, and return by what is written. Idempotent."""
+        self._plans = tuple(map(self._registered, self._plans))
+        return {one.part: WrittenBy(one.id, one.schema) for one in self._plans if one.id is not None}
+
+    def close(self) -> None:
+        """End the client."""
+        self._registry.close()
+
+    def _registered(self, one: SchemaPlan) -> SchemaPlan:
+        if one.id is not None:
+            return one
+        new = NewSchema(one.text, references=self._references(one.part))
+        known = self._registry.register(one.subject, new)
+        return replace(one, id=known, state=SchemaState.REGISTERED)
+
+    def _plan(self, part: Part, columns: Sequence[Column]) -> SchemaPlan:
+        target = self._sink.target.kafka
+        choice = target.declared(part)
+        if choice is not None and choice.subject is not None:
+            return self._chosen(part, columns, choice)
+        if choice is None or choice.inline is None:
+            text = derived(self._sink, part, columns)
+            schema = _parsed(part, text, ())
+        else:
+            text = choice.inline
+            schema = _parsed(part, text, self._registry.referred(references(choice.references)))
+            demand_fit(part, columns, schema)
+        name = subject(target.naming, target.topic, part, schema.name)
+        facts = self._facts(name, NewSchema(text, references=self._references(part)))
+        return plan(part, name, text, schema, facts=facts, register=target.registering)
+
+    def _chosen(self, part: Part, columns: Sequence[Column], choice: DeclaredSchema) -> SchemaPlan:
+        option = "schema" if part is Part.VALUE else "key_schema"
+        name = str(choice.subject)
+        found = registered(f"target.kafka.{option}", self._registry, name, choice.version)
+        schema = _parsed(part, found.text, found.referred)
+        demand_fit(part, columns, schema)
+        level, state = self._registry.level(name), SchemaState.REGISTERED
+        return SchemaPlan(part, name, state, found.text, schema, level, found.id, found.version)
+
+    def _facts(self, name: str, new: NewSchema) -> SubjectFacts:
+        level = self._registry.level(name)
+        found = self._registry.version(name)
+        if found is None:
+            return SubjectFacts(level)
+        newest = NewestVersion(found.id, found.version, parse(found.text, found.referred))
+        same = self._registry.find(name, new)
+        takes = same is not None or self._registry.takes(name, new)
+        return SubjectFacts(level, newest, same, takes)
+
+    def _references(self, part: Part) -> Any:
+        choice = self._sink.target.kafka.declared(part)
+        return references(choice.references) if choice is not None else ()
+
+
+def _parsed(part: Part, text: str, referred: Sequence[str]) -> AvroSchema:
+    try:
+        return parse(text, referred)
+    except UnfitPartsError as unfit:
+        problems = [
+            Problem(f"schema: {one.where}".rstrip(": "), one.what, one.hint) for one in unfit.problems
+        ]
+        raise ConfigurationError(f"the schema of the {part} cannot be used", problems) from None

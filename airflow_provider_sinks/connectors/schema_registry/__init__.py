@@ -1,0 +1,1 @@
+"""Connections to schema registries: how they are read, altered and judged."""

@@ -1,0 +1,129 @@
+"""The schemas by which a sink reads its source: declared in the spec, or as the registry has them now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from airflow_provider_sinks.clients.schema_registry.client import Reference, SchemaRegistry, StoredSchema
+from airflow_provider_sinks.clients.schema_registry.options import RegistryOptions
+from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem
+from airflow_provider_sinks.core.schemas.avro import AvroSchema, parse
+from airflow_provider_sinks.core.schemas.spark_types import demand_holdable, spark_columns
+from airflow_provider_sinks.core.schemas.subjects import Part, subject
+from airflow_provider_sinks.core.spec.parts import Format, KafkaSource
+from airflow_provider_sinks.core.spec.problems import UnfitPartsError
+from airflow_provider_sinks.core.spec.schema_options import DeclaredSchema, SchemaReference, declared
+from airflow_provider_sinks.core.spec.sink import SinkSpec
+
+
+@dataclass(frozen=True)
+class ReaderSchema:
+    """What one part of each source record is read by.
+
+    :param origin: where it comes from, for people.
+    :param subject: under which its writers' schemas are, as far as that is known.
+    """
+
+    part: Part
+    schema: AvroSchema
+    origin: str
+    subject: str
+
+
+def source_registry(spec: SinkSpec, connections: ResolvedConnections) -> SchemaRegistry | None:
+    """Return a client for the registry of a sink's source; ``None`` where it needs none."""
+    kafka = spec.source.kafka
+    if kafka.registry is None or not kafka.uses_registry:
+        return None
+    return SchemaRegistry(connections.get(kafka.registry, RegistryOptions))
+
+
+def reader_schemas(kafka: KafkaSource, registry: SchemaRegistry) -> tuple[ReaderSchema, ...]:
+    """Return the schemas of values and keys, as far as a registry has them. Reads only.
+
+    :raises ConfigurationError: one is not there, is none, or Spark cannot hold it.
+    :raises UnavailableError: the registry did not answer.
+    """
+    return tuple(_reader(kafka, part, choice, registry) for part, choice in _parts(kafka))
+
+
+def with_schemas(spec: SinkSpec, readers: Iterable[ReaderSchema]) -> SinkSpec:
+    """Return a sink with the schemas of its source written down."""
+    texts = {reader.part: reader.schema.text for reader in readers}
+    return spec.with_source_schemas(texts.get(Part.VALUE), texts.get(Part.KEY))
+
+
+def references(given: Iterable[SchemaReference]) -> tuple[Reference, ...]:
+    """Return what a spec refers to, for the client."""
+    return tuple(Reference(one.name, one.subject, one.version) for one in given)
+
+
+def _parts(kafka: KafkaSource) -> list[tuple[Part, DeclaredSchema | None]]:
+    found = [(Part.VALUE, kafka.declared)] if kafka.format.is_registered else []
+    if kafka.key_as is not None and kafka.key_as.format.is_registered:
+        found.append((Part.KEY, declared(kafka.key_as.schema_)))
+    return found
+
+
+def _reader(
+    kafka: KafkaSource, part: Part, choice: DeclaredSchema | None, registry: SchemaRegistry
+) -> ReaderSchema:
+    where = "source.kafka.schema" if part is Part.VALUE else "source.kafka.key_as.schema"
+    if choice is not None and choice.inline is not None:
+        schema = _parsed(where, choice.inline, registry.referred(references(choice.references)))
+        return ReaderSchema(part, _held(where, schema, part), "the spec", _subject(kafka, part, schema.name))
+    name = choice.subject if choice is not None and choice.subject else _subject(kafka, part, "")
+    found = registered(where, registry, name, choice.version if choice is not None else None)
+    schema = _parsed(where, found.text, found.referred)
+    origin = f'version {found.version} of subject "{name}"'
+    return ReaderSchema(part, _held(where, schema, part), origin, name)
+
+
+def registered(where: str, registry: SchemaRegistry, name: str, version: int | None) -> StoredSchema:
+    """Return a registered Avro schema.
+
+    :param where: the option that asks for it.
+    :raises ConfigurationError: it is not there, or of another kind.
+    """
+    found = registry.version(name, version)
+    if found is None:
+        what = f'subject "{name}" has no version {version}' if version else f'there is no subject "{name}"'
+        problem = Problem(where, what, "name another subject, or write the schema into the spec")
+        raise ConfigurationError(f"{registry.service} does not have the schema", [problem]).of(
+            registry.options.conn_id
+        )
+    if found.kind.lower() != Format.AVRO:
+        problem = Problem(where, f'subject "{name}" is of kind {found.kind}, and format is avro')
+        raise ConfigurationError("the schema is of another kind", [problem])
+    return found
+
+
+def _subject(kafka: KafkaSource, part: Part, record: str) -> str:
+    return subject(kafka.naming, kafka.topic, part, record)
+
+
+def _parsed(where: str, text: str, referred: tuple[str, ...]) -> AvroSchema:
+    try:
+        return parse(text, referred)
+    except UnfitPartsError as unfit:
+        raise _unfit(where, unfit) from None
+
+
+def _held(where: str, schema: AvroSchema, part: Part) -> AvroSchema:
+    try:
+        if part is Part.VALUE:
+            spark_columns(schema)
+        else:
+            demand_holdable(schema)
+    except UnfitPartsError as unfit:
+        raise _unfit(where, unfit) from None
+    return schema
+
+
+def _unfit(where: str, unfit: UnfitPartsError) -> ConfigurationError:
+    problems = [
+        Problem(f"{where}: {one.where}" if one.where else where, one.what, one.hint) for one in unfit.problems
+    ]
+    return ConfigurationError("the schema of the source cannot be used", problems)

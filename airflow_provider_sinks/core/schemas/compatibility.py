@@ -1,0 +1,210 @@
+"""May a schema follow another one? And may a value of the one be read by the other? With reasons, by field.
+
+The rules are Avro's own (*Schema Resolution* of its specification); a registry's answer counts, and these
+say why. Of keys more is demanded: the id of the schema is part of a key's bytes, so that with any other
+schema an equal key is another key, to compaction, to partitions and to every upsert behind it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from airflow_provider_sinks.core.schemas.avro import (
+    Array,
+    AvroSchema,
+    AvroType,
+    Enum,
+    Fixed,
+    Map,
+    Named,
+    Primitive,
+    Record,
+    Union,
+)
+
+_WIDENS = {
+    "int": ("long", "float", "double"),
+    "long": ("float", "double"),
+    "float": ("double",),
+    "string": ("bytes",),
+    "bytes": ("string",),
+}
+"""What a written type may be read as."""
+
+
+class Level(enum.StrEnum):
+    """What a registry demands of the next schema of a subject."""
+
+    NONE = "NONE"
+    BACKWARD = "BACKWARD"
+    BACKWARD_TRANSITIVE = "BACKWARD_TRANSITIVE"
+    FORWARD = "FORWARD"
+    FORWARD_TRANSITIVE = "FORWARD_TRANSITIVE"
+    FULL = "FULL"
+    FULL_TRANSITIVE = "FULL_TRANSITIVE"
+
+    @property
+    def is_backward(self) -> bool:
+        """Whether who has the new schema must read what was written by the old one."""
+        return self.name.startswith(("BACKWARD", "FULL"))
+
+    @property
+    def is_forward(self) -> bool:
+        """Whether who has the old schema must read what is written by the new one."""
+        return self.name.startswith(("FORWARD", "FULL"))
+
+
+def why_not_next(new: AvroSchema, old: AvroSchema, level: Level) -> tuple[str, ...]:
+    """Return why a schema may not follow another one at this level; nothing where it may."""
+    found: list[str] = []
+    if level.is_backward:
+        found += [f"{why} (for readers of the new schema)" for why in unreadable(new, old)]
+    if level.is_forward:
+        found += [f"{why} (for readers of the old schema)" for why in unreadable(old, new)]
+    return tuple(found)
+
+
+def unreadable(reader: AvroSchema, writer: AvroSchema) -> tuple[str, ...]:
+    """Return why values written by one schema cannot be read by another; nothing where they can."""
+    return tuple(dict.fromkeys(_Resolution(reader, writer).misfits(reader.type, writer.type, "")))
+
+
+def same_bytes(one: AvroSchema, other: AvroSchema) -> bool:
+    """Whether both write every value alike: names of types, docs and defaults do not count."""
+    return _shape(one.type) == _shape(other.type)
+
+
+def key_changes(new: AvroSchema, old: AvroSchema) -> tuple[str, ...]:
+    """Return what is different about a key; nothing where each key is written as before."""
+    if same_bytes(new, old):
+        return ()
+    before = dict(_leaves(old.type, ""))
+    after = dict(_leaves(new.type, ""))
+    added = [f"field {path} is new" for path in after if path not in before]
+    gone = [f"field {path} is gone" for path in before if path not in after]
+    both = [path for path in after if path in before]
+    changed = [f"field {p} was {before[p]} and is {after[p]}" for p in both if before[p] != after[p]]
+    return tuple(added + gone + changed) or ("the order of the fields is another one",)
+
+
+@dataclass
+class _Resolution:
+    reader: AvroSchema
+    writer: AvroSchema
+    _seen: set[tuple[str, str]] = field(default_factory=set)
+
+    def misfits(self, reads: AvroType, writes: AvroType, path: str) -> Iterator[str]:
+        reads, writes = self.reader.resolve(reads), self.writer.resolve(writes)
+        match reads, writes:
+            case _, Union():
+                for branch in writes.branches:
+                    yield from self.misfits(reads, branch, path)
+            case Union(), _ if any(self._reads(branch, writes) for branch in reads.branches):
+                return
+            case Record(), Record():
+                yield from self._record_misfits(reads, writes, path)
+            case Array(), Array():
+                yield from self.misfits(reads.items, writes.items, f"{path}[]")
+            case Map(), Map():
+                yield from self.misfits(reads.values, writes.values, f"{path}[]")
+            case Enum(), Enum():
+                yield from _enum_misfits(reads, writes, path)
+            case _ if not _is_read(reads, writes):
+                yield _change(path, writes, reads)
+
+    def _reads(self, reads: AvroType, writes: AvroType) -> bool:
+        return next(self.misfits(reads, writes, ""), None) is None
+
+    def _record_misfits(self, reads: Record, writes: Record, path: str) -> Iterator[str]:
+        if (reads.name, writes.name) in self._seen:
+            return
+        self._seen.add((reads.name, writes.name))
+        written = {one.name: one for one in writes.fields}
+        for one in reads.fields:
+            below = f"{path}.{one.name}" if path else one.name
+            source = next((written[name] for name in (one.name, *one.aliases) if name in written), None)
+            if source is not None:
+                yield from self.misfits(one.type, source.type, below)
+            elif not one.has_default:
+                yield f"field {below} is missing in what was written, and has no default"
+        self._seen.discard((reads.name, writes.name))
+
+
+def _enum_misfits(reads: Enum, writes: Enum, path: str) -> Iterator[str]:
+    lost = [symbol for symbol in writes.symbols if symbol not in reads.symbols]
+    if lost and not reads.has_default:
+        yield f"{_named(path)} may be {', '.join(lost)}, which the reader's enum has not"
+
+
+def _is_read(reads: AvroType, writes: AvroType) -> bool:
+    """Whether a type without parts is read as another one."""
+    if isinstance(reads, Fixed) and isinstance(writes, Fixed):
+        return (reads.size, _last(reads.name)) == (writes.size, _last(writes.name))
+    return isinstance(reads, Primitive) and isinstance(writes, Primitive) and _widens(reads, writes)
+
+
+def _widens(reads: Primitive, writes: Primitive) -> bool:
+    if {reads.logical.name, writes.logical.name} & {"decimal"}:
+        return reads.logical == writes.logical and reads.kind == writes.kind
+    return reads.kind == writes.kind or reads.kind in _WIDENS.get(writes.kind, ())
+
+
+def _change(path: str, writes: AvroType, reads: AvroType) -> str:
+    return f"{_named(path)} is written as {described(writes)} and read as {described(reads)}"
+
+
+def _named(path: str) -> str:
+    return f"field {path}" if path else "the value"
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def described(kind: AvroType) -> str:
+    """Return a type in one phrase."""
+    match kind:
+        case Primitive() | Fixed():
+            return _described_leaf(kind)
+        case Enum():
+            return f"enum of {', '.join(kind.symbols)}"
+        case Array() | Map():
+            inner = kind.items if isinstance(kind, Array) else kind.values
+            return f"{type(kind).__name__.lower()} of {described(inner)}"
+        case Union():
+            return " or ".join(map(described, kind.branches))
+        case Record() | Named():
+            return f"record {kind.name}"
+
+
+def _described_leaf(kind: Primitive | Fixed) -> str:
+    if kind.logical.name == "decimal":
+        return f"decimal({kind.logical.precision},{kind.logical.scale})"
+    if isinstance(kind, Fixed):
+        return f"fixed of {kind.size} bytes"
+    return f"{kind.kind} ({kind.logical.name})" if kind.logical.name else kind.kind
+
+
+def _shape(kind: AvroType) -> object:
+    match kind:
+        case Record():
+            return "record", tuple((one.name, _shape(one.type)) for one in kind.fields)
+        case Array() | Map():
+            inner = kind.items if isinstance(kind, Array) else kind.values
+            return type(kind).__name__, _shape(inner)
+        case Union():
+            return "union", tuple(map(_shape, kind.branches))
+        case Enum() | Fixed():
+            return replace(kind, name="")
+        case _:
+            return kind
+
+
+def _leaves(kind: AvroType, path: str) -> Iterator[tuple[str, str]]:
+    if isinstance(kind, Record):
+        for one in kind.fields:
+            yield from _leaves(one.type, f"{path}.{one.name}" if path else one.name)
+    else:
+        yield path or "value", described(kind)

@@ -1,0 +1,77 @@
+"""What a test of sinks with a schema registry needs: written and read by confluent-kafka."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient, topic_subject_name_strategy
+from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
+from confluent_kafka.serialization import MessageField, SerializationContext
+
+from airflow_provider_sinks.clients.schema_registry.options import RegistryOptions
+from airflow_provider_sinks.local.schema_registry import SchemaRegistry
+from tests.live.stage import Sink, Stage
+
+KEY, VALUE = MessageField("key"), MessageField("value")
+AvroTree = Mapping[str, Any]
+
+
+def record(name: str, /, **fields: Any) -> dict[str, Any]:
+    """Return the schema of a record; a field that may be null, written first, is null by default."""
+    made = [{"name": key, "type": kind, **_default(kind)} for key, kind in fields.items()]
+    return {"type": "record", "name": name, "namespace": "shop", "fields": made}
+
+
+def _default(kind: Any) -> dict[str, None]:
+    return {"default": None} if isinstance(kind, list) and kind[0] == "null" else {}
+
+
+@dataclass
+class Registered:
+    """A stage, and a registry that its sinks know as connection ``registry``."""
+
+    stage: Stage
+    registry: SchemaRegistry
+
+    def __post_init__(self) -> None:
+        self.stage.registry = RegistryOptions("registry", {"url": self.registry.url})
+        self.client = SchemaRegistryClient({"url": self.registry.url})
+
+    def register(self, subject: str, tree: AvroTree) -> int:
+        """Register a schema and return its id."""
+        return int(self.client.register_schema(subject, Schema(json.dumps(tree), "AVRO")))
+
+    def level(self, subject: str, level: str) -> None:
+        """Set what the next schema of a subject must be."""
+        self.client.set_compatibility(subject, level)
+
+    def versions(self, subject: str) -> int:
+        """Return how many versions a subject has."""
+        return len(self.client.get_versions(subject)) if subject in self.client.get_subjects() else 0
+
+    def encode(self, topic: str, tree: AvroTree, value: Any, field: MessageField = VALUE) -> bytes:
+        """Return a value as confluent-kafka's serializer writes it; registers its schema."""
+        naming = {"subject.name.strategy": topic_subject_name_strategy}
+        write = AvroSerializer(self.client, json.dumps(tree), conf=naming)
+        made = write(value, SerializationContext(topic, field))
+        assert made is not None
+        return bytes(made)
+
+    def source(self, suffix: str, tree: AvroTree, values: Iterable[Any]) -> str:
+        """Make a topic with these values, written by confluent-kafka."""
+        topic = self.stage.topic(f"{suffix}-source")
+        self.stage.produce(topic, ((0, None, self.encode(topic, tree, value)) for value in values))
+        return topic
+
+    def values(self, sink: Sink, field: MessageField = VALUE) -> list[Any]:
+        """Return the values, or keys, of a sink's data topic, read by confluent-kafka's deserializer."""
+        read = AvroDeserializer(self.client)
+        context = SerializationContext(sink.out, field)
+        found = self.stage.read(sink.out)
+        return [
+            None if data is None else read(data, context)
+            for data in (one.key if field is KEY else one.value for one in found)
+        ]

@@ -1,0 +1,267 @@
+"""Sinks that read and write Avro by a schema registry, on the real broker, Spark and registry."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import uuid
+from decimal import Decimal
+
+import pytest
+
+from airflow_provider_sinks.clients.schema_registry.options import RegistryOptions
+from airflow_provider_sinks.core.errors import ExitCode
+from airflow_provider_sinks.core.schemas.wire import header
+from airflow_provider_sinks.local.processes import free_port
+from tests.faults.topics import Record
+from tests.live.registered import KEY, Registered, record
+from tests.live.stage import WHO_WRITES
+
+ORDER = record("Order", id="long", what="string")
+AVRO = {"format": "avro", "registry": "registry"}
+
+
+@pytest.mark.parametrize("stage", WHO_WRITES, indirect=True)
+def test_avro_goes_in_and_out(registered: Registered) -> None:
+    rows = [{"id": 1, "what": "tea"}, {"id": 2, "what": "süß"}]
+    source = registered.source("both", ORDER, rows)
+    sink = registered.stage.sink("both", source, from_=AVRO, to={**AVRO, "key": ["id"], "key_format": "avro"})
+
+    status = sink.run()
+
+    assert (status.rows, status.dead_total) == (2, 0)
+    assert registered.values(sink) == rows
+    assert registered.values(sink, KEY) == [{"id": 1}, {"id": 2}]
+
+
+def test_every_type_comes_back_as_it_was(registered: Registered) -> None:
+    at = dt.datetime(2024, 2, 29, 23, 59, 59, 123000, tzinfo=dt.UTC)
+    tree = record(
+        "Everything",
+        id={"type": "string", "logicalType": "uuid"},
+        amount={"type": "bytes", "logicalType": "decimal", "precision": 20, "scale": 4},
+        day={"type": "int", "logicalType": "date"},
+        millis={"type": "long", "logicalType": "timestamp-millis"},
+        micros={"type": "long", "logicalType": "timestamp-micros"},
+        color={"type": "enum", "name": "Color", "symbols": ["RED", "BLUE"]},
+        digest={"type": "fixed", "name": "Digest", "size": 4},
+        tags={"type": "array", "items": "string"},
+        counts={"type": "map", "values": "long"},
+        inner=record("Inner", ratio="double", small="float", flag="boolean", size="int"),
+        note=["null", "string"],
+        raw="bytes",
+    )
+    row = {
+        "id": uuid.UUID(int=7),
+        "amount": Decimal("1234567890123456.7891"),
+        "day": dt.date(1969, 7, 20),
+        "millis": at,
+        "micros": at.replace(microsecond=123456),
+        "color": "BLUE",
+        "digest": b"\x00\xff\x01\x02",
+        "tags": ["a", ""],
+        "counts": {"x": 2**62},
+        "inner": {"ratio": 0.1, "small": 0.5, "flag": True, "size": -1},
+        "note": None,
+        "raw": b"\x00",
+    }
+    source = registered.source("types", tree, [row])
+    subject = {"subject": f"{source}-value", "version": 1}
+    sink = registered.stage.sink("types", source, from_=AVRO, to={**AVRO, "schema": subject})
+
+    sink.run()
+
+    assert registered.values(sink) == [row]
+
+
+def test_what_cannot_be_read_is_set_aside_with_its_reason_and_its_place(registered: Registered) -> None:
+    stage = registered.stage
+    source = registered.source("broken", ORDER, [{"id": 1, "what": "tea"}])
+    good = registered.encode(source, ORDER, {"id": 2, "what": "milk"})
+    broken = [
+        b"\x00\x00\x00",
+        b'{"id": 3, "what": "json"}',
+        header(2_000_000_000) + good[5:],
+        good[:-2],
+        good + b"\x00",
+        b"",
+    ]
+    stage.produce(source, ((0, b"k%d" % number, value) for number, value in enumerate(broken)))
+    stage.produce(source, [(0, b"last", good)])
+    dead = f"{source}-dead"
+    sink = stage.sink("broken", source, from_=AVRO, to={"format": "json"}, dead_letter={"topic": dead})
+
+    status = sink.run()
+
+    assert (status.rows, status.dead_total) == (2, 6)
+    assert [json.loads(one.value or b"") for one in stage.read(sink.out)] == [
+        {"id": 1, "what": "tea"},
+        {"id": 2, "what": "milk"},
+    ]
+    letters = stage.read(dead)
+    assert [one.value for one in letters] == broken
+    assert [_header(one, "source.offset") for one in letters] == ["1", "2", "3", "4", "5", "6"]
+    away = f"which the schema registry at {registered.registry.url} does not know"
+    by = f"by schema id {int.from_bytes(good[1:5], 'big')}."
+    assert [_header(one, "error") for one in letters] == [
+        "The value is cut off: it has 3 bytes, and the header of Confluent's wire format has 5.",
+        "The value has no magic byte: it is not in Confluent's wire format, which begins with 0.",
+        f"The value has schema id 2000000000, {away}.",
+        f"The value does not decode {by}",
+        f"The value does not end where it should {by}",
+        "The value is cut off: it has 0 bytes, and the header of Confluent's wire format has 5.",
+    ]
+
+
+def _header(one: Record, name: str) -> str:
+    found = dict(one.headers)[name]
+    return found.decode() if isinstance(found, bytes) else str(found)
+
+
+@pytest.mark.parametrize("stage", WHO_WRITES, indirect=True)
+def test_a_schema_that_turns_up_in_an_epoch_is_asked_for_and_no_row_is_lost_or_doubled(
+    registered: Registered,
+) -> None:
+    newer = record("Order", id="long", what="string", note=["null", "string"])
+    source = registered.source("evolved", ORDER, [{"id": 1, "what": "tea"}])
+    elsewhere = f"{source}-of-a-producer-with-subjects-of-its-own"
+    later = registered.encode(elsewhere, newer, {"id": 2, "what": "milk", "note": "new"})
+    key = registered.encode(elsewhere, record("Key", at="long"), {"at": 7}, KEY)
+    registered.register(f"{source}-key", record("Key", at="long"))
+    registered.stage.produce(source, [(0, key, later)])
+    key_as = {"column": "k", "format": "avro"}
+    sink = registered.stage.sink(
+        "evolved", source, from_={**AVRO, "key_as": key_as}, to=AVRO, select=["id", "what", "k.at AS at"]
+    )
+
+    status = sink.run()
+
+    assert (status.rows, status.dead_total) == (2, 0)
+    assert registered.values(sink) == [
+        {"id": 1, "what": "tea", "at": None},
+        {"id": 2, "what": "milk", "at": 7},
+    ]
+
+
+def test_an_incompatible_change_is_refused_by_field_before_anything_is_registered(
+    registered: Registered,
+) -> None:
+    stage = registered.stage
+    source = registered.source("change", ORDER, [{"id": 1, "what": "tea"}])
+    to = {**AVRO, "topic": f"{source}-out", "key": ["id"], "key_format": "avro", "record": "shop.Out"}
+    stage.sink("first", source, from_=AVRO, to=to).run()
+    registered.level(f"{source}-out-value", "BACKWARD")
+
+    values_only = {name: option for name, option in to.items() if name not in ("key", "key_format")}
+    select = ["CAST(id AS string) AS id", "what", "length(what) AS size"]
+    value = stage.sink("value", source, from_=AVRO, to=values_only, select=select)
+    refused = value.fail(ExitCode.CONFIGURATION).error
+    key = stage.sink("key", source, from_=AVRO, to={**to, "key": ["what"]})
+    refused_key = key.fail(ExitCode.CONFIGURATION).error
+
+    assert refused is not None
+    assert f'incompatible with version 1 of subject "{source}-out-value" (BACKWARD)' in refused.detail
+    assert "because field id is written as long and read as null or string" in refused.detail
+    assert refused_key is not None
+    assert "field what is new" in refused_key.detail
+    assert "every key becomes another one" in refused_key.detail
+    assert [registered.versions(f"{source}-out-{part}") for part in ("key", "value")] == [1, 1]
+    assert not stage.topics() & {value.progress, key.progress}
+
+
+def test_a_compatible_change_is_registered_by_the_start(registered: Registered) -> None:
+    stage = registered.stage
+    source = registered.source("next", ORDER, [{"id": 1, "what": "tea"}])
+    to = {**AVRO, "topic": f"{source}-out", "record": "shop.Out"}
+    stage.sink("one", source, from_=AVRO, to=to).run()
+    registered.level(f"{source}-out-value", "FULL")
+
+    second = stage.sink("two", source, from_=AVRO, to=to, select=["id", "what", "length(what) AS size"])
+    second.run()
+
+    assert registered.versions(f"{source}-out-value") == 2
+    assert registered.values(second)[-1] == {"id": 1, "what": "tea", "size": 3}
+
+
+def test_a_row_that_its_schema_does_not_take_is_set_aside(registered: Registered) -> None:
+    stage = registered.stage
+    rows = [{"id": 1, "what": "RED"}, {"id": 2, "what": "PINK"}, {"id": None, "what": "RED"}]
+    loose = record("Loose", id=["null", "long"], what="string")
+    source = registered.source("strict", loose, rows)
+    strict = record("Strict", id="long", what={"type": "enum", "name": "Color", "symbols": ["RED"]})
+    dead = f"{source}-dead"
+    to = {**AVRO, "schema": json.dumps(strict), "auto_register": "check"}
+    sink = stage.sink("strict", source, from_=AVRO, to=to, dead_letter={"topic": dead})
+
+    status = sink.run()
+
+    assert (status.rows, status.dead_total) == (1, 2)
+    assert registered.values(sink) == [{"id": 1, "what": "RED"}]
+    assert [_header(one, "error") for one in stage.read(dead)] == [
+        "The value cannot be written: field what is none of RED.",
+        "The value cannot be written: field id is null, and its schema says that it never is.",
+    ]
+
+
+def test_nothing_is_registered_where_the_spec_says_so(registered: Registered) -> None:
+    source = registered.source("closed", ORDER, [{"id": 1, "what": "tea"}])
+    sink = registered.stage.sink("closed", source, from_=AVRO, to={**AVRO, "auto_register": False})
+
+    error = sink.fail(ExitCode.CONFIGURATION).error
+
+    assert error is not None
+    assert f'not registered under subject "{sink.out}-value", and auto_register is false' in error.detail
+    assert registered.versions(f"{sink.out}-value") == 0
+
+
+def test_a_stateful_query_reads_and_writes_avro(registered: Registered) -> None:
+    source = registered.source("count", ORDER, [{"id": i, "what": "ab"[i % 2]} for i in range(5)])
+    other = f"{source}-elsewhere"
+    newer = record("Order", id="long", what="string", note=["null", "string"])
+    late = registered.encode(other, newer, {"id": 9, "what": "b", "note": None})
+    registered.stage.produce(source, [(0, None, late)])
+    sink = registered.stage.sink(
+        "count",
+        source,
+        from_=AVRO,
+        to={**AVRO, "key": ["what"], "key_format": "avro"},
+        query="SELECT what, count(*) AS n FROM source GROUP BY what",
+        output_mode="update",
+    )
+
+    sink.run()
+
+    assert sorted(registered.values(sink), key=str) == [{"what": "a", "n": 3}, {"what": "b", "n": 3}]
+    assert sorted(registered.values(sink, KEY), key=str) == [{"what": "a"}, {"what": "b"}]
+
+
+def test_a_registry_that_is_away_is_waited_for_and_then_named(registered: Registered) -> None:
+    source = registered.source("away", ORDER, [])
+    registered.stage.registry = RegistryOptions("registry", {"url": f"http://127.0.0.1:{free_port()}"})
+    sink = registered.stage.sink("away", source, from_=AVRO, to={"format": "json"}, patience="1s")
+
+    error = sink.fail(ExitCode.UNAVAILABLE).error
+
+    assert error is not None
+    assert "the schema registry at http://127.0.0.1:" in error.primary
+    assert "`patience`" in error.detail
+
+
+def test_a_schema_with_references_is_registered_by_its_record_and_a_delete_is_a_real_null(
+    registered: Registered,
+) -> None:
+    source = registered.source("refers", ORDER, [{"id": 1, "what": "Bern"}])
+    registered.stage.produce(source, [(0, b"gone", None)])
+    registered.register(f"{source}-address", record("Address", city="string"))
+    basket = record("Basket", id="long", address="shop.Address")
+    reference = {"name": "shop.Address", "subject": f"{source}-address", "version": 1}
+    schema = {"inline": json.dumps(basket), "references": [reference]}
+    to = {**AVRO, "subjects": "topic_record_name", "schema": schema, "tombstones": True}
+    select = ["id", "CASE WHEN id IS NOT NULL THEN named_struct('city', what) END AS address"]
+    sink = registered.stage.sink("refers", source, from_=AVRO, to=to, select=select)
+
+    sink.run()
+
+    assert registered.values(sink) == [{"id": 1, "address": {"city": "Bern"}}, None]
+    assert [one.key for one in registered.stage.read(sink.out)] == [None, b"gone"]
+    assert registered.versions(f"{sink.out}-shop.Basket") == 1
