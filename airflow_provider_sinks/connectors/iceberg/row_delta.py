@@ -1,0 +1,80 @@
+"""A snapshot that adds rows, and deletes older rows by their keys: what PyIceberg writes no snapshot for yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyiceberg.io import FileIO
+from pyiceberg.manifest import (
+    DataFile,
+    DataFileContent,
+    ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestFile,
+    ManifestWriterV2,
+)
+from pyiceberg.table import Transaction
+from pyiceberg.table.snapshots import Operation
+from pyiceberg.table.update.snapshot import _MergeAppendFiles
+
+
+class _DeleteManifestWriter(ManifestWriterV2):
+    """Writes a manifest of files that delete."""
+
+    def content(self) -> ManifestContent:
+        return ManifestContent.DELETES
+
+    @property
+    def _meta(self) -> dict[str, str]:
+        return {**super()._meta, "content": "deletes"}
+
+
+class RowDelta(_MergeAppendFiles):
+    """One snapshot on top of the current one. Files that delete share its sequence number: they delete older
+    rows only, and none of the rows that come with them.
+
+    Manifests of rows are merged where the table's own properties say so.
+    """
+
+    def __init__(self, transaction: Transaction, io: FileIO) -> None:
+        super().__init__(operation=Operation.APPEND, transaction=transaction, io=io)
+
+    def add(self, files: Sequence[DataFile], summary: Mapping[str, str]) -> None:
+        """Put the snapshot together, with what its summary says."""
+        self.snapshot_properties = dict(summary)
+        self._added_data_files = list(files)
+        if self._deleting:
+            self._operation = Operation.OVERWRITE
+        self.commit()
+
+    @property
+    def _deleting(self) -> list[DataFile]:
+        return [file for file in self._added_data_files if file.content is not DataFileContent.DATA]
+
+    def _manifests(self) -> list[ManifestFile]:
+        added, deleting = self._added_data_files, self._deleting
+        self._added_data_files = [file for file in added if file.content is DataFileContent.DATA]
+        try:
+            found = super()._manifests()
+        finally:
+            self._added_data_files = added
+        return [*found, self._delete_manifest(deleting)] if deleting else found
+
+    def _delete_manifest(self, files: Sequence[DataFile]) -> ManifestFile:
+        metadata = self._transaction.table_metadata
+        writer = _DeleteManifestWriter(
+            metadata.spec(), metadata.schema(), self.new_manifest_output(), self._snapshot_id, self._compression
+        )
+        with writer:
+            for file in files:
+                writer.add(
+                    ManifestEntry.from_args(
+                        status=ManifestEntryStatus.ADDED,
+                        snapshot_id=self._snapshot_id,
+                        sequence_number=None,
+                        file_sequence_number=None,
+                        data_file=file,
+                    )
+                )
+        return writer.to_manifest_file()
