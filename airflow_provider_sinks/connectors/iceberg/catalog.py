@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 FORMAT_VERSION: Final = 2
 """The only version of Iceberg's format that is written: see :mod:`.observe`."""
 _FILE_IO = "pyiceberg.io.pyarrow.PyArrowFileIO"
+_TABLES = "iceberg_tables"
+_OBSTACLE = f"""
+    SELECT '"' || current_user || '"', pg_is_in_recovery(),
+           CASE WHEN to_regclass('{_TABLES}') IS NOT NULL THEN has_table_privilege('{_TABLES}', 'UPDATE') END"""
 _UNDEFINED_TABLE, _NO_PRIVILEGE = "42P01", "42501"
 _WRONG_LOGIN = ("28P01", "28000")
 
@@ -107,6 +111,29 @@ class TableCatalog:
             with self._asking():
                 self._system = self._read_system()
         return self._system
+
+    def obstacle(self) -> tuple[str, str]:
+        """Return why nothing can be committed with this login, and the command that helps; empty if it can.
+
+        Only a JDBC catalog tells before it is tried.
+
+        :raises UnavailableError: it did not answer.
+        """
+        from pyiceberg.catalog.sql import SqlCatalog
+        from sqlalchemy import text
+
+        with self._asking():
+            catalog = self._catalog
+            if not isinstance(catalog, SqlCatalog):
+                return "", ""
+            with catalog.engine.connect() as connection:
+                user, in_recovery, may_update = connection.execute(text(_OBSTACLE)).one()
+        if in_recovery:
+            return "the catalog's server is a read-only standby", ""
+        if may_update is False:
+            grant = f"GRANT UPDATE ON {_TABLES} TO {user};"
+            return f"permission denied: UPDATE on table {_TABLES}", grant
+        return "", ""
 
     def load(self, name: str) -> Table:
         """Return a table as it is now.

@@ -58,7 +58,7 @@ from airflow_provider_sinks.connectors.iceberg.progress import (
 from airflow_provider_sinks.connectors.iceberg.publication import Change, publish
 from airflow_provider_sinks.connectors.iceberg.spec import IcebergTarget
 from airflow_provider_sinks.connectors.iceberg.stage import Stage, StageFolder
-from airflow_provider_sinks.connectors.iceberg.sweep import sweep
+from airflow_provider_sinks.connectors.iceberg.sweep import referenced, sweep
 from airflow_provider_sinks.connectors.iceberg.types import columns_of, created
 from airflow_provider_sinks.connectors.plain import PlainConnector
 from airflow_provider_sinks.core.decision.facts import (
@@ -181,6 +181,10 @@ class IcebergConnector(PlainConnector):
         seen = {role: self._look(role) for role in self._sink.names}
         data, table = seen[Role.DATA]
         dead = seen[Role.DEAD_LETTER][0] if Role.DEAD_LETTER in seen else None
+        reason, grant = self._catalog.obstacle()
+        if reason:
+            data = replace(data, existence=Existence.UNKNOWN, reason=reason, grant=grant)
+            dead = replace(dead, existence=Existence.UNKNOWN, reason=reason, grant=grant) if dead else None
         is_seen = data.existence is not Existence.UNKNOWN
         return Observation(
             source=source,
@@ -527,10 +531,8 @@ class IcebergConnector(PlainConnector):
 
     def _is_published(self, stage: Stage) -> bool:
         """Whether a table has files of a stage. Asked before they are removed: that cannot be taken back."""
-        from airflow_provider_sinks.connectors.iceberg.sweep import live
-
         tables = [table for role in self._sink.names if (table := self._look(role)[1]) is not None]
-        return bool(live(tables, {file.path for file in stage.files}))
+        return bool(referenced(tables, {file.path for file in stage.files}))
 
     def _forget(self, stages: Iterable[Stage]) -> None:
         for stage in stages:

@@ -22,7 +22,7 @@ def sweep(stages: StageFolder, run: str, tables: Mapping[Role, Table], kept: Col
     left = [stage for stage in stages.leftovers(but=run) if stage.name not in kept]
     if not left:
         return 0
-    live = live(tables.values(), {file.path for stage in left for file in stage.files})
+    live = referenced(tables.values(), {file.path for stage in left for file in stage.files})
     removed = 0
     for stage in left:
         gone = tuple(file for file in stage.files if file.path not in live)
@@ -31,7 +31,7 @@ def sweep(stages: StageFolder, run: str, tables: Mapping[Role, Table], kept: Col
     return removed
 
 
-def live(tables: Iterable[Table], paths: set[str]) -> set[str]:
+def referenced(tables: Iterable[Table], paths: set[str]) -> set[str]:
     """Return which of these files any snapshot of a table has: those of old ones are read too, for a while."""
     found: set[str] = set()
     for table in tables:
