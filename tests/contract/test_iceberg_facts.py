@@ -11,16 +11,18 @@ import pyarrow as pa
 import pytest
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.table import Table
+from pyiceberg.types import StringType
 from pyiceberg.table.update import RemovePropertiesUpdate, RemoveSnapshotRefUpdate, SetPropertiesUpdate
 
 from airflow_provider_sinks.connectors.iceberg import connector as connector_module
 from airflow_provider_sinks.connectors.iceberg.catalog import TableCatalog
 from airflow_provider_sinks.connectors.iceberg.connector import IcebergConnector
 from airflow_provider_sinks.connectors.iceberg.stage import FOLDER
-from airflow_provider_sinks.core.decision.facts import Existence, ResourceFacts
+from airflow_provider_sinks.core.decision.facts import Existence, Observation, ResourceFacts
 from airflow_provider_sinks.core.errors import FencedError, JobFailedError, RefusedError, SinkError
 from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutput
 from airflow_provider_sinks.core.progress.history import Finding
+from airflow_provider_sinks.core.progress.record import DRIVER, SINGLE_WRITER
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.testing.connector_contract import FIRST, SECOND, THIRD, assert_exact
 from airflow_provider_sinks.testing.played_start import (
@@ -54,8 +56,16 @@ def start(lake: IcebergHarness) -> PlayedStart:
     return started
 
 
+def observe(lake: IcebergHarness, sink: str = SINK) -> Observation:
+    connector = lake.connector(sink)
+    try:
+        return connector.observe(SOURCE)
+    finally:
+        connector.close()
+
+
 def seen(lake: IcebergHarness) -> ResourceFacts:
-    return lake.connector().observe(SOURCE).data
+    return observe(lake).data
 
 
 def of_others(table: Table, count: int = 3) -> pa.Table:
@@ -103,7 +113,7 @@ def test_appends_of_others_expired_snapshots_and_compaction_change_nothing(
     compacted.overwrite(compacted.scan().to_arrow())
 
     again = PlayedStart(lake).start()
-    again.epoch(4, {0: range(60, 70), 1: range(20, 20)})
+    again.epoch(4, {0: range(60, 70)})
 
     assert ours(lake) == rows_of(FIRST, SECOND, THIRD, {0: range(60, 70)})
     assert (again.connector.progress().epoch, seen(lake).id) == (4, str(lake.table().metadata.table_uuid))
@@ -126,7 +136,7 @@ def test_progress_is_read_from_the_snapshots_where_somebody_removed_the_property
     table = lake.table()
     table.catalog.commit_table(table, (), (RemovePropertiesUpdate(removals=[PROPERTY]),))
     found = start.connector.progress()
-    assert (found.epoch, found.rows_total, set(found.records)) == (2, 66, {"driver", "single"})
+    assert (found.epoch, found.rows_total, set(found.records)) == (2, 66, {DRIVER, SINGLE_WRITER})
     start.epoch(3, THIRD)
     assert_exact(lake, start.connector, 3, FIRST, SECOND, THIRD)
 
@@ -174,8 +184,8 @@ def test_a_table_that_was_rolled_back_is_another_one_until_it_is_rolled_forward(
 ) -> None:
     before = seen(lake)
     task = PlayedTask(start, 3, 0, THIRD).go_on()
-    newest = go_back(lake, 3)
-    found = lake.connector().observe(SOURCE)
+    newest = go_back(lake, 2)
+    found = observe(lake)
     assert found.data.id == f"{before.id} without snapshot {newest}"
     assert (found.progress.id, found.known.epoch) == (before.id, 2)
     with pytest.raises(RefusedError, match="was rolled back"):
@@ -191,7 +201,7 @@ def test_a_table_that_was_rolled_back_is_another_one_until_it_is_rolled_forward(
 def test_who_goes_on_with_a_table_that_was_rolled_back_is_not_asked_again(
     lake: IcebergHarness, start: PlayedStart
 ) -> None:
-    go_back(lake, 3)
+    go_back(lake, 2)
     asked = seen(lake).id
     again = PlayedStart(lake).start()
     assert again.identities.data.id == asked
@@ -217,7 +227,7 @@ def test_a_table_that_was_dropped_is_missing_and_one_made_anew_has_another_id(
     table, task = lake.table(), PlayedTask(start, 3, 0, THIRD).go_on()
     before = seen(lake)
     table.catalog.drop_table(f"shop.{SINK}")
-    found = lake.connector().observe(SOURCE)
+    found = observe(lake)
     assert (found.data.existence, found.progress.existence) == (Existence.MISSING, Existence.MISSING)
     assert found.known.epoch == 0
     with pytest.raises(RefusedError, match="is gone"):
@@ -233,7 +243,7 @@ def test_a_column_that_was_renamed_under_a_running_sink_stops_it(
 ) -> None:
     task = PlayedTask(start, 3, 0, THIRD).go_on()
     with lake.table().update_schema() as change:
-        change.add_column("note", "string")
+        change.add_column("note", StringType())
     start.connector.demand_in_force()
     with lake.table().update_schema() as change:
         change.rename_column("what", "whatever")
@@ -245,7 +255,7 @@ def test_a_column_that_was_renamed_under_a_running_sink_stops_it(
 def test_a_column_that_was_added_disturbs_nobody(lake: IcebergHarness, start: PlayedStart) -> None:
     tokens = [PlayedTask(start, 3, part, THIRD).go_on().token for part in THIRD]
     with lake.table().update_schema() as change:
-        change.add_column("note", "string")
+        change.add_column("note", StringType())
     start.commit(3, THIRD, [token for token in tokens if token])
     assert_exact(lake, start.connector, 3, FIRST, SECOND, THIRD)
 
@@ -254,7 +264,7 @@ def test_progress_that_cannot_be_read_is_a_flaw(lake: IcebergHarness, start: Pla
     for text, finding in (("no JSON", Finding.GARBAGE), ('{"v": 99}', Finding.NEWER_FORMAT)):
         table = lake.table()
         table.catalog.commit_table(table, (), (SetPropertiesUpdate(updates={PROPERTY: text}),))
-        assert [flaw.finding for flaw in lake.connector().progress().flaws] == [finding]
+        assert [flaw.finding for flaw in observe(lake).known.flaws] == [finding]
         with pytest.raises(SinkError):
             start.epoch(3, THIRD)
 
@@ -264,7 +274,7 @@ def test_a_table_of_format_version_1_is_unfit(lake: IcebergHarness) -> None:
     del start
     table = lake.table()
     table.catalog.create_table("shop.old", table.schema(), properties={"format-version": "1"})
-    unfit = lake.connector("old").observe(SOURCE).data.unfit
+    unfit = observe(lake, "old").data.unfit
     assert unfit is not None
     assert unfit.what == "is of format version 1"
     assert "'format-version' = '2'" in unfit.repair

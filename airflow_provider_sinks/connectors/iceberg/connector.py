@@ -551,10 +551,10 @@ class IcebergConnector(PlainConnector):
         from pyiceberg.expressions import AlwaysTrue
         from pyiceberg.table import Transaction
 
+        if not look.size_bytes(table):
+            return
         changes = Transaction(table, autocommit=False)
         changes.delete(AlwaysTrue())
-        if not changes._updates:  # noqa: SLF001  there is no public word for it
-            return
         try:
             self._catalog.commit(table, changes)
         except OvertakenError as error:

@@ -45,8 +45,7 @@ def look(catalog: TableCatalog, name: str, sink: str, role: Role) -> tuple[Resou
     except HiddenError as error:
         return replace(facts, reason=str(error)), None
     unfit = _unfit(table, role)
-    size = _size_bytes(table)
-    found = replace(facts, existence=Existence.PRESENT, id=identity(table, sink), size_bytes=size, unfit=unfit)
+    found = replace(facts, existence=Existence.PRESENT, id=identity(table, sink), size_bytes=size_bytes(table), unfit=unfit)
     return found, table
 
 
@@ -80,7 +79,8 @@ def history(table: Table | None, sink: str) -> History:
     return state.history if state is not None else NO_HISTORY
 
 
-def _size_bytes(table: Table) -> int:
+def size_bytes(table: Table) -> int:
+    """Return how large the files of a table are; 0 only where it certainly has no row."""
     snapshot = table.metadata.current_snapshot()
     if snapshot is None or snapshot.summary is None:
         return 0

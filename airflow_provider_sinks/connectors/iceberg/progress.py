@@ -166,8 +166,9 @@ def flawed(error: ProgressFormatError) -> History:
 def standing(metadata: TableMetadata, place: Place | None) -> Standing:
     """Say whether a table stands on a snapshot: walk back from the current one, until that is told.
 
-    Numbers fall on the way. Below the snapshot's own it cannot come any more; and a snapshot without a parent
-    is where somebody began anew.
+    Numbers fall on the way. Below the snapshot's own it cannot come any more. A snapshot without a parent is
+    where somebody began anew, or the oldest that was not expired: PyIceberg, unlike others, then forgets the
+    parent. That the snapshot asked for is still there tells them apart.
     """
     if place is None:
         return Standing.ON_IT
@@ -178,7 +179,9 @@ def standing(metadata: TableMetadata, place: Place | None) -> Standing:
     while at is not None:
         if at.snapshot_id == place.snapshot:
             return Standing.ON_IT
-        if (at.sequence_number or 0) <= place.sequence or at.parent_snapshot_id is None:
+        if (at.sequence_number or 0) <= place.sequence:
+            return Standing.LEFT
+        if at.parent_snapshot_id is None and place.snapshot in known:
             return Standing.LEFT
         if at.parent_snapshot_id not in known:
             return Standing.EXPIRED
