@@ -11,12 +11,13 @@ import pyarrow as pa
 import pytest
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.table import Table
-from pyiceberg.types import StringType
 from pyiceberg.table.update import RemovePropertiesUpdate, RemoveSnapshotRefUpdate, SetPropertiesUpdate
+from pyiceberg.types import StringType
 
-from airflow_provider_sinks.connectors.iceberg import connector as connector_module
+from airflow_provider_sinks.connectors.iceberg import publisher as publisher_module
 from airflow_provider_sinks.connectors.iceberg.catalog import TableCatalog
 from airflow_provider_sinks.connectors.iceberg.connector import IcebergConnector
+from airflow_provider_sinks.connectors.iceberg.publisher import Publisher
 from airflow_provider_sinks.connectors.iceberg.stage import FOLDER
 from airflow_provider_sinks.core.decision.facts import Existence, Observation, ResourceFacts
 from airflow_provider_sinks.core.errors import FencedError, JobFailedError, RefusedError, SinkError
@@ -198,9 +199,8 @@ def test_a_table_that_was_rolled_back_is_another_one_until_it_is_rolled_forward(
     assert_exact(lake, start.connector, 3, FIRST, SECOND, THIRD)
 
 
-def test_who_goes_on_with_a_table_that_was_rolled_back_is_not_asked_again(
-    lake: IcebergHarness, start: PlayedStart
-) -> None:
+@pytest.mark.usefixtures("start")
+def test_who_goes_on_with_a_table_that_was_rolled_back_is_not_asked_again(lake: IcebergHarness) -> None:
     go_back(lake, 2)
     asked = seen(lake).id
     again = PlayedStart(lake).start()
@@ -210,9 +210,8 @@ def test_who_goes_on_with_a_table_that_was_rolled_back_is_not_asked_again(
     assert lake.visible() == rows_of(FIRST, THIRD)
 
 
-def test_a_table_that_was_begun_anew_under_its_uuid_is_another_one(
-    lake: IcebergHarness, start: PlayedStart
-) -> None:
+@pytest.mark.usefixtures("start")
+def test_a_table_that_was_begun_anew_under_its_uuid_is_another_one(lake: IcebergHarness) -> None:
     table = lake.table()  # what CREATE OR REPLACE does to the metadata
     uuid = str(table.metadata.table_uuid)
     table.catalog.commit_table(table, (), (RemoveSnapshotRefUpdate(ref_name="main"),))
@@ -284,7 +283,9 @@ def test_a_login_that_may_only_read_is_told_before_anything_is_written(
     lake: IcebergHarness, start: PlayedStart, postgres: Postgres
 ) -> None:
     with postgres.connect() as connection:
-        connection.execute("DO $$ BEGIN CREATE ROLE reader LOGIN PASSWORD 'r'; EXCEPTION WHEN OTHERS THEN END $$")
+        connection.execute(
+            "DO $$ BEGIN CREATE ROLE reader LOGIN PASSWORD 'r'; EXCEPTION WHEN OTHERS THEN END $$"
+        )
         connection.execute("GRANT SELECT ON iceberg_tables, iceberg_namespace_properties TO reader")
     options = lake.options(postgres, postgres.port)
     given = {**options.parameters, "login": "reader", "password": "r"}
@@ -315,7 +316,7 @@ def test_stages_that_a_driver_left_behind_its_commit_cost_no_row(
     lake: IcebergHarness, start: PlayedStart, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(IcebergConnector, "_forget", lambda *_: None)
+        patch.setattr(Publisher, "_forget", lambda *_: None)
         start.epoch(3, THIRD)
     assert stages(lake)
     again = PlayedStart(lake).start()
@@ -327,7 +328,7 @@ def test_dead_letters_of_a_driver_that_died_behind_the_rows_are_published_once(
     lake: IcebergHarness, start: PlayedStart, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(IcebergConnector, "_publish_pending", lambda _: 1 / 0)
+        patch.setattr(Publisher, "_publish_pending", lambda _: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             start.epoch(3, THIRD, bad=[52, 57])
     assert lake.set_aside() == []
@@ -342,7 +343,7 @@ def test_dead_letters_of_a_driver_that_died_behind_the_rows_are_published_once(
 def test_dead_letters_are_not_published_by_a_driver_that_was_overtaken(
     lake: IcebergHarness, start: PlayedStart, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    publish = connector_module.publish
+    publish = publisher_module.publish
 
     def overtaken(catalog: TableCatalog, name: str, sink: str, judge: Any) -> bool:
         if name.endswith("_dead"):
@@ -350,7 +351,7 @@ def test_dead_letters_are_not_published_by_a_driver_that_was_overtaken(
             PlayedStart(lake).start()
         return publish(catalog, name, sink, judge)
 
-    monkeypatch.setattr(connector_module, "publish", overtaken)
+    monkeypatch.setattr(publisher_module, "publish", overtaken)
     with pytest.raises(FencedError):
         start.epoch(3, THIRD, bad=[52])
     assert lake.set_aside() == [(0, 52)]
@@ -383,7 +384,7 @@ def test_a_table_is_made_anew_as_it_was(lake: IcebergHarness, start: PlayedStart
     assert lake.visible() == []
 
 
-def test_past_epochs_are_told_by_the_snapshots(lake: IcebergHarness, start: PlayedStart) -> None:
+def test_past_epochs_are_told_by_the_snapshots(start: PlayedStart) -> None:
     begins = {found.epoch: found.begin for found in start.connector.past_epochs()}
     assert (begins[1], begins[2], begins[3]) == ({0: 0, 1: 0}, {0: 20, 1: 10}, ends(SECOND))
 

@@ -56,8 +56,13 @@ class LakeSpark:
         )
         self._send(settings)
 
-    def sql(self, statement: str) -> list[Any]:
-        """Run a statement, and return its rows, each a list of texts."""
+    def sql(self, statement: str, table: str, **names: object) -> list[Any]:
+        """Run a statement, and return its rows, each a list.
+
+        :param table: stands in the place of ``{t}``; others by their own names.
+        """
+        for name, value in {"t": table, **names}.items():
+            statement = statement.replace(f"{{{name}}}", str(value))
         self._send(statement)
         assert self._process.stdout is not None
         for line in self._process.stdout:

@@ -33,7 +33,7 @@ def _sink(stage: Stage, source: str, table: str, target: dict[str, Any], **parts
 
 
 def _ids(spark: LakeSpark, table: str) -> list[int]:
-    return [row[0] for row in spark.sql(f"SELECT id FROM {table} ORDER BY 1")]
+    return [row[0] for row in spark.sql("SELECT id FROM {t} ORDER BY 1", table)]
 
 
 @pytest.mark.parametrize("stage", WHO_WRITES, indirect=True)
@@ -50,7 +50,7 @@ def test_rows_are_appended_once_over_starts_to_a_table_that_is_made(
 
     assert [status.rows_total for status in (first, second, third)] == [4, 5, 5]
     assert first.health == "well"
-    found = lake_spark.sql(f"SELECT id, userid, price, at FROM {table} ORDER BY id, at")
+    found = lake_spark.sql("SELECT id, userid, price, at FROM {t} ORDER BY id, at", table)
     assert found == [
         [1, "ann", "1.25", "2026-11-20 10:00:00.123456"],
         [1, "ann", "1.25", "2026-11-20 10:00:00.123456"],
@@ -58,9 +58,11 @@ def test_rows_are_appended_once_over_starts_to_a_table_that_is_made(
         [2, "bob", "7.00", "2026-11-21 23:59:59.999999"],
         [3, "eve é", "-0.01", None],
     ]
-    by_day = lake_spark.sql(f"SELECT CAST(partition.at_day AS string), record_count FROM {table}.partitions")
+    by_day = lake_spark.sql(
+        "SELECT CAST(partition.at_day AS string), record_count FROM {t}.partitions", table
+    )
     assert sorted(by_day, key=str) == sorted([["2026-11-20", 2], ["2026-11-21", 2], [None, 1]], key=str)
-    pruned = lake_spark.sql(f"SELECT id FROM {table} WHERE at < TIMESTAMP '2026-11-21' AND price > 1")
+    pruned = lake_spark.sql("SELECT id FROM {t} WHERE at < TIMESTAMP '2026-11-21' AND price > 1", table)
     assert pruned == [[1], [1]]
 
 
@@ -72,19 +74,21 @@ def test_rows_of_one_key_replace_each_other_within_an_epoch_and_over_starts(
     sink = _sink(stage, source, table, {"key": "id", "mode": "upsert"}, select=["id", "userid"])
 
     sink.run()
-    assert lake_spark.sql(f"SELECT id, userid FROM {table} ORDER BY 1") == [[1, "ann"], [2, "two"], [3, "eve é"]]
+    assert lake_spark.sql("SELECT id, userid FROM {t} ORDER BY 1", table) == [
+        [1, "ann"],
+        [2, "two"],
+        [3, "eve é"],
+    ]
     stage.produce(source, [(0, "k", '{"id": 3, "userid": "zoe"}'), (1, "k", '{"id": 4, "userid": "new"}')])
-    lake_spark.sql(f"CALL lake.system.rewrite_data_files('{table}')")
+    lake_spark.sql("CALL lake.system.rewrite_data_files('{t}')", table)
     sink.run()
     sink.run()
 
-    found = lake_spark.sql(f"SELECT id, userid FROM {table} ORDER BY 1")
+    found = lake_spark.sql("SELECT id, userid FROM {t} ORDER BY 1", table)
     assert found == [[1, "ann"], [2, "two"], [3, "zoe"], [4, "new"]]
 
 
-def test_every_type_of_spark_is_read_back_as_it_was(
-    stage: Stage, lake_spark: LakeSpark, table: str
-) -> None:
+def test_every_type_of_spark_is_read_back_as_it_was(stage: Stage, lake_spark: LakeSpark, table: str) -> None:
     columns = [
         "CAST(id AS tinyint) AS tiny",
         "CAST(id AS smallint) AS small",
@@ -104,19 +108,22 @@ def test_every_type_of_spark_is_read_back_as_it_was(
         "'' AS empty",
     ]
     source = stage.source("types", {0: _ROWS[:1]})
-    _sink(stage, source, table, {}, query=f"SELECT {', '.join(columns)} FROM source", schema="id int").run()
+    _sink(stage, source, table, {}, select=columns, schema="id int").run()
 
     found = lake_spark.sql(
-        "SELECT tiny, small, id, large, CAST(single_ AS string), CAST(nan AS string), CAST(wide AS string), yes,"
-        " CAST(day AS string), CAST(moment AS string), CAST(wall AS string), hex(bytes),"
-        f" to_json(`odd name.with dots`), to_json(pairs), nothing, empty FROM {table}"
+        "SELECT tiny, small, id, large, CAST(single_ AS string), CAST(nan AS string), CAST(wide AS string),"
+        " yes, CAST(day AS string), CAST(moment AS string), CAST(wall AS string), hex(bytes),"
+        " to_json(`odd name.with dots`), to_json(pairs), nothing, empty FROM {t}",
+        table,
     )
     assert found == [
-        [1, 1, 1, 3000000000, "0.1", "NaN", "-12345678901234567890123456789.123456789", True]
-        + ["1600-02-29", "1969-12-31 23:59:59.999999", "2026-03-29 02:30:00.000001", "00FF"]
-        + ['{"a b":1,"c":["x",null]}', '{"k":{"v":"2026-01-01"}}', None, ""]
+        [
+            *[1, 1, 1, 3000000000, "0.1", "NaN", "-12345678901234567890123456789.123456789", True],
+            *["1600-02-29", "1969-12-31 23:59:59.999999", "2026-03-29 02:30:00.000001", "00FF"],
+            *['{"a b":1,"c":["x",null]}', '{"k":{"v":"2026-01-01"}}', None, ""],
+        ]
     ]
-    kinds = {row[0]: row[1] for row in lake_spark.sql(f"DESCRIBE {table}")}
+    kinds = {row[0]: row[1] for row in lake_spark.sql("DESCRIBE {t}", table)}
     assert (kinds["tiny"], kinds["moment"], kinds["wall"]) == ("int", "timestamp", "timestamp_ntz")
 
 
@@ -130,7 +137,9 @@ def test_what_is_set_aside_stands_in_a_table_of_its_own(
 
     assert (status.rows_total, status.dead_total) == (3, 1)
     assert _ids(lake_spark, table) == [1, 2, 3]
-    found = lake_spark.sql(f"SELECT sink, source_partition, source_offset, CAST(value AS string) FROM {table}_dead")
+    found = lake_spark.sql(
+        "SELECT sink, source_partition, source_offset, CAST(value AS string) FROM {t}_dead", table
+    )
     assert found == [[sink.parsed.name, 0, 3, "{"]]
 
 
@@ -152,8 +161,10 @@ def test_a_table_that_is_dropped_is_refused_and_mended_by_its_registration(
     source = stage.source("dropped", {0: _ROWS})
     sink = _sink(stage, source, table, {})
     sink.run()
-    newest = lake_spark.sql(f"SELECT file FROM {table}.metadata_log_entries ORDER BY timestamp DESC LIMIT 1")
-    lake_spark.sql(f"DROP TABLE {table}")
+    newest = lake_spark.sql(
+        "SELECT file FROM {t}.metadata_log_entries ORDER BY timestamp DESC LIMIT 1", table
+    )
+    lake_spark.sql("DROP TABLE {t}", table)
     stage.produce(source, [(0, *_FOURTH)])
 
     error = sink.fail(ExitCode.REFUSED).error
@@ -162,7 +173,7 @@ def test_a_table_that_is_dropped_is_refused_and_mended_by_its_registration(
     assert error.primary.startswith("progress of sink")
     assert "is lost" in error.primary
     assert 'accept="start_over-' in error.hint
-    lake_spark.sql(f"CALL lake.system.register_table('{table}', '{newest[0][0]}')")
+    lake_spark.sql("CALL lake.system.register_table('{t}', '{file}')", table, file=newest[0][0])
     assert sink.run().rows_total == 4
     assert _ids(lake_spark, table) == [1, 2, 3, 4]
 
@@ -172,7 +183,7 @@ def test_a_table_that_is_dropped_is_made_anew_by_a_way_on(
 ) -> None:
     sink = _sink(stage, stage.source("anew", {0: _ROWS}), table, {})
     sink.run()
-    lake_spark.sql(f"DROP TABLE {table}")
+    lake_spark.sql("DROP TABLE {t}", table)
 
     refused = sink.fail(ExitCode.REFUSED)
     sink.run(sink.code(refused, "start_over"))
@@ -187,14 +198,18 @@ def test_a_table_that_is_rolled_back_or_replaced_is_refused(
     source = stage.source("back", {0: _ROWS})
     sink = _sink(stage, source, table, {})
     sink.run()
-    snapshots = lake_spark.sql(f"SELECT snapshot_id FROM {table}.snapshots ORDER BY committed_at")
+    snapshots = lake_spark.sql("SELECT snapshot_id FROM {t}.snapshots ORDER BY committed_at", table)
     stage.produce(source, [(0, *_FOURTH)])
     sink.run()
-    newest = lake_spark.sql(f"SELECT snapshot_id FROM {table}.history ORDER BY made_current_at DESC LIMIT 1")
+    newest = lake_spark.sql(
+        "SELECT snapshot_id FROM {t}.history ORDER BY made_current_at DESC LIMIT 1", table
+    )
     if harm == "rolled back":
-        lake_spark.sql(f"CALL lake.system.rollback_to_snapshot('{table}', {snapshots[-1][0]})")
+        lake_spark.sql(
+            "CALL lake.system.rollback_to_snapshot('{t}', {snapshot})", table, snapshot=snapshots[-1][0]
+        )
     else:
-        lake_spark.sql(f"CREATE OR REPLACE TABLE {table} USING iceberg AS SELECT * FROM {table} WHERE id < 3")
+        lake_spark.sql("CREATE OR REPLACE TABLE {t} USING iceberg AS SELECT * FROM {t} WHERE id < 3", table)
     kept = _ids(lake_spark, table)
     stage.produce(source, [(0, "k", '{"id": 5, "userid": "joe"}')])
 
@@ -205,7 +220,9 @@ def test_a_table_that_is_rolled_back_or_replaced_is_refused(
     assert f"without snapshot {newest[0][0]}" in refused.error.detail
     assert _ids(lake_spark, table) == kept
     if harm == "rolled back":  # mended: what was rolled back is rolled forward
-        lake_spark.sql(f"CALL lake.system.set_current_snapshot('{table}', {newest[0][0]})")
+        lake_spark.sql(
+            "CALL lake.system.set_current_snapshot('{t}', {snapshot})", table, snapshot=newest[0][0]
+        )
         sink.run()
         assert _ids(lake_spark, table) == [1, 2, 3, 4, 5]
     else:
@@ -217,8 +234,11 @@ def test_a_table_that_is_rolled_back_or_replaced_is_refused(
 def test_columns_that_do_not_fit_the_table_are_all_named_with_the_cast_to_write(
     stage: Stage, lake_spark: LakeSpark, table: str
 ) -> None:
-    lake_spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {table.partition('.')[0]}")
-    lake_spark.sql(f"CREATE TABLE {table} (id string, usrid string, price decimal(8,2), at timestamp_ntz) USING iceberg")
+    lake_spark.sql("CREATE NAMESPACE IF NOT EXISTS {table.partition('.')[0]}", table)
+    lake_spark.sql(
+        "CREATE TABLE {t} (id string, usrid string, price decimal(8,2), at timestamp_ntz) USING iceberg",
+        table,
+    )
     sink = _sink(stage, stage.source("misfit", {0: _ROWS}), table, {})
 
     error = sink.fail(ExitCode.CONFIGURATION).error

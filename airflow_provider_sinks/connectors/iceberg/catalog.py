@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,7 +31,8 @@ _FILE_IO = "pyiceberg.io.pyarrow.PyArrowFileIO"
 _TABLES = "iceberg_tables"
 _OBSTACLE = f"""
     SELECT '"' || current_user || '"', pg_is_in_recovery(),
-           CASE WHEN to_regclass('{_TABLES}') IS NOT NULL THEN has_table_privilege('{_TABLES}', 'UPDATE') END"""
+           CASE WHEN to_regclass('{_TABLES}') IS NOT NULL
+                THEN has_table_privilege('{_TABLES}', 'UPDATE') END"""
 _UNDEFINED_TABLE, _NO_PRIVILEGE = "42P01", "42501"
 _WRONG_LOGIN = ("28P01", "28000")
 
@@ -145,9 +146,7 @@ class TableCatalog:
         with self._asking():
             return self._catalog.load_table(name)
 
-    def create(
-        self, name: str, schema: Schema, spec: PartitionSpec, properties: Mapping[str, str]
-    ) -> None:
+    def create(self, name: str, schema: Schema, spec: PartitionSpec, properties: Mapping[str, str]) -> None:
         """Make a table, and its namespace, unless they are there.
 
         :raises HiddenError: this login may not.
@@ -160,10 +159,8 @@ class TableCatalog:
             if isinstance(catalog, SqlCatalog):
                 catalog.create_tables()
             namespace = name.rpartition(".")[0]
-            try:
+            with suppress(NamespaceAlreadyExistsError):  # two who make it at once both find it there
                 catalog.create_namespace_if_not_exists(namespace)
-            except NamespaceAlreadyExistsError:  # two who make it at once both find it there
-                pass
             try:
                 catalog.create_table(
                     name,
@@ -237,7 +234,11 @@ class TableCatalog:
                 looks = {"init_catalog_tables": "false", "pool_pre_ping": "true"}
                 return SqlCatalog(name, **own, **looks, uri=self._database())
             case CatalogKind.REST:
-                more = {key: given[key] for key in ("scope", "oauth2-server-uri", "token", "prefix") if key in given}
+                more = {
+                    key: given[key]
+                    for key in ("scope", "oauth2-server-uri", "token", "prefix")
+                    if key in given
+                }
                 if "login" in given and "password" in given:
                     more["credential"] = f"{given['login']}:{given['password']}"
                 return RestCatalog(name, **own, **more, uri=given["host"])

@@ -1,35 +1,18 @@
-"""The Iceberg target of one sink: writers stage data files, the driver publishes them in one snapshot.
-
-The order of a commit, and why it is exactly once:
-
-1. The rows of an epoch become visible with its record, and with the names of its dead letters, by one change
-   of the data table (:mod:`.publication`): the point of no return.
-2. Its dead letters are published in their own table, with the same record. A driver that dies in between
-   leaves their names in the data table, and the next start publishes them behind its fence; the record in the
-   table of dead letters says whether that was done.
-3. The stages are removed. Whatever is left of them is swept by the next start.
-"""
+"""The Iceberg target of one sink: writers stage data files, the driver publishes them in one snapshot."""
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_sinks.connectors.base import (
-    Capabilities,
-    CommitsOn,
-    Health,
-    MetricValue,
-    Run,
-    Say,
-)
-from airflow_provider_sinks.connectors.epoch_writer import LostStageError, Token
+from airflow_provider_sinks.connectors.base import Capabilities, CommitsOn, Health, MetricValue, Run, Say
+from airflow_provider_sinks.connectors.epoch_writer import Token
 from airflow_provider_sinks.connectors.iceberg import observe as look
-from airflow_provider_sinks.connectors.iceberg import protocol
 from airflow_provider_sinks.connectors.iceberg.catalog import (
     HiddenError,
     Layout,
@@ -37,28 +20,14 @@ from airflow_provider_sinks.connectors.iceberg.catalog import (
     OvertakenError,
     TableCatalog,
 )
-from airflow_provider_sinks.connectors.iceberg.creation import (
-    LAYOUT,
-    CreateTable,
-    KeepProgress,
-    SparkType,
-)
-from airflow_provider_sinks.connectors.iceberg.factory import IcebergWriterFactory, TablePlan
+from airflow_provider_sinks.connectors.iceberg.creation import LAYOUT, CreateTable, KeepProgress, SparkType
+from airflow_provider_sinks.connectors.iceberg.factory import IcebergWriterFactory
 from airflow_provider_sinks.connectors.iceberg.fit import demand_fit, new_table, written
-from airflow_provider_sinks.connectors.iceberg.options import STORAGE, IcebergOptions
+from airflow_provider_sinks.connectors.iceberg.options import IcebergOptions
 from airflow_provider_sinks.connectors.iceberg.partitions import partition_spec
-from airflow_provider_sinks.connectors.iceberg.progress import (
-    Place,
-    State,
-    read,
-    said_by,
-    standing,
-    summary,
-)
-from airflow_provider_sinks.connectors.iceberg.publication import Change, publish
-from airflow_provider_sinks.connectors.iceberg.spec import IcebergTarget
-from airflow_provider_sinks.connectors.iceberg.stage import Stage, StageFolder
-from airflow_provider_sinks.connectors.iceberg.sweep import referenced, sweep
+from airflow_provider_sinks.connectors.iceberg.progress import said_by
+from airflow_provider_sinks.connectors.iceberg.publisher import Publisher
+from airflow_provider_sinks.connectors.iceberg.sink_tables import SinkTables
 from airflow_provider_sinks.connectors.iceberg.types import columns_of, created
 from airflow_provider_sinks.connectors.plain import PlainConnector
 from airflow_provider_sinks.core.decision.facts import (
@@ -80,13 +49,7 @@ from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutpu
 from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.progress.identity import ResourceKind
 from airflow_provider_sinks.core.progress.past_epochs import PastEpoch, past_epochs
-from airflow_provider_sinks.core.progress.record import (
-    DRIVER,
-    SINGLE_WRITER,
-    ProgressFormatError,
-    ProgressRecord,
-    WriterId,
-)
+from airflow_provider_sinks.core.progress.record import ProgressFormatError, ProgressRecord, WriterId
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
@@ -95,27 +58,6 @@ if TYPE_CHECKING:
 
 _TIMEOUT = timedelta(hours=1)
 _SLOW_EPOCHS = 5
-
-
-@dataclass(frozen=True)
-class SinkTables:
-    """A sink, as far as its Iceberg target is concerned.
-
-    :param name: the sink's name.
-    :param dead_letter: the table of what is set aside, or ``None``.
-    :param every: how often an epoch begins; ``None`` where the sink takes what is there and ends.
-    """
-
-    name: str
-    target: IcebergTarget
-    dead_letter: str | None = None
-    every: timedelta | None = None
-
-    @property
-    def names(self) -> dict[Role, str]:
-        """Its tables; the progress stands in the first."""
-        found = {Role.DATA: self.target.table}
-        return found | ({Role.DEAD_LETTER: self.dead_letter} if self.dead_letter else {})
 
 
 class IcebergConnector(PlainConnector):
@@ -130,11 +72,10 @@ class IcebergConnector(PlainConnector):
         self._sink = sink
         self._catalog = TableCatalog(options)
         self._say = say
-        self._run: Run | None = None
+        self._publisher: Publisher | None = None
         self._has_taken = False
         self._columns: Mapping[str, SparkType] = {}
         self._layout: Layout | None = None
-        self._stages: StageFolder | None = None
         self._metrics: dict[str, MetricValue] = {}
         self._slow = 0
 
@@ -155,7 +96,7 @@ class IcebergConnector(PlainConnector):
 
     def schema(self) -> Mapping[str, str]:
         """Return the types of the table's columns, or nothing where it is still to be made."""
-        _, table = look.look(self._catalog, self._sink.target.table, self._sink.name, Role.DATA)
+        table = self._look(Role.DATA)[1]
         return {n: column.iceberg for n, column in columns_of(table.schema()).items()} if table else {}
 
     def expect(self, output: DataFrame) -> None:
@@ -178,9 +119,8 @@ class IcebergConnector(PlainConnector):
 
     def observe(self, source: ResourceFacts) -> Observation:
         """Look at the tables, and read the progress in the first."""
-        seen = {role: self._look(role) for role in self._sink.names}
-        data, table = seen[Role.DATA]
-        dead = seen[Role.DEAD_LETTER][0] if Role.DEAD_LETTER in seen else None
+        data, table = self._look(Role.DATA)
+        dead = self._look(Role.DEAD_LETTER)[0] if self._sink.dead_letter else None
         reason, grant = self._catalog.obstacle()
         if reason:
             data = replace(data, existence=Existence.UNKNOWN, reason=reason, grant=grant)
@@ -203,12 +143,12 @@ class IcebergConnector(PlainConnector):
 
     def progress(self) -> History:
         """Read what is committed now."""
-        return self._look_history(self._look(Role.DATA)[1])
+        return look.history(self._look(Role.DATA)[1], self._sink.name)
 
     def past_epochs(self) -> Iterable[PastEpoch]:
         """Return the epochs of all snapshots that were not expired yet."""
         table = self._look(Role.DATA)[1]
-        return past_epochs(self._told(table)) if table is not None else ()
+        return past_epochs(_told(table, self._sink.name)) if table is not None else ()
 
     def settings(self, output: ResourceFacts) -> Mapping[str, str]:
         """Return schema and partitioning; properties that somebody has set are lost with the table."""
@@ -220,16 +160,9 @@ class IcebergConnector(PlainConnector):
             table = self._look(Role.DATA)[1]
         except SinkError as error:
             return Health(False, error.detail or error.primary)
-        if table is not None and table.metadata.current_snapshot() is not None:
+        if table is not None:
             self._metrics["snapshots"] = len(table.metadata.snapshots)
-        if self._slow >= _SLOW_EPOCHS and self._sink.every is not None:
-            seconds = self._sink.every.total_seconds()
-            return Health(
-                False,
-                f"the last {self._slow} commits took longer than the {seconds:g} s between two epochs: "
-                "maintain the table, or raise trigger.every",
-            )
-        return Health(True)
+        return Health(False, self._slowness) if self._slowness else Health(True)
 
     def metrics(self) -> Mapping[str, MetricValue]:
         """Return how long the last commit took, of how many files, and how many snapshots there are."""
@@ -241,21 +174,17 @@ class IcebergConnector(PlainConnector):
         """Put this run in force in both tables, once; it is told whether that is done.
 
         Where the data table is missing nobody can publish. What a start makes there it takes by its
-        announcement, which only one of two first starts can make. Then dead letters are published that a
-        driver has left behind.
+        announcement, which only one of two first starts can make.
         """
         del writers
         if self._has_taken:
             self.demand_in_force()
             return True
-        self._run = run
+        self._publisher = Publisher(self._sink, self._catalog, run, self._say)
         if looked.data.existence is Existence.MISSING:
             return True
-        for name in self._sink.names.values():
-            with suppress(MissingError):  # judged by the decision
-                publish(self._catalog, name, self._sink.name, self._taking)
+        self._publisher.take()
         self._has_taken = True
-        self._publish_pending()
         return False
 
     def ensure(self, creation: Creation) -> None:
@@ -274,100 +203,44 @@ class IcebergConnector(PlainConnector):
             self._catalog.create(creation.name, *self._layout_of(creation), creation.properties)
         except HiddenError as error:
             title = creation.role.called(ResourceKind.TABLE)
-            raise ConfigurationError(
-                f"{title} cannot be made", [Problem(creation.name, str(error))], "Let its catalog's owner make it."
-            ) from error
+            problem = Problem(creation.name, str(error))
+            hint = "Let the owner of the catalog make it."
+            raise ConfigurationError(f"{title} cannot be made", [problem], hint) from error
         self._layout = None
 
     def announce(self, record: ProgressRecord) -> None:
-        """Commit the driver's record; the table of dead letters is taken first."""
-        run, sink = self._live_run.id, self._sink.name
-        if self._sink.dead_letter is not None:
-            publish(self._catalog, self._sink.dead_letter, sink, self._keeping)
-
-        def judge(table: Table, state: State | None, place: Place) -> Change | None:
-            stands = standing(table.metadata, state.at if state else None)
-            found = protocol.announced(sink, state, stands, run, record, place)
-            return Change(found, summary(sink, run, DRIVER, record)) if found else None
-
-        self._present(lambda: publish(self._catalog, self._sink.target.table, sink, judge))
+        """Commit the driver's record, which takes tables that were made a moment ago."""
+        self._live.announce(record)
         self._has_taken = True
 
     def demand_in_force(self) -> None:
         """Raise :class:`FencedError` when a newer run took the sink."""
-        if not self._has_taken:
-            return
-        table = self._look(Role.DATA)[1]
-        if table is not None:  # else the guard sees that it is gone
-            protocol.demand_in_force(self._sink.name, read(table.metadata, self._sink.name), self._live_run.id)
+        if self._has_taken:
+            self._live.demand_in_force()
 
     def factory(self) -> IcebergWriterFactory:
         """Return what makes writers under the announced run."""
-        sink, run = self._sink, self._live_run
-        data = self._present(lambda: self._catalog.load(sink.target.table))
-        dead = self._present(lambda: self._catalog.load(sink.dead_letter)) if sink.dead_letter else None
-        self._layout = Layout.of(data)
-        names = list(self._columns) or [field.name for field in data.schema().fields]
-        return IcebergWriterFactory(
-            sink.name,
-            run.id,
-            run.source,
-            written(names, sink.target),
-            sink.target.key,
-            _plan(data),
-            _plan(dead) if dead is not None else None,
-            self._stage_folder(data),
-        )
+        return self._live.factory(list(self._columns))
 
     def sweep(self) -> None:
-        """Remove what older runs staged. What cannot be removed now stays for the next start."""
-        tables = {role: table for role in self._sink.names if (table := self._look(role)[1]) is not None}
-        if Role.DATA not in tables:
-            return
-        state = read(tables[Role.DATA].metadata, self._sink.name)
-        kept = state.pending.stages if state and state.pending and not self._is_told(state) else ()
-        try:
-            removed = sweep(self._stage_folder(tables[Role.DATA]), self._live_run.id, tables, kept)
-        except SinkError as error:
-            self._say(f"what older runs have staged stays: {error.primary}")
-            return
-        if removed:
-            self._say(f"removed {removed} data files that older runs have staged and never published")
+        """Remove what older runs staged."""
+        self._live.sweep()
 
     # ---- an epoch
 
     def commit_epoch(self, record: ProgressRecord, tokens: Sequence[Token]) -> None:
         """Publish what the tokens stand for; what is published already by the same record is well."""
-        begun = time.monotonic()
-        sink, run = self._sink.name, self._live_run.id
-        found: list[Stage] = []
-
-        def judge(table: Table, state: State | None, place: Place) -> Change | None:
-            stands = standing(table.metadata, state.at if state else None)
-            new = protocol.published(sink, state, stands, run, record, place)
-            if new is None:
-                return None
-            found[:] = self._staged(table, tokens)
-            self._demand_same_layout(table)
-            files = [file.data_file(table.metadata) for stage in found for file in stage.of(Role.DATA)]
-            dead = tuple(stage.name for stage in found if stage.of(Role.DEAD_LETTER))
-            new = protocol.with_dead_letters(new, record, dead)
-            return Change(new, summary(sink, run, SINGLE_WRITER, record), files)
-
-        self._present(lambda: publish(self._catalog, self._sink.target.table, sink, judge))
-        self._publish_pending()
-        self._forget(found)
-        self._account(time.monotonic() - begun, sum(len(stage.files) for stage in found))
+        begun, every = time.monotonic(), self._sink.every
+        files = self._live.commit(record, tokens)
+        seconds = time.monotonic() - begun
+        self._metrics |= {"commit_ms": int(seconds * 1000), "commit_files": files}
+        self._slow = self._slow + 1 if every is not None and seconds > every.total_seconds() else 0
+        if self._slow == _SLOW_EPOCHS:
+            self._say(self._slowness)
 
     def rollback_epoch(self, tokens: Sequence[Token]) -> None:
-        """Remove what tokens stand for; of what was published no stage is left, or it is swept later."""
-        if self._stages is None:
-            return
-        for token in tokens:
-            with suppress(SinkError, OSError):
-                stage = self._stages.read(self._live_run.id, token.name)
-                if stage is not None and not self._is_published(stage):
-                    self._stages.remove(stage, with_files=True)
+        """Remove what tokens stand for, unless it was published."""
+        self._live.rollback(tokens)
 
     # ---- a reset
 
@@ -396,50 +269,27 @@ class IcebergConnector(PlainConnector):
     # ---- parts
 
     @property
-    def _live_run(self) -> Run:
-        assert self._run is not None  # noqa: S101  open comes first
-        return self._run
+    def _live(self) -> Publisher:
+        assert self._publisher is not None  # noqa: S101  open comes first
+        return self._publisher
+
+    @property
+    def _slowness(self) -> str:
+        """What to say where each of the last commits took longer than the time between two epochs."""
+        if self._slow < _SLOW_EPOCHS or self._sink.every is None:
+            return ""
+        return (
+            f"the last {self._slow} commits took longer than the {self._sink.every.total_seconds():g} s "
+            "between two epochs: maintain the table, or raise trigger.every"
+        )
 
     def _look(self, role: Role) -> tuple[ResourceFacts, Table | None]:
         return look.look(self._catalog, self._sink.names[role], self._sink.name, role)
 
-    def _look_history(self, table: Table | None) -> History:
-        return look.history(table, self._sink.name)
-
-    def _taking(self, table: Table, state: State | None, place: Place) -> Change | None:
-        """Put this run in force, whoever was."""
-        del table, place
-        run, sink = self._live_run.id, self._sink.name
-        found = protocol.taken(state, run)
-        return Change(found, summary(sink, run)) if found else None
-
-    def _keeping(self, table: Table, state: State | None, place: Place) -> Change | None:
-        """Take a table that was made a moment ago; leave one that is taken."""
-        if state is not None:
-            protocol.demand_in_force(self._sink.name, state, self._live_run.id)
-            return None
-        return self._taking(table, state, place)
-
-    def _present(self, act: Callable[[], Any]) -> Any:
-        """Do something with a table that must be there.
-
-        :raises RefusedError: it is not.
-        """
-        try:
-            return act()
-        except (MissingError, HiddenError) as error:
-            raise RefusedError(
-                f'a table of sink "{self._sink.name}" is gone, or hidden', str(error), "Start the sink again."
-            ) from error
-        except ProgressFormatError as error:
-            raise RefusedError(
-                f'progress of sink "{self._sink.name}" cannot be read', str(error), "Start the sink again."
-            ) from error
-
     def _fitting(self, given: Mapping[str, SparkType]) -> Schema:
         """Return the table's schema, or what it will be, if the query's columns fit it."""
         if self._layout is None:
-            _, table = self._look(Role.DATA)
+            table = self._look(Role.DATA)[1]
             self._layout = Layout.of(table) if table is not None else None
         if self._layout is None:
             return new_table(given, self._sink.target)
@@ -455,97 +305,6 @@ class IcebergConnector(PlainConnector):
         else:
             schema = created(creation.columns)
         return schema, partition_spec(creation.partition_by, schema)
-
-    def _stage_folder(self, table: Table) -> StageFolder:
-        if self._stages is None:
-            given = {name: value for name, value in table.io.properties.items() if name in STORAGE}
-            self._stages = StageFolder({**self._catalog.storage, **given}, table.location(), self._sink.name)
-        return self._stages
-
-    def _staged(self, table: Table, tokens: Sequence[Token]) -> list[Stage]:
-        stages = self._stage_folder(table)
-        found = {token.name: stages.read(self._live_run.id, token.name) for token in tokens}
-        if lost := [token.writer for token in tokens if found[token.name] is None]:
-            raise LostStageError(
-                f"what writer {lost[0]} staged is gone",
-                f"{len(lost)} of {len(tokens)} stages, or files that they name, are not there.",
-            )
-        return [stage for stage in found.values() if stage is not None]
-
-    def _demand_same_layout(self, table: Table) -> None:
-        """See that files still mean what they meant when they were begun: they go by the ids of columns.
-
-        :raises JobFailedError: columns or partitioning were changed; a start compares them anew.
-        """
-        if self._layout is None or Layout.of(table) == self._layout:
-            return
-        schema, spec = self._layout.read()
-        now = {field.field_id: field for field in table.schema().fields}
-        names = self._written or tuple(field.name for field in schema.fields)
-        changed = [f.name for f in schema.fields if f.name in names and now.get(f.field_id) != f]
-        if changed or spec != table.spec():
-            raise JobFailedError(
-                f'table "{self._sink.target.table}" was altered while sink "{self._sink.name}" ran',
-                f"Column {changed[0]!r} is another one." if changed else "Its partitioning is another one.",
-                "The next start compares the query with the table as it is.",
-            )
-
-    @property
-    def _written(self) -> tuple[str, ...]:
-        return written(list(self._columns), self._sink.target) if self._columns else ()
-
-    def _publish_pending(self) -> None:
-        """Publish dead letters whose rows are committed, unless that is done."""
-        name, sink, run = self._sink.dead_letter, self._sink.name, self._live_run.id
-        data = self._look(Role.DATA)[1]
-        state = read(data.metadata, sink) if data is not None else None
-        if name is None or data is None or state is None or state.pending is None:
-            return
-        pending = state.pending
-        folder = self._stage_folder(data)
-        found: list[Stage] = []
-
-        def judge(table: Table, dead: State | None, place: Place) -> Change | None:
-            if dead is not None:
-                protocol.demand_in_force(sink, dead, run)
-                if dead.epoch == pending.record:
-                    return None
-            stages = [folder.read(pending.record.run, one) for one in pending.stages]
-            found[:] = [stage for stage in stages if stage is not None]
-            if len(found) < len(stages):
-                self._say(f"dead letters of epoch {pending.record.epoch} are gone: their table was made anew")
-            files = [f.data_file(table.metadata) for stage in found for f in stage.of(Role.DEAD_LETTER)]
-            new = (dead or State(run)).having(SINGLE_WRITER, pending.record, place)
-            return Change(new, summary(sink, run, SINGLE_WRITER, pending.record), files)
-
-        with suppress(MissingError):  # the decision judges a table of dead letters that is gone
-            publish(self._catalog, name, sink, judge)
-
-    def _is_told(self, state: State) -> bool:
-        """Whether the pending dead letters of a state are in their table."""
-        if Role.DEAD_LETTER not in self._sink.names or state.pending is None:
-            return True
-        table = self._look(Role.DEAD_LETTER)[1]
-        dead = read(table.metadata, self._sink.name) if table is not None else None
-        return dead is not None and dead.epoch == state.pending.record
-
-    def _is_published(self, stage: Stage) -> bool:
-        """Whether a table has files of a stage. Asked before they are removed: that cannot be taken back."""
-        tables = [table for role in self._sink.names if (table := self._look(role)[1]) is not None]
-        return bool(referenced(tables, {file.path for file in stage.files}))
-
-    def _forget(self, stages: Iterable[Stage]) -> None:
-        for stage in stages:
-            with suppress(SinkError, OSError):  # the next start sweeps them
-                if self._stages is not None:
-                    self._stages.remove(stage, with_files=False)
-
-    def _account(self, seconds: float, files: int) -> None:
-        self._metrics |= {"commit_ms": int(seconds * 1000), "commit_files": files}
-        every = self._sink.every
-        self._slow = self._slow + 1 if every is not None and seconds > every.total_seconds() else 0
-        if self._slow == _SLOW_EPOCHS:
-            self._say(self.health_check().detail)
 
     def _empty(self, table: Table) -> None:
         from pyiceberg.expressions import AlwaysTrue
@@ -564,25 +323,20 @@ class IcebergConnector(PlainConnector):
                 "Look again before anything is deleted.",
             ) from error
 
-    def _told(self, table: Table) -> list[tuple[WriterId, ProgressRecord]]:
-        import json
-
-        found: list[tuple[WriterId, ProgressRecord]] = []
-        for snapshot in sorted(table.metadata.snapshots, key=lambda one: one.sequence_number or 0):
-            with suppress(ProgressFormatError):
-                said = said_by(snapshot, self._sink.name)
-                if said is not None and "record" in said:
-                    record = ProgressRecord.decode(json.dumps(said["record"]).encode())
-                    found.append((str(said["writer"]), record))
-        return found
-
 
 def _progress(data: ResourceFacts, table: Table | None) -> ResourceFacts:
-    """Return the progress place: the data table, whatever it lacks."""
+    """Return the progress place: the data table, whatever became of its rows."""
     uuid = str(table.metadata.table_uuid) if table is not None else ""
     return replace(data, id=uuid, unfit=None, size_bytes=0)
 
 
-def _plan(table: Table) -> TablePlan:
-    properties = {k: v for k, v in table.properties.items() if k.startswith("write.")}
-    return TablePlan(table.location(), Layout.of(table), table.spec().spec_id, properties)
+def _told(table: Table, sink: str) -> list[tuple[WriterId, ProgressRecord]]:
+    """Return the records of all snapshots with their writers, oldest first."""
+    found: list[tuple[WriterId, ProgressRecord]] = []
+    for snapshot in sorted(table.metadata.snapshots, key=lambda one: one.sequence_number or 0):
+        with suppress(ProgressFormatError):
+            said = said_by(snapshot, sink)
+            if said is not None and "record" in said:
+                record = ProgressRecord.decode(json.dumps(said["record"]).encode())
+                found.append((str(said["writer"]), record))
+    return found

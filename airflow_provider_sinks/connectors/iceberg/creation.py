@@ -100,10 +100,7 @@ class CreateTable:
         return replace(self, columns=columns)
 
     def __str__(self) -> str:
-        if self.layout:
-            columns = "as it was"
-        else:
-            columns = ", ".join(self.columns) or "the columns of the query"
+        columns = "as it was" if self.layout else ", ".join(self.columns) or "the columns of the query"
         key = f", key {', '.join(self.key)}" if self.key else ""
         by = ", ".join(f"{term.iceberg}({term.column})" for term in self.partition_by)
         return (

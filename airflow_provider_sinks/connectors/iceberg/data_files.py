@@ -1,7 +1,7 @@
 """Data files of one table, as they are written on an executor: Parquet by Arrow, one file for each partition.
 
-Rows are collected until they are worth a row group. So what is held at a time is one group and the open files,
-however many partitions there are.
+Rows are collected until they are worth a row group. So what is held at a time is one group and the open
+files, however many partitions there are.
 """
 
 from __future__ import annotations

@@ -109,7 +109,8 @@ class IcebergKind:
 def _connector(
     sink: IcebergSink, options: ConnectionOptions | None, say: Say = lambda _: None
 ) -> IcebergConnector:
-    from airflow_provider_sinks.connectors.iceberg.connector import IcebergConnector, SinkTables
+    from airflow_provider_sinks.connectors.iceberg.connector import IcebergConnector
+    from airflow_provider_sinks.connectors.iceberg.sink_tables import SinkTables
 
     if not isinstance(options, IcebergOptions):
         raise JobFailedError(f'connection "{sink.target.iceberg.connection}" is not of type iceberg')

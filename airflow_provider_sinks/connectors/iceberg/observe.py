@@ -45,7 +45,13 @@ def look(catalog: TableCatalog, name: str, sink: str, role: Role) -> tuple[Resou
     except HiddenError as error:
         return replace(facts, reason=str(error)), None
     unfit = _unfit(table, role)
-    found = replace(facts, existence=Existence.PRESENT, id=identity(table, sink), size_bytes=size_bytes(table), unfit=unfit)
+    found = replace(
+        facts,
+        existence=Existence.PRESENT,
+        id=identity(table, sink),
+        size_bytes=size_bytes(table),
+        unfit=unfit,
+    )
     return found, table
 
 
@@ -106,7 +112,9 @@ def _unfit_for_dead_letters(table: Table) -> Unfit | None:
     columns = columns_of(table.schema())
     for name, kind in DEAD_LETTER_COLUMNS.items():
         if name not in columns or columns[name].kind != spark_kind(kind):
-            found = f"has no column {name}" if name not in columns else f"has {name} as {columns[name].iceberg}"
+            found = (
+                f"has no column {name}" if name not in columns else f"has {name} as {columns[name].iceberg}"
+            )
             return Unfit(
                 found,
                 f"Dead letters have {name} as {spark_kind(kind)}.",

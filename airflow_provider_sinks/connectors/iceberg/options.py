@@ -232,4 +232,6 @@ def _extra_problems(extra: Mapping[str, Any]) -> Iterator[Problem]:
         yield Problem("extra.sslmode", f"{mode!r} is not known", hint)
     warehouse = str(extra.get("warehouse", "/"))
     if _kind(extra) != CatalogKind.REST and not re.match(r"/|[a-z0-9]+://?", warehouse):
-        yield Problem("extra.warehouse", f"{warehouse!r} is no place", "s3://bucket/folder, or file:///folder")
+        yield Problem(
+            "extra.warehouse", f"{warehouse!r} is no place", "s3://bucket/folder, or file:///folder"
+        )

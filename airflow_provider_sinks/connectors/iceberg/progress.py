@@ -1,9 +1,9 @@
 """The progress of a sink in the metadata of its table: a property, and the summaries of its snapshots.
 
 The property ``sinks.progress.<sink>`` is the state: which run is in force, the newest record of each writer,
-the snapshot that came with the newest record, and dead letters that are still to be published. Every change of
-it is committed together with a new snapshot, in whose summary the record stands again. Each is there for what
-happens to the other:
+the snapshot that came with the newest record, and dead letters that are still to be published. Every change
+of it is committed together with a new snapshot, in whose summary the record stands again. Each is there for
+what happens to the other:
 
 - ``expire_snapshots`` removes snapshots, and their summaries with them; the property stays.
 - A roll-back to an older snapshot, and ``CREATE OR REPLACE``, take rows away and leave all properties. So the
@@ -119,20 +119,22 @@ class State:
         """
         try:
             found = json.loads(text)
-            if found["v"] > _VERSION:
-                raise ProgressFormatError(Format.NEWER, f"is of version {found['v']}, this reads up to {_VERSION}")
-            pending = found["pending"]
-            return cls(
-                str(found["run"]),
-                {str(writer): _record(record) for writer, record in found["records"].items()},
-                Place(*map(int, found["at"])) if found["at"] else None,
-                int(found["lacks"]),
-                Pending(_record(pending["record"]), tuple(pending["stages"])) if pending else None,
-            )
+            version, pending = int(found["v"]), found.get("pending")
+            if version <= _VERSION:
+                return cls(
+                    str(found["run"]),
+                    {str(writer): _record(record) for writer, record in found["records"].items()},
+                    Place(*map(int, found["at"])) if found["at"] else None,
+                    int(found["lacks"]),
+                    Pending(_record(pending["record"]), tuple(pending["stages"])) if pending else None,
+                )
         except ProgressFormatError:
             raise
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ProgressFormatError(Format.GARBAGE, f"{type(error).__name__}: {error}") from error
+        raise ProgressFormatError(
+            Format.NEWER, f"is of version {version}, this release reads up to {_VERSION}"
+        )
 
 
 def key_of(sink: str) -> str:
@@ -140,7 +142,9 @@ def key_of(sink: str) -> str:
     return f"{PREFIX}{sink}"
 
 
-def summary(sink: str, run: str, writer: WriterId = "", record: ProgressRecord | None = None) -> dict[str, str]:
+def summary(
+    sink: str, run: str, writer: WriterId = "", record: ProgressRecord | None = None
+) -> dict[str, str]:
     """Return what the summary of a snapshot says: who made it, and with which record."""
     said: dict[str, Any] = {"v": _VERSION, "run": run}
     if record is not None:
@@ -170,23 +174,17 @@ def standing(metadata: TableMetadata, place: Place | None) -> Standing:
     where somebody began anew, or the oldest that was not expired: PyIceberg, unlike others, then forgets the
     parent. That the snapshot asked for is still there tells them apart.
     """
-    if place is None:
-        return Standing.ON_IT
     at = metadata.current_snapshot()
-    if at is not None and at.snapshot_id == place.snapshot:
+    if place is None or (at is not None and at.snapshot_id == place.snapshot):
         return Standing.ON_IT
     known = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
-    while at is not None:
-        if at.snapshot_id == place.snapshot:
-            return Standing.ON_IT
-        if (at.sequence_number or 0) <= place.sequence:
-            return Standing.LEFT
+    while at is not None and (at.sequence_number or 0) > place.sequence:
         if at.parent_snapshot_id is None and place.snapshot in known:
             return Standing.LEFT
         if at.parent_snapshot_id not in known:
             return Standing.EXPIRED
         at = known[at.parent_snapshot_id]
-    return Standing.LEFT
+    return Standing.ON_IT if at is not None and at.snapshot_id == place.snapshot else Standing.LEFT
 
 
 def said_by(snapshot: Snapshot, sink: str) -> Mapping[str, Any] | None:

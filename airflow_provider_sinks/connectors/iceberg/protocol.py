@@ -1,8 +1,9 @@
 """Whose turn it is to change the progress, and what it becomes. Pure: the state of a table in, the next out.
 
 Each function is asked again for each attempt, with the state that was loaded for it. What it returns is
-committed by compare-and-set on just that load (:mod:`.publication`). So looking who is in force and committing
-are one act: whoever was fenced in between finds another current snapshot, loads again, and is told here.
+committed by compare-and-set on just that load (:mod:`.publication`). So looking who is in force and
+committing are one act: whoever was fenced in between finds another current snapshot, loads again, and is told
+here.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def taken(state: State | None, run: str) -> State | None:
 
 
 def announced(
-    sink: str, state: State | None, standing: Standing, run: str, record: ProgressRecord, at: Place
+    sink: str, run: str, state: State | None, standing: Standing, *, record: ProgressRecord, at: Place
 ) -> State | None:
     """Return the state with the driver's record; nothing where it stands there.
 
@@ -45,7 +46,7 @@ def announced(
 
 
 def published(
-    sink: str, state: State | None, standing: Standing, run: str, record: ProgressRecord, at: Place
+    sink: str, run: str, state: State | None, standing: Standing, *, record: ProgressRecord, at: Place
 ) -> State | None:
     """Return the state with the record of an epoch; nothing where it is committed already.
 

@@ -1,4 +1,4 @@
-"""A snapshot that adds rows, and deletes older rows by their keys: what PyIceberg writes no snapshot for yet."""
+"""A snapshot that adds rows and deletes older ones by their keys, which PyIceberg does not write yet."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class _DeleteManifestWriter(ManifestWriterV2):
 
 
 class RowDelta(_MergeAppendFiles):
-    """One snapshot on top of the current one. Files that delete share its sequence number: they delete older
-    rows only, and none of the rows that come with them.
+    """One snapshot on top of the current one.
 
+    Files that delete share its sequence number: they delete older rows, and none that come with them.
     Manifests of rows are merged where the table's own properties say so.
     """
 
@@ -64,7 +64,11 @@ class RowDelta(_MergeAppendFiles):
     def _delete_manifest(self, files: Sequence[DataFile]) -> ManifestFile:
         metadata = self._transaction.table_metadata
         writer = _DeleteManifestWriter(
-            metadata.spec(), metadata.schema(), self.new_manifest_output(), self._snapshot_id, self._compression
+            metadata.spec(),
+            metadata.schema(),
+            self.new_manifest_output(),
+            self._snapshot_id,
+            self._compression,
         )
         with writer:
             for file in files:

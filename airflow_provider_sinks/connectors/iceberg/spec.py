@@ -184,7 +184,7 @@ class IcebergSink(SinkSpec):
         target = self.target.iceberg
         yield f"- target: Iceberg table `{target.table}` of catalog `{target.connection}`, {target.mode}"
         if self.dead_letter is not None:
-            yield f"- rows that are set aside: Iceberg table `{self.dead_letter.table}`, right behind the rows"
+            yield f"- rows that are set aside: table `{self.dead_letter.table}`, right behind the rows"
         yield "- progress: in the table's properties and snapshots, in the same commits as the rows"
 
 
@@ -218,7 +218,9 @@ def _partitions(spec: IcebergSink) -> Iterator[Problem]:
         if shape is not None and not shape.problems and shape.columns is not None:
             yield from known_column(where, term.column, shape.columns, "the output")
         if target.mode is Mode.UPSERT and term.column not in target.key:
-            what = f"column {term.column!r} is not in the key: a row could not replace one of another partition"
+            what = (
+                f"column {term.column!r} is not in the key: a row could not replace one of another partition"
+            )
             yield Problem(where, what, "partition by columns of the key")
 
 

@@ -2,8 +2,8 @@
 
 A stage is one such small file, ``<table>/sinks-staged/<sink>/<run>/<name>.json``; its name is the token of a
 writer. It is there before the first byte of a data file is, and tells all of it when the writer has handed
-over. So whatever a killed writer leaves is named by a stage, and :mod:`.sweep` need not list the table's files.
-A stage that is gone, or that names a file which is gone, is a lost one: a table must never point to nothing.
+over. So whatever a killed writer leaves is named by a stage, and :mod:`.sweep` need not list the table's
+files. A stage that is gone, or that names a file which is gone, is a lost one: a table must never point to nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class StagedFile:
     :param rows: how many it has.
     :param partition: the value of each field of the partitioning, encoded as Iceberg's single values.
     :param statistics: by the names of Iceberg's manifests; bounds are encoded.
-    :param equality_ids: of a file of keys whose older rows are deleted, the ids of these columns; none for rows.
+    :param equality_ids: of a file of keys whose older rows are deleted, the ids of its columns; none for rows.
     """
 
     role: Role
@@ -93,7 +93,10 @@ class StagedFile:
         ]
         counts = {name: _by_id(self.statistics.get(name, {})) for name in _STATISTICS}
         bounds = {
-            name: {number: base64.b64decode(text) for number, text in _by_id(self.statistics.get(name, {})).items()}
+            name: {
+                number: base64.b64decode(text)
+                for number, text in _by_id(self.statistics.get(name, {})).items()
+            }
             for name in _BOUNDS
         }
         made = DataFile.from_args(
@@ -177,7 +180,10 @@ class StageFolder:
 
         :raises UnavailableError: it could not be written.
         """
-        with answering(self._folder), self.io.new_output(self._path(stage.run, stage.name)).create(True) as out:
+        with (
+            answering(self._folder),
+            self.io.new_output(self._path(stage.run, stage.name)).create(True) as out,
+        ):
             out.write(stage.encode())
 
     def read(self, run: str, name: str) -> Stage | None:

@@ -32,7 +32,7 @@ def sweep(stages: StageFolder, run: str, tables: Mapping[Role, Table], kept: Col
 
 
 def referenced(tables: Iterable[Table], paths: set[str]) -> set[str]:
-    """Return which of these files any snapshot of a table has: those of old ones are read too, for a while."""
+    """Return which of these files any snapshot of a table has: old ones are read too, for a while."""
     found: set[str] = set()
     for table in tables:
         seen: set[str] = set()

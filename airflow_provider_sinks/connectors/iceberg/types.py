@@ -1,8 +1,8 @@
 """Which type of Spark becomes which of Iceberg: exactly, or not at all.
 
-Both are brought to one form, a text that has no room for doubt: ``struct<"a":int,"b":array<string>>``. A column is
-written as it is where both texts are equal; a plain one is widened where no value changes; all else is refused
-with the cast to write. Whether a value may be null is no part of a type here.
+Both are brought to one form, a text that has no room for doubt: ``struct<"a":int,"b":array<string>>``. A
+column is written as it is where both texts are equal; a plain one is widened where no value changes; all else
+is refused with the cast to write. Whether a value may be null is no part of a type here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.connectors.iceberg.creation import SparkType
 from airflow_provider_sinks.core.spec.problems import UnfitError

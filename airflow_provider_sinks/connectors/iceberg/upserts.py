@@ -1,8 +1,8 @@
 """The rows of an epoch that replace others by their key: the newest row of each key, and the keys themselves.
 
-Iceberg deletes by *equality*: a file of keys removes every row of them that is older than its own snapshot. It
-removes nothing of its own snapshot, so an epoch must bring each key once: rows wait in a file of this machine
-until the last is there.
+Iceberg deletes by *equality*: a file of keys removes every row of them that is older than its own snapshot.
+It removes nothing of its own snapshot, so an epoch must bring each key once: rows wait in a file of this
+machine until the last is there.
 """
 
 from __future__ import annotations
