@@ -77,9 +77,9 @@ class IcebergHarness(Harness):
 
     def creations(self, sink: str = SINK) -> Sequence[Creation]:
         made = self.spec(sink).creations()
-        assert isinstance(made[Role.DATA], CreateTable)
-        data = made[Role.DATA].with_columns(COLUMNS)
-        return [made[Role.PROGRESS], data, made[Role.DEAD_LETTER]]
+        data = made[Role.DATA]
+        assert isinstance(data, CreateTable)
+        return [made[Role.PROGRESS], data.with_columns(COLUMNS), made[Role.DEAD_LETTER]]
 
     def batch(self, partition: int, offsets: range, bad: Sequence[int] = ()) -> pa.RecordBatch:
         found = [
@@ -124,4 +124,4 @@ class IcebergHarness(Harness):
             found = self.table(sink, suffix).scan(selected_fields=columns).to_arrow()
         except NoSuchTableError:
             return []
-        return sorted(tuple(row[name] for name in columns) for row in found.to_pylist())  # type: ignore[misc]
+        return sorted(tuple(row[name] for name in columns) for row in found.to_pylist())

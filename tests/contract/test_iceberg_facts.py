@@ -14,7 +14,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.update import RemovePropertiesUpdate, RemoveSnapshotRefUpdate, SetPropertiesUpdate
 from pyiceberg.types import StringType
 
-from airflow_provider_sinks.connectors.iceberg import publisher as publisher_module
+from airflow_provider_sinks.connectors.iceberg import publication, publisher
 from airflow_provider_sinks.connectors.iceberg.catalog import TableCatalog
 from airflow_provider_sinks.connectors.iceberg.connector import IcebergConnector
 from airflow_provider_sinks.connectors.iceberg.publisher import Publisher
@@ -214,7 +214,7 @@ def test_who_goes_on_with_a_table_that_was_rolled_back_is_not_asked_again(lake: 
 def test_a_table_that_was_begun_anew_under_its_uuid_is_another_one(lake: IcebergHarness) -> None:
     table = lake.table()  # what CREATE OR REPLACE does to the metadata
     uuid = str(table.metadata.table_uuid)
-    table.catalog.commit_table(table, (), (RemoveSnapshotRefUpdate(ref_name="main"),))
+    table.catalog.commit_table(table, (), (RemoveSnapshotRefUpdate.model_validate({"ref-name": "main"}),))
     assert " without snapshot " in seen(lake).id
     lake.table().append(of_others(table))
     assert seen(lake).id.startswith(f"{uuid} without snapshot ")
@@ -343,7 +343,7 @@ def test_dead_letters_of_a_driver_that_died_behind_the_rows_are_published_once(
 def test_dead_letters_are_not_published_by_a_driver_that_was_overtaken(
     lake: IcebergHarness, start: PlayedStart, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    publish = publisher_module.publish
+    publish = publication.publish
 
     def overtaken(catalog: TableCatalog, name: str, sink: str, judge: Any) -> bool:
         if name.endswith("_dead"):
@@ -351,7 +351,7 @@ def test_dead_letters_are_not_published_by_a_driver_that_was_overtaken(
             PlayedStart(lake).start()
         return publish(catalog, name, sink, judge)
 
-    monkeypatch.setattr(publisher_module, "publish", overtaken)
+    monkeypatch.setattr(publisher, "publish", overtaken)
     with pytest.raises(FencedError):
         start.epoch(3, THIRD, bad=[52])
     assert lake.set_aside() == [(0, 52)]

@@ -39,6 +39,7 @@ class LakeSpark:
             "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
             "spark.sql.defaultCatalog": options.name,
             name: "org.apache.iceberg.spark.SparkCatalog",
+            f"{name}.cache-enabled": "false",
             f"{name}.type": "jdbc",
             f"{name}.uri": f"jdbc:postgresql://{given['host']}:{given['port']}/{given['dbname']}",
             f"{name}.jdbc.user": given["user"],

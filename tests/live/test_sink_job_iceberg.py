@@ -234,7 +234,7 @@ def test_a_table_that_is_rolled_back_or_replaced_is_refused(
 def test_columns_that_do_not_fit_the_table_are_all_named_with_the_cast_to_write(
     stage: Stage, lake_spark: LakeSpark, table: str
 ) -> None:
-    lake_spark.sql("CREATE NAMESPACE IF NOT EXISTS {table.partition('.')[0]}", table)
+    lake_spark.sql("CREATE NAMESPACE IF NOT EXISTS {t}", table.partition(".")[0])
     lake_spark.sql(
         "CREATE TABLE {t} (id string, usrid string, price decimal(8,2), at timestamp_ntz) USING iceberg",
         table,

@@ -10,6 +10,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import ListType, LongType, NestedField, StringType, UUIDType
 
+from airflow_provider_sinks.connectors.iceberg.creation import SparkType
 from airflow_provider_sinks.connectors.iceberg.fit import demand_fit, new_table
 from airflow_provider_sinks.connectors.iceberg.spec import IcebergTarget
 from airflow_provider_sinks.connectors.iceberg.types import (
@@ -101,8 +102,14 @@ def test_all_that_does_not_fit_is_told_at_once() -> None:
         NestedField(6, "amount", LongType(), required=False),
     )
     spec = PartitionSpec(PartitionField(5, 1000, IdentityTransform(), "region"))
-    tags = {"type": "array", "elementType": "string", "containsNull": True}
-    given = {"id": "integer", "ref": "string", "tags": tags, "amont": "long", "amount": "double"}
+    tags: SparkType = {"type": "array", "elementType": "string", "containsNull": True}
+    given: dict[str, SparkType] = {
+        "id": "integer",
+        "ref": "string",
+        "tags": tags,
+        "amont": "long",
+        "amount": "double",
+    }
     with pytest.raises(ConfigurationError) as refused:
         demand_fit(given, target(mode="upsert", key="id"), schema, spec)
     told = refused.value.detail

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 from pyiceberg.conversions import to_bytes
@@ -155,12 +155,49 @@ class DataFiles:
         del self._open[key]
 
     def _typed(self, rows: pa.Table) -> pa.Table:
-        """Return rows with the names and types of the file: a time zone's name may be another."""
-        columns = [
-            column if column.type == field.type else column.cast(field.type)
-            for column, field in zip(rows.columns, self._arrow, strict=True)
-        ]
+        """Return rows with the names and types of the file."""
+        columns = [_as(column, field.type) for column, field in zip(rows.columns, self._arrow, strict=True)]
         return pa.Table.from_arrays(columns, schema=self._arrow)
+
+
+@dataclass(frozen=True)
+class _Renamed:
+    """An array that is read as one of another type, which must have the same layout in memory."""
+
+    array: pa.Array
+    kind: pa.DataType
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        del requested_schema
+        _, data = self.array.__arrow_c_array__()
+        return self.kind.__arrow_c_schema__(), data
+
+
+def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Return a column as one of a type that differs in names and time zones alone.
+
+    A cast would match the fields of a struct by their names, and give null for one that is called otherwise
+    in a file.
+    """
+    if column.type.equals(kind, check_metadata=False):
+        return column
+    if not _is_laid_out_as(column.type, kind):
+        return column.cast(kind) if not pa.types.is_nested(kind) else _refuse(column.type, kind)
+    return pa.chunked_array([pa.array(_Renamed(chunk, kind)) for chunk in column.chunks], kind)
+
+
+def _is_laid_out_as(one: pa.DataType, other: pa.DataType) -> bool:
+    if pa.types.is_timestamp(one) and pa.types.is_timestamp(other):
+        return one.unit == other.unit and (one.tz is None) == (other.tz is None)
+    if one.id != other.id or not pa.types.is_nested(one):
+        return bool(one.equals(other, check_metadata=False))
+    return one.num_fields == other.num_fields and all(
+        _is_laid_out_as(one.field(index).type, other.field(index).type) for index in range(one.num_fields)
+    )
+
+
+def _refuse(given: pa.DataType, wanted: pa.DataType) -> NoReturn:
+    raise TypeError(f"{given} is not laid out as {wanted}")
 
 
 def _key(partition: PartitionKey | None) -> Any:

@@ -106,7 +106,7 @@ class IcebergOptions(ConnectionOptions):
         if problems:
             raise ConfigurationError(f'connection "{conn_id}" is not valid for a sink', problems)
         kind = CatalogKind(_kind(extra) or CatalogKind.JDBC)
-        given = {"catalog": kind, "name": conn_id, "port": _PORTS.get(kind)}
+        given: dict[str, Any] = {"catalog": kind, "name": conn_id, "port": _PORTS.get(kind)}
         more = {name: _text(value) for name, value in extra.items() if name in ALLOWED}
         own = {name: value for name, value in {**given, **columns}.items() if value not in (None, "")}
         own["port"] = columns["port"] or given["port"]

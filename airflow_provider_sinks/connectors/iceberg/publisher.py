@@ -94,7 +94,8 @@ class Publisher:
         """
         sink = self._sink
         data = self._present(lambda: self._catalog.load(sink.target.table))
-        dead = self._present(lambda: self._catalog.load(sink.dead_letter)) if sink.dead_letter else None
+        name = sink.dead_letter
+        dead = self._present(lambda: self._catalog.load(name)) if name is not None else None
         self._layout = Layout.of(data)
         self._columns = written([*columns] or [field.name for field in data.schema().fields], sink.target)
         return IcebergWriterFactory(

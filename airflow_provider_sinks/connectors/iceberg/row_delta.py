@@ -14,13 +14,30 @@ from pyiceberg.manifest import (
     ManifestFile,
     ManifestWriterV2,
 )
+from pyiceberg.schema import Schema
 from pyiceberg.table import Transaction
 from pyiceberg.table.snapshots import Operation
 from pyiceberg.table.update.snapshot import _MergeAppendFiles
+from pyiceberg.typedef import TableVersion
+from pyiceberg.types import IntegerType, ListType, NestedField, StructType
+
+_EQUALITY_IDS = 135
 
 
 class _DeleteManifestWriter(ManifestWriterV2):
-    """Writes a manifest of files that delete."""
+    """Writes a manifest of files that delete.
+
+    PyIceberg has the ids of columns as numbers of eight bytes in its manifests. The format has four, and
+    Iceberg's own readers fail on any other.
+    """
+
+    def _with_partition(self, format_version: TableVersion) -> Schema:
+        entry = super()._with_partition(format_version)
+        file = next(field for field in entry.fields if field.name == "data_file")
+        assert isinstance(file.field_type, StructType)  # noqa: S101  it is the format's own
+        fields = [_of_four_bytes(field) for field in file.field_type.fields]
+        mended = file.model_copy(update={"field_type": StructType(*fields)})
+        return Schema(*(mended if field is file else field for field in entry.fields))
 
     def content(self) -> ManifestContent:
         return ManifestContent.DELETES
@@ -28,6 +45,13 @@ class _DeleteManifestWriter(ManifestWriterV2):
     @property
     def _meta(self) -> dict[str, str]:
         return {**super()._meta, "content": "deletes"}
+
+
+def _of_four_bytes(field: NestedField) -> NestedField:
+    if field.field_id != _EQUALITY_IDS:
+        return field
+    ids = ListType(element_id=136, element_type=IntegerType(), element_required=True)
+    return field.model_copy(update={"field_type": ids})
 
 
 class RowDelta(_MergeAppendFiles):

@@ -2,8 +2,9 @@
 
 A stage is one such small file, ``<table>/sinks-staged/<sink>/<run>/<name>.json``; its name is the token of a
 writer. It is there before the first byte of a data file is, and tells all of it when the writer has handed
-over. So whatever a killed writer leaves is named by a stage, and :mod:`.sweep` need not list the table's
-files. A stage that is gone, or that names a file which is gone, is a lost one: a table must never point to nothing.
+over. So whatever a killed writer leaves is named by a stage, and :mod:`.sweep` need not list the files of the
+table. A stage that is gone, or that names a file which is gone, is a lost one: a table must never point to
+nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import UnavailableError
@@ -40,7 +41,7 @@ class StagedFile:
     :param rows: how many it has.
     :param partition: the value of each field of the partitioning, encoded as Iceberg's single values.
     :param statistics: by the names of Iceberg's manifests; bounds are encoded.
-    :param equality_ids: of a file of keys whose older rows are deleted, the ids of its columns; none for rows.
+    :param equality_ids: of a file of keys, whose older rows are deleted, the ids of its columns.
     """
 
     role: Role
@@ -91,8 +92,8 @@ class StagedFile:
             None if text is None else from_bytes(kind, base64.b64decode(text))  # type: ignore[arg-type]
             for kind, text in zip(types, self.partition, strict=True)
         ]
-        counts = {name: _by_id(self.statistics.get(name, {})) for name in _STATISTICS}
-        bounds = {
+        counts: dict[str, Any] = {name: _by_id(self.statistics.get(name, {})) for name in _STATISTICS}
+        bounds: dict[str, Any] = {
             name: {
                 number: base64.b64decode(text)
                 for number, text in _by_id(self.statistics.get(name, {})).items()
@@ -245,7 +246,7 @@ class StageFolder:
         return f"{self._folder}/{run}/{name}{_SUFFIX}"
 
     def _file_system(self) -> tuple[FileSystem, str]:
-        io: PyArrowFileIO = self.io  # type: ignore[assignment]  see the catalog's storage
+        io = cast("PyArrowFileIO", self.io)  # the catalog's storage says so
         scheme, netloc, path = io.parse_location(self._folder, io.properties)
         return io.fs_by_scheme(scheme, netloc), path
 
