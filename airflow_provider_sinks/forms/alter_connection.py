@@ -52,7 +52,8 @@ def alter_connection_dag(
     each as the name of a Variable.
 
     :param dag_id: the DAG's id.
-    :param connections: those that may be altered; ``None`` means every connection of type iceberg, kafka or postgres.
+    :param connections: those that may be altered; ``None`` means every connection of type iceberg, kafka or
+        postgres.
     :param servers: where new options may lead to, such as ``["new:9093"]`` for Kafka and ``["pg.example"]``
         for Postgres; ``None`` means anywhere, and then a Variable that is there for alterations goes wherever
         the person who fills in the form says.

@@ -13,6 +13,7 @@ def main() -> int:
     try:
         jars.resolve(*jars.KAFKA_BROKER)
         spark.kafka_jars()
+        jars.resolve(*jars.SPARK_ICEBERG)
     except LocalServiceError as error:
         sys.stderr.write(f"{error}\n")
         return 1

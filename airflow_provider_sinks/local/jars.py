@@ -34,6 +34,11 @@ SPARK_KAFKA = (
     f"org.apache.spark:spark-sql-kafka-0-10_2.13:{SPARK_VERSION}",
     "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
 )
+SPARK_ICEBERG = (
+    "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+    "org.postgresql:postgresql:42.7.14",
+)
+"""Sinks need none of these: it is what others read and administer Iceberg tables with."""
 YARN = tuple(
     f"org.apache.hadoop:{artifact}:{HADOOP_VERSION}"
     for artifact in (

@@ -233,7 +233,7 @@ def test_a_table_that_was_dropped_is_missing_and_one_made_anew_has_another_id(
         start.commit(3, THIRD, [task.token] if task.token else [])
     table.catalog.create_table(f"shop.{SINK}", table.schema())
     assert seen(lake).id != before.id
-    with pytest.raises(FencedError):
+    with pytest.raises(RefusedError, match="has no progress any more"):
         start.commit(3, THIRD, [task.token] if task.token else [])
 
 

@@ -15,7 +15,6 @@ from typing import Any
 from airflow_provider_sinks.connectors.iceberg.options import IcebergOptions
 from airflow_provider_sinks.local import jars, spark
 
-JARS = ("org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0", "org.postgresql:postgresql:42.7.14")
 _ANSWER = "answer:"
 
 
@@ -28,7 +27,7 @@ class LakeSpark:
     def __init__(self, folder: Path, options: IcebergOptions) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._log = (folder / "spark.log").open("w")
-        found = ",".join(map(str, jars.resolve(*JARS)))
+        found = ",".join(map(str, jars.resolve(*jars.SPARK_ICEBERG)))
         given, name = options.conninfo, f"spark.sql.catalog.{options.name}"
         settings = {
             "spark.jars": found,

@@ -146,7 +146,10 @@ BAD = [
     ({"conn_type": "smtp"}, "conn_type: is smtp (iceberg or kafka or postgres is needed here)"),
     (
         {"conn_type": "generic"},
-        'pip install "airflow-provider-sinks[iceberg]" "airflow-provider-sinks[kafka]" "airflow-provider-sinks[postgres]"',
+        (
+            'pip install "airflow-provider-sinks[iceberg]" "airflow-provider-sinks[kafka]" '
+            '"airflow-provider-sinks[postgres]"'
+        ),
     ),
     ({"extra": "{"}, "is not JSON"),
     ({"extra": "[]"}, "is not a JSON object"),

@@ -38,6 +38,12 @@ def test_a_catalog_on_postgres_is_the_default() -> None:
     assert options.storage == {"s3.secret-access-key": CANARY, "s3.force-virtual-addressing": "false"}
 
 
+def test_what_the_form_of_airflow_hides_may_stand_in_the_extra() -> None:
+    fields = {**JDBC, "schema": None}
+    options = read({**PLACE, "database": "catalog", "port": 5433}, **fields)
+    assert options == read(PLACE, **JDBC, port=5433)
+
+
 def test_other_catalogs_are_options() -> None:
     rest = read({"catalog": "rest"}, host="https://lake/api", login="id", password=CANARY)
     hive = read({"catalog": "hive", **PLACE}, host="metastore")
@@ -63,6 +69,11 @@ def test_other_catalogs_are_options() -> None:
         ({"extra": {"catalog": "rest"}, "host": "lake"}, "host: is no address of a REST catalog"),
         ({"extra": {**PLACE, "s3.region": ["x"]}}, "extra.s3.region: must be text or a number"),
         ({"port": 70000}, "port: 70000 is out of range"),
+        ({"extra": {**PLACE, "port": "many"}}, "port: -1 is out of range"),
+        (
+            {"extra": {**PLACE, "database": "x"}},
+            "extra.database: stands in the field schema too (write it once)",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_connection_is_told_and_no_secret(fields: dict[str, Any], told: str) -> None:

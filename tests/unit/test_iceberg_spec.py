@@ -58,6 +58,7 @@ def table(**options: Any) -> dict[str, Any]:
         ),
         (table(columns=["idd"]), {}, "target.iceberg.columns[0]: 'idd' is no column of the output"),
         (table(), {"dead_letter": "shop.orders"}, "dead_letter.table: 'shop.orders' is target.iceberg.table"),
+        (table(), {"progress": "x"}, "progress: is no option of this target (leave it out: the table keeps"),
         (table(), {"query": COUNTS}, "target.iceberg.mode: append would keep each state"),
     ],
 )

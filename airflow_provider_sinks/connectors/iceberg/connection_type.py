@@ -27,7 +27,7 @@ class IcebergConnectionType(CheckedConnectionType):
     alterable = AlterableOptions(
         columns=frozenset(COLUMNS),
         in_extra=names.ALLOWED,
-        aliases={"user": "login", "dbname": "schema", "database": "schema"},
+        aliases={"user": "login", "dbname": "schema"},
         secrets=names.SECRETS,
         harmless=names.HARMLESS | names.DROPPED,
         files=names.FILES,

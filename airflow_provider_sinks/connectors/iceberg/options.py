@@ -22,7 +22,8 @@ class CatalogKind(enum.StrEnum):
 
 
 _OF_CATALOG = """
-    catalog hive.hive2-compatible name oauth2-server-uri prefix scope sslmode sslrootcert token warehouse
+    catalog database hive.hive2-compatible name oauth2-server-uri port prefix scope sslmode sslrootcert token
+    warehouse
     """
 _OF_STORAGE = """
     adls.account-host adls.account-key adls.account-name adls.sas-token gcs.oauth2.token gcs.project-id
@@ -67,6 +68,7 @@ FILES = frozenset({"sslrootcert"})
 HARMLESS = frozenset({"s3.connect-timeout", "s3.request-timeout", "hive.hive2-compatible"})
 """They decide nothing about who hears a secret, nor where rows go."""
 SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
+_PLACED = frozenset({"database", "port"})
 _PORTS = {CatalogKind.JDBC: 5432, CatalogKind.HIVE: 9083}
 _CONNECT_SECONDS = "10"
 
@@ -99,15 +101,20 @@ class IcebergOptions(ConnectionOptions):
     ) -> IcebergOptions:
         """Read the fields of an Airflow connection; of a JDBC catalog its ``schema`` is the database.
 
+        Airflow's form of this type hides port and schema: they may stand in the extra, as ``port`` and
+        ``database``.
+
         :raises ConfigurationError: with all problems at once.
         """
         columns = {"host": host, "port": port, "login": login, "password": password, "schema": schema}
-        problems = [*_extra_problems(extra), *_field_problems(_kind(extra), columns, extra)]
+        problems = [*_extra_problems(extra, columns)]
+        columns |= {"port": port or _number(extra.get("port")), "schema": schema or extra.get("database")}
+        problems += _field_problems(_kind(extra), columns, extra)
         if problems:
             raise ConfigurationError(f'connection "{conn_id}" is not valid for a sink', problems)
         kind = CatalogKind(_kind(extra) or CatalogKind.JDBC)
         given: dict[str, Any] = {"catalog": kind, "name": conn_id, "port": _PORTS.get(kind)}
-        more = {name: _text(value) for name, value in extra.items() if name in ALLOWED}
+        more = {name: _text(value) for name, value in extra.items() if name in ALLOWED - _PLACED}
         own = {name: value for name, value in {**given, **columns}.items() if value not in (None, "")}
         own["port"] = columns["port"] or given["port"]
         return cls(conn_id, {name: str(value) for name, value in {**own, **more}.items() if value})
@@ -174,6 +181,13 @@ def _kind(extra: Mapping[str, Any]) -> str:
     return str(extra.get("catalog", CatalogKind.JDBC))
 
 
+def _number(value: Any) -> int | None:
+    """Return a port of the extra; -1 for what is none."""
+    if value is None:
+        return None
+    return int(value) if str(value).isdecimal() else -1
+
+
 def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -215,9 +229,11 @@ def _host_problems(kind: str, host: str) -> Iterator[Problem]:
         yield Problem("host", "holds a login or a query", "id and secret belong in login and password")
 
 
-def _extra_problems(extra: Mapping[str, Any]) -> Iterator[Problem]:
+def _extra_problems(extra: Mapping[str, Any], columns: Mapping[str, Any]) -> Iterator[Problem]:
     for name, value in extra.items():
-        if name in REFUSED:
+        if (other := {"database": "schema", "port": "port"}.get(name)) and columns[other]:
+            yield Problem(f"extra.{name}", f"stands in the field {other} too", "write it once")
+        elif name in REFUSED:
             yield Problem(f"extra.{name}", f"is refused: {REFUSED[name]}")
         elif name not in ALLOWED | DROPPED:
             yield Problem(f"extra.{name}", "is not known", nearest(name, ALLOWED))

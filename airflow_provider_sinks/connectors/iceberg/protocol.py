@@ -78,10 +78,20 @@ def with_dead_letters(state: State, record: ProgressRecord, stages: tuple[str, .
 
 
 def demand_in_force(sink: str, state: State | None, run: str) -> None:
-    """Raise :class:`FencedError` unless a run is in force."""
-    if state is None or state.run != run:
+    """See that a run is in force.
+
+    :raises FencedError: another run is.
+    :raises RefusedError: the table knows of none: it is another one, or somebody has removed all of it.
+    """
+    if state is None:
+        raise RefusedError(
+            f'the table of sink "{sink}" has no progress any more',
+            f"Run {run} had announced itself there.",
+            "Start the sink again: it says what can be done.",
+        )
+    if state.run != run:
         raise FencedError(
             f'a newer start of sink "{sink}" took over',
-            f"Run {state.run if state else 'none'} is in force; this is run {run}.",
+            f"Run {state.run} is in force; this is run {run}.",
             "Nothing to do if the newer start is yours; else find out who runs the same sink.",
         )

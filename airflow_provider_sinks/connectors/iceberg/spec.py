@@ -7,7 +7,15 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictStr, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    StrictBool,
+    StrictStr,
+    field_validator,
+    model_validator,
+)
 
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import JobFailedError, Problem, nearest
@@ -134,6 +142,13 @@ class IcebergSink(SinkSpec):
     target: IcebergChoice
     dead_letter: IcebergDeadLetter | None = None
     progress: None = None
+
+    @field_validator("progress", mode="before")
+    @classmethod
+    def _in_the_table(cls, value: Any) -> Any:
+        if value is not None:
+            raise UnfitError("is no option of this target", "leave it out: the table keeps the progress")
+        return value
 
     @property
     def target_rules(self) -> tuple[Rule, ...]:
