@@ -156,6 +156,23 @@ def test_a_driver_that_slept_between_load_and_commit_is_fenced(
     assert lake.visible() == rows_of(FIRST, SECOND)
 
 
+def test_the_commit_of_pyiceberg_itself_would_let_the_sleeper_publish(
+    lake: IcebergHarness, start: PlayedStart, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It repeats a commit on what it reads anew: the broken variant that the tests beside it must tell."""
+    tokens = [PlayedTask(start, 3, part, THIRD).go_on().token for part in THIRD]
+
+    def commit(self: TableCatalog, table: Table, changes: Any) -> None:
+        del self, table
+        monkeypatch.undo()
+        PlayedStart(lake).open()
+        changes.commit_transaction()
+
+    monkeypatch.setattr(TableCatalog, "commit", commit)
+    start.commit(3, THIRD, [token for token in tokens if token])
+    assert lake.visible() == rows_of(FIRST, SECOND, THIRD)
+
+
 def test_a_table_that_was_rolled_back_to_what_a_sleeper_had_loaded_takes_nothing_of_it(
     lake: IcebergHarness, start: PlayedStart, monkeypatch: pytest.MonkeyPatch
 ) -> None:
