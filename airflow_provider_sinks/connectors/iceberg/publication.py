@@ -90,11 +90,9 @@ class _Changes:
 
 
 def _begin(table: Table) -> tuple[_Changes, Place]:
-    from pyiceberg.table import Transaction
+    from airflow_provider_sinks.connectors.iceberg.row_delta import OneSnapshot, RowDelta
 
-    from airflow_provider_sinks.connectors.iceberg.row_delta import RowDelta
-
-    transaction = Transaction(table, autocommit=False)
+    transaction = OneSnapshot(table, autocommit=False)
     producer = RowDelta(transaction, table.io)
     place = Place(producer.snapshot_id, table.metadata.next_sequence_number())
     return _Changes(transaction, producer), place

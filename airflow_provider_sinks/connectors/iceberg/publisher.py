@@ -131,8 +131,9 @@ class Publisher:
             new = protocol.with_dead_letters(new, record, dead)
             return Change(new, summary(sink, run, SINGLE_WRITER, record), files)
 
-        self._present(lambda: publish(self._catalog, self._sink.target.table, sink, judge))
-        self._publish_pending()
+        is_new = self._present(lambda: publish(self._catalog, self._sink.target.table, sink, judge))
+        if not is_new or any(stage.of(Role.DEAD_LETTER) for stage in found):
+            self._publish_pending()
         self._forget(found)
         return sum(len(stage.files) for stage in found)
 

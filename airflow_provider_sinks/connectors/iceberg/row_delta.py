@@ -16,6 +16,7 @@ from pyiceberg.manifest import (
 )
 from pyiceberg.schema import Schema
 from pyiceberg.table import Transaction
+from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Operation
 from pyiceberg.table.update.snapshot import _MergeAppendFiles
 from pyiceberg.typedef import TableVersion
@@ -45,6 +46,19 @@ class _DeleteManifestWriter(ManifestWriterV2):
     @property
     def _meta(self) -> dict[str, str]:
         return {**super()._meta, "content": "deletes"}
+
+
+class OneSnapshot(Transaction):
+    """A change of a table that is one snapshot, put together from the table as it was loaded.
+
+    PyIceberg copies all metadata each time that a transaction is asked for them: a dozen times for a snapshot,
+    and they grow with each.
+    """
+
+    @property
+    def table_metadata(self) -> TableMetadata:
+        """The metadata as they were loaded: nothing is asked for once there is an update."""
+        return super().table_metadata if self._updates else self._table.metadata
 
 
 def _of_four_bytes(field: NestedField) -> NestedField:
