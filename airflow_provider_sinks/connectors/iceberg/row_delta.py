@@ -51,8 +51,8 @@ class _DeleteManifestWriter(ManifestWriterV2):
 class OneSnapshot(Transaction):
     """A change of a table that is one snapshot, put together from the table as it was loaded.
 
-    PyIceberg copies all metadata each time that a transaction is asked for them: a dozen times for a snapshot,
-    and they grow with each.
+    PyIceberg copies all metadata each time that a transaction is asked for them: a dozen times for a
+    snapshot, and they grow with each.
     """
 
     @property
