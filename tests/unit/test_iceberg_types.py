@@ -120,6 +120,7 @@ def test_all_that_does_not_fit_is_told_at_once() -> None:
         "column 'tags': tags.element takes no null, which no query can promise",
         "column 'amount': is long, and the query gives double (CAST(amount AS bigint))",
         "target.iceberg.key: the table is partitioned by 'region'",
+        "target.iceberg: the table is partitioned by 'region', which the query does not give",
     ):
         assert problem in told
     assert "column 'id'" not in told

@@ -78,7 +78,7 @@ def demand_fit(
     for name in written(list(given), target):
         if name in given and name in table:
             problems += _of_column(given[name], table[name], schema)
-    problems += _of_key(target, schema, spec)
+    problems += [*_of_partitioning(given, target, schema, spec), *_of_key(target, schema, spec)]
     if problems:
         raise ConfigurationError(f'table "{target.table}" does not fit the query', problems)
 
@@ -115,6 +115,17 @@ def _of_column(given: SparkType, column: Column, schema: Schema) -> Iterator[Pro
     for path in required_inside(field_of(schema, column.name).field_type, column.name):
         hint = f"ALTER TABLE ... ALTER COLUMN {path} DROP NOT NULL"
         yield Problem(where, f"{path} takes no null, which no query can promise", hint)
+
+
+def _of_partitioning(
+    given: Mapping[str, SparkType], target: IcebergTarget, schema: Schema, spec: PartitionSpec
+) -> Iterator[Problem]:
+    names = written(list(given), target)
+    for field in spec.fields:
+        source = str(schema.find_column_name(field.source_id))
+        if source not in names and source.partition(".")[0] not in names:
+            what = f"the table is partitioned by {source!r}, which the query does not give"
+            yield Problem(_OPTION, what, "add it to the query")
 
 
 def _of_key(target: IcebergTarget, schema: Schema, spec: PartitionSpec) -> Iterator[Problem]:
