@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from airflow_provider_sinks.assets import sink_assets
     from airflow_provider_sinks.core.errors import SinkError
-    from airflow_provider_sinks.core.spec.build import Sink, kafka, postgres
+    from airflow_provider_sinks.core.spec.build import Sink, iceberg, kafka, postgres
     from airflow_provider_sinks.core.spec.sink import SinkSpec
     from airflow_provider_sinks.dag.factory import SinkTaskGroup, sink_dag
     from airflow_provider_sinks.dag.yaml_files import dags_from_yaml
@@ -22,6 +22,7 @@ __all__ = [
     "__version__",
     "dags_from_yaml",
     "get_provider_info",
+    "iceberg",
     "kafka",
     "postgres",
     "sink_assets",
@@ -37,6 +38,7 @@ _HOME_OF = {
     "SinkTaskGroup": "dag.factory",
     "dags_from_yaml": "dag.yaml_files",
     "get_provider_info": "provider_info",
+    "iceberg": "core.spec.build",
     "kafka": "core.spec.build",
     "postgres": "core.spec.build",
     "sink_assets": "assets",

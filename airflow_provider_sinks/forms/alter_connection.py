@@ -106,7 +106,7 @@ def _fields(
     return {
         "conn_id": connection_field(
             connections,
-            description="The id of a connection of type kafka or postgres, or of a schema registry.",
+            description="The id of a connection of type iceberg, kafka or postgres, or of a schema registry.",
         ),
         "set": Param(
             {},

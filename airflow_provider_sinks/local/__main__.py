@@ -14,6 +14,7 @@ def main() -> int:
         jars.resolve(*jars.KAFKA_BROKER)
         jars.unpacked(jars.SCHEMA_REGISTRY, "all")
         spark.kafka_jars()
+        jars.resolve(*jars.SPARK_ICEBERG)
     except LocalServiceError as error:
         sys.stderr.write(f"{error}\n")
         return 1

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-FORBIDDEN = ("pyspark", "confluent_kafka", "psycopg", "adbc_driver_postgresql", "kubernetes")
+FORBIDDEN = ("pyspark", "confluent_kafka", "psycopg", "pyiceberg", "adbc_driver_postgresql", "kubernetes")
 
 
 class Blocked:

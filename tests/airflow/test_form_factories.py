@@ -251,7 +251,12 @@ def test_a_wrong_argument_is_an_error_when_the_file_is_read(
 
 
 @pytest.mark.parametrize(
-    ("target", "own"), [("kafka", ["target", "key"]), ("postgres", [*ON_TABLES, "target", "mode", "key"])]
+    ("target", "own"),
+    [
+        ("kafka", ["target", "key"]),
+        ("postgres", [*ON_TABLES, "target", "mode", "key"]),
+        ("iceberg", [*ON_TABLES, "target", "mode", "key"]),
+    ],
 )
 def test_each_field_of_a_sink_that_runs_once_can_be_filled_in_beforehand(target: str, own: list[str]) -> None:
     names = ["sink", "connection", "source", "schema", "where", *own, "accept"]

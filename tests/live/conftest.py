@@ -11,6 +11,7 @@ import pytest
 from psycopg import sql
 from pyspark.sql import SparkSession
 
+from airflow_provider_sinks.connectors.iceberg.options import IcebergOptions
 from airflow_provider_sinks.local import spark
 from airflow_provider_sinks.local.airflow import AirflowStack
 from airflow_provider_sinks.local.broker import KafkaBroker
@@ -20,6 +21,7 @@ from airflow_provider_sinks.local.yarn import YarnCluster
 from tests.faults.driver import QUICK_START
 from tests.installed_connector import Installed
 from tests.live import people
+from tests.live.lake_spark import LakeSpark
 from tests.live.registered import Registered
 from tests.live.shared_driver import SharedDriver
 from tests.live.stage import Stage
@@ -95,6 +97,16 @@ def registered(stage: Stage, registry: SchemaRegistry) -> Iterator[Registered]:
     whole = Registered(stage, registry)
     with whole.client:
         yield whole
+
+
+@pytest.fixture(scope="session")
+def lake_spark(tmp_path_factory: pytest.TempPathFactory, postgres: Postgres) -> Iterator[LakeSpark]:
+    """A Spark with Iceberg's own jar, on the catalog that the sinks of a stage write to."""
+    extra = {"warehouse": f"file://{postgres.log.parent / 'warehouse'}"}
+    options = IcebergOptions.from_connection("lake", **postgres.connection_fields, extra=extra)
+    running = LakeSpark(tmp_path_factory.mktemp("lake spark"), options)
+    yield running
+    running.close()
 
 
 @pytest.fixture

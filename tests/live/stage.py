@@ -12,6 +12,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from airflow_provider_sinks.clients.schema_registry.options import RegistryOptions
+from airflow_provider_sinks.connectors.iceberg.options import IcebergOptions
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
@@ -223,11 +224,17 @@ class Stage:
         return sink
 
     def connections(self) -> ResolvedConnections:
-        """Return what the connections of the sinks stand for: ``kafka``, ``pg``, and a ``registry``."""
+        """Return what the sinks' connections stand for: ``kafka``, ``pg``, ``lake``, and a ``registry``."""
         postgres = PostgresOptions.from_connection("pg", **self.postgres.connection_fields, extra={})
         kafka = KafkaOptions.from_connection_extra(self.broker.client_config(self.user), "kafka")
         registry = {"registry": self.registry} if self.registry is not None else {}
-        return ResolvedConnections({"kafka": kafka, "pg": postgres, **registry})
+        return ResolvedConnections({"kafka": kafka, "pg": postgres, "lake": self.lake, **registry})
+
+    @property
+    def lake(self) -> IcebergOptions:
+        """An Iceberg catalog on the database, its warehouse beside the database's own folder."""
+        extra = {"warehouse": f"file://{self.postgres.log.parent / 'warehouse'}"}
+        return IcebergOptions.from_connection("lake", **self.postgres.connection_fields, extra=extra)
 
     def close(self) -> None:
         """End what the test left running."""

@@ -143,10 +143,16 @@ def test_a_right_that_could_not_be_asked_for_is_unknown() -> None:
 
 
 BAD = [
-    ({"conn_type": "smtp"}, "conn_type: is smtp (http or kafka or postgres is needed here)"),
+    (
+        {"conn_type": "smtp"},
+        "conn_type: is smtp (http or iceberg or kafka or postgres is needed here)",
+    ),
     (
         {"conn_type": "generic"},
-        '"apache-airflow-providers-http" "airflow-provider-sinks[kafka]" "airflow-provider-sinks[postgres]"',
+        (
+            '"apache-airflow-providers-http" "airflow-provider-sinks[iceberg]" '
+            '"airflow-provider-sinks[kafka]" "airflow-provider-sinks[postgres]"'
+        ),
     ),
     ({"extra": "{"}, "is not JSON"),
     ({"extra": "[]"}, "is not a JSON object"),

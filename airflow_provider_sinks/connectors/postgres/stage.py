@@ -17,9 +17,9 @@ import pyarrow as pa
 from psycopg import sql
 
 from airflow_provider_sinks.connectors import rows as columns
+from airflow_provider_sinks.connectors.letter_rows import LetterRows
 from airflow_provider_sinks.connectors.postgres.copying import CopyConnection, StatementError
 from airflow_provider_sinks.connectors.postgres.creation import identifier
-from airflow_provider_sinks.connectors.postgres.dead_letters import Letters
 from airflow_provider_sinks.connectors.postgres.factory import TablePlan
 
 _STAGE = "sinks_stage"
@@ -115,7 +115,7 @@ class Stage:
         self._connection.run(_bisect(self._plan, self.count))
         return self._bad()
 
-    def set_aside(self, letters: Letters) -> None:
+    def set_aside(self, letters: LetterRows) -> None:
         """Copy the source records of the bad rows into the table of dead letters.
 
         They are read back for it: few, and a letter is made in one place.

@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from airflow_provider_sinks.connectors import rows as columns
 from airflow_provider_sinks.connectors.epoch_writer import InDoubtError, RejectedRowError, Token, WriteResult
+from airflow_provider_sinks.connectors.letter_rows import LetterRows
 from airflow_provider_sinks.connectors.postgres import progress_table
 from airflow_provider_sinks.connectors.postgres.copying import CopyConnection, StatementError
-from airflow_provider_sinks.connectors.postgres.dead_letters import Letters
 from airflow_provider_sinks.connectors.postgres.factory import PostgresWriterFactory
 from airflow_provider_sinks.connectors.postgres.progress_table import Turn
 from airflow_provider_sinks.connectors.postgres.stage import BadRow, Stage
@@ -44,7 +44,7 @@ class PostgresEpochWriter:
         self._turn = Turn(factory.run, "")
         self._is_open = False
         self._set_aside_late = 0
-        self._letters = Letters(factory.plan, factory.plan.circumstances)
+        self._letters = LetterRows(factory.plan.dead_columns, factory.plan.circumstances)
         self._made: CopyConnection | SinkError | None = None
         self._connecting = threading.Thread(target=self._connect, daemon=True)
         self._connecting.start()
@@ -71,7 +71,7 @@ class PostgresEpochWriter:
     def begin_epoch(self, epoch: int) -> None:
         """Arm: the transaction begins with the first row, for an idle one is ended by the server."""
         self._set_aside_late = 0
-        self._letters = Letters(self._plan, replace(self._plan.circumstances, epoch=epoch))
+        self._letters = LetterRows(self._plan.dead_columns, replace(self._plan.circumstances, epoch=epoch))
 
     def write_batch(self, rows: pa.RecordBatch) -> WriteResult:
         """Copy a batch into the target or into the stage, and set aside what cannot be taken."""

@@ -42,7 +42,8 @@ def alter(old: ConnectionFields, changes: Sequence[Change], means: Means = _NO_M
     """
     options = _alterable(old)
     if options is None:
-        types = " and ".join(sorted(known_types()))
+        *others, last = sorted(known_types())
+        types = f"{', '.join(others)} and {last}"
         what = f"is {old.conn_type}: only connections of type {types} can be altered"
         raise _not_altered(old.conn_id, [Problem("conn_type", what)])
     if problems := [*change_problems(changes, options, old, means)]:

@@ -63,6 +63,17 @@ class PostgresKeywords(TypedDict, total=False):
     columns: Sequence[str]
 
 
+class IcebergKeywords(TypedDict, total=False):
+    """What ``iceberg()`` takes beside catalog and table."""
+
+    key: str | Sequence[str]
+    mode: str
+    create: bool
+    columns: Sequence[str]
+    partition_by: str | Sequence[str]
+    properties: Mapping[str, str | int | bool]
+
+
 class SinkKeywords(TypedDict, total=False):
     """What ``Sink()`` takes: first what each sink must have, then what most have, then the rest."""
 
@@ -105,11 +116,20 @@ def postgres(connection: str, table: str, **options: Unpack[PostgresKeywords]) -
     return {"postgres": {"connection": connection, "table": table, **options}}
 
 
+def iceberg(catalog: str, table: str, **options: Unpack[IcebergKeywords]) -> dict[str, Any]:
+    """Name an Iceberg table, as a target.
+
+    :param catalog: id of an Airflow connection of type ``iceberg``.
+    :param table: ``namespace.table``.
+    """
+    return {"iceberg": {"catalog": catalog, "table": table, **options}}
+
+
 def Sink(**keywords: Unpack[SinkKeywords]) -> SinkSpec:  # noqa: N802  it reads as what it makes
     """Declare a sink. One that is missing or misspelt is said with all other problems.
 
     - ``source``: ``kafka(...)``, or ``"connection/topic"`` for raw bytes.
-    - ``target``: ``kafka(...)``, ``postgres(...)``, or ``"connection/topic"``.
+    - ``target``: ``kafka(...)``, ``postgres(...)``, ``iceberg(...)``, or ``"connection/topic"``.
     - ``select``: expressions of the output; or write a whole ``query`` from ``source``.
     - ``lookups``: tables to join with, by the names that the query gives them.
     - ``every``: how often an endless sink runs an epoch; without it the sink takes what is there and ends.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -9,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 
 from airflow_provider_sinks.connectors import rows as columns
-from airflow_provider_sinks.connectors.postgres.factory import TablePlan
 from airflow_provider_sinks.core.dead_letters.letter import (
     Circumstances,
     ErrorClass,
@@ -18,6 +18,7 @@ from airflow_provider_sinks.core.dead_letters.letter import (
 )
 
 _TYPES = {
+    "at": pa.timestamp("us", tz="UTC"),
     "sink": pa.string(),
     "error": pa.string(),
     "source_topic": pa.string(),
@@ -36,13 +37,13 @@ _TYPES = {
 
 
 @dataclass(frozen=True)
-class Letters:
+class LetterRows:
     """Makes the rows of one epoch's dead letters.
 
-    :param plan: says which columns the table has.
+    :param names: the columns that the table has, and that are written.
     """
 
-    plan: TablePlan
+    names: Sequence[str]
     circumstances: Circumstances
 
     def of(self, rows: pa.RecordBatch, *, is_of_target: bool) -> pa.RecordBatch:
@@ -53,7 +54,7 @@ class Letters:
         """
         names = (columns.PARTITION, columns.OFFSET, columns.ERROR, *columns.RAW)
         found = [self._letter(row, is_of_target) for row in rows.select(list(names)).to_pylist()]
-        schema = pa.schema({name: _TYPES[name] for name in self.plan.dead_columns})
+        schema = pa.schema({name: _TYPES[name] for name in self.names})
         return pa.RecordBatch.from_pylist(found, schema)
 
     def _letter(self, row: dict[str, Any], is_of_target: bool) -> dict[str, Any]:
@@ -67,6 +68,7 @@ class Letters:
         at_ms = origin.timestamp_ms
         error = row[columns.ERROR].replace("\0", "\N{REPLACEMENT CHARACTER}")
         return {
+            "at": datetime.now(UTC),
             "sink": told.sink,
             "error": error,
             "source_topic": origin.topic,

@@ -1,0 +1,1 @@
+"""The Iceberg connector: data files by the executors, one validated publication by the driver."""

@@ -1,0 +1,334 @@
+"""The catalog of a connection: which tables there are, and the one atomic step that changes one.
+
+A table is a file of metadata; its catalog holds the pointer to the newest one. PyIceberg speaks to all kinds
+of catalogs. Two of its habits are not wanted here, and avoided: it makes the tables of a JDBC catalog when it
+looks, and it repeats a commit by itself on metadata that it has just read, which would let a driver commit
+that was fenced in between.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from airflow_provider_sinks.connectors.epoch_writer import InDoubtError
+from airflow_provider_sinks.connectors.iceberg.options import CatalogKind, IcebergOptions
+from airflow_provider_sinks.core.errors import AuthenticationError, SinkError, UnavailableError
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.partitioning import PartitionSpec
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import Table, Transaction
+
+FORMAT_VERSION: Final = 2
+"""The only version of Iceberg's format that is written: see :mod:`.observe`."""
+_FILE_IO = "pyiceberg.io.pyarrow.PyArrowFileIO"
+_TABLES = "iceberg_tables"
+_OBSTACLE = f"""
+    SELECT '"' || current_user || '"', pg_is_in_recovery(),
+           CASE WHEN to_regclass('{_TABLES}') IS NOT NULL
+                THEN has_table_privilege('{_TABLES}', 'UPDATE') END"""
+_UNDEFINED_TABLE, _NO_PRIVILEGE = "42P01", "42501"
+_WRONG_LOGIN = ("28P01", "28000")
+
+
+class MissingError(Exception):
+    """There is no such table, or namespace, or the catalog is still empty."""
+
+
+class HiddenError(Exception):
+    """The catalog does not let this login see, or change, what it was asked for."""
+
+
+class OvertakenError(Exception):
+    """Somebody else has changed the table since it was loaded: nothing was committed."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Schema and partitioning of a table, as text."""
+
+    schema: str
+    spec: str
+
+    @classmethod
+    def of(cls, table: Table) -> Layout:
+        """Return those of a table."""
+        return cls(table.schema().model_dump_json(), table.spec().model_dump_json())
+
+    def to_json(self) -> str:
+        """Write both."""
+        return json.dumps({"schema": self.schema, "spec": self.spec})
+
+    @classmethod
+    def from_json(cls, text: str) -> Layout:
+        """Read what :meth:`to_json` wrote."""
+        return cls(**json.loads(text))
+
+    def read(self) -> tuple[Schema, PartitionSpec]:
+        """Return both as PyIceberg knows them."""
+        from pyiceberg.partitioning import PartitionSpec
+        from pyiceberg.schema import Schema
+
+        return Schema.model_validate_json(self.schema), PartitionSpec.model_validate_json(self.spec)
+
+
+class TableCatalog:
+    """The catalog of one connection. Connects at the first question; safe for threads.
+
+    :param options: how to reach it; holds secrets.
+    """
+
+    def __init__(self, options: IcebergOptions) -> None:
+        self._options = options
+        self._made: Catalog | None = None
+        self._system = ""
+        self._lock = threading.Lock()
+
+    @property
+    def service(self) -> str:
+        """Which catalog this is, for a sentence. No secrets."""
+        return f'Iceberg catalog "{self._options.name}" at {self._options.address}'
+
+    @property
+    def storage(self) -> dict[str, str]:
+        """What a writer needs to reach the files; holds secrets, but none of the catalog."""
+        return {"py-io-impl": _FILE_IO, **self._options.storage}
+
+    def system(self) -> str:
+        """Return what tells this catalog from every other; asked once.
+
+        Of a JDBC catalog it is the database system, the database and the catalog's name in it; a REST or Hive
+        catalog has nothing but its address.
+
+        :raises UnavailableError: it did not answer.
+        """
+        if not self._system:
+            with self._asking():
+                self._system = self._read_system()
+        return self._system
+
+    def obstacle(self) -> tuple[str, str]:
+        """Return why nothing can be committed with this login, and the command that helps; empty if it can.
+
+        Only a JDBC catalog tells before it is tried.
+
+        :raises UnavailableError: it did not answer.
+        """
+        from pyiceberg.catalog.sql import SqlCatalog
+        from sqlalchemy import text
+
+        with self._asking():
+            catalog = self._catalog
+            if not isinstance(catalog, SqlCatalog):
+                return "", ""
+            with catalog.engine.connect() as connection:
+                user, in_recovery, may_update = connection.execute(text(_OBSTACLE)).one()
+        if in_recovery:
+            return "the catalog's server is a read-only standby", ""
+        if may_update is False:
+            grant = f"GRANT UPDATE ON {_TABLES} TO {user};"
+            return f"permission denied: UPDATE on table {_TABLES}", grant
+        return "", ""
+
+    def load(self, name: str) -> Table:
+        """Return a table as it is now.
+
+        :raises MissingError: there is none.
+        :raises HiddenError: this login may not see it.
+        :raises UnavailableError: the catalog, or the table's metadata, could not be read.
+        """
+        with self._asking():
+            return self._catalog.load_table(name)
+
+    def create(self, name: str, schema: Schema, spec: PartitionSpec, properties: Mapping[str, str]) -> None:
+        """Make a table, and its namespace, unless they are there.
+
+        :raises HiddenError: this login may not.
+        """
+        from pyiceberg.catalog.sql import SqlCatalog
+        from pyiceberg.exceptions import NamespaceAlreadyExistsError, TableAlreadyExistsError
+
+        with self._asking():
+            catalog = self._catalog
+            if isinstance(catalog, SqlCatalog):
+                catalog.create_tables()
+            namespace = name.rpartition(".")[0]
+            with suppress(NamespaceAlreadyExistsError):  # two who make it at once both find it there
+                catalog.create_namespace_if_not_exists(namespace)
+            try:
+                catalog.create_table(
+                    name,
+                    schema,
+                    partition_spec=spec,
+                    properties={"format-version": str(FORMAT_VERSION), **properties},
+                )
+            except TableAlreadyExistsError:
+                return
+
+    def drop(self, name: str) -> None:
+        """Take a table out of the catalog; its files stay, for whoever wants it back.
+
+        :raises MissingError: there is none.
+        """
+        with self._asking():
+            self._catalog.drop_table(name)
+
+    def commit(self, table: Table, changes: Transaction) -> None:
+        """Commit changes that were put together from this very table, once.
+
+        The catalog compares: the table is the same (its uuid), and its current snapshot is the one that was
+        loaded. A new snapshot has a sequence number that was never used, so even a table that was rolled
+        back to that snapshot in between takes no change that was put together before.
+
+        :raises OvertakenError: somebody else was first; nothing has changed.
+        :raises MissingError: the table is gone; nothing has changed.
+        :raises InDoubtError: no answer; it may or may not have happened.
+        """
+        from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
+        from pyiceberg.table.update import AssertTableUUID
+
+        updates, requirements = changes._updates, changes._requirements  # noqa: SLF001  see above
+        requirements += (AssertTableUUID(uuid=table.metadata.table_uuid),)
+        try:
+            table._do_commit(updates, requirements)  # noqa: SLF001  its public twin repeats a commit by itself
+        except CommitFailedException as error:
+            raise OvertakenError(str(error)) from error
+        except NoSuchTableError as error:
+            raise MissingError(str(error)) from error
+        except Exception as error:
+            raise InDoubtError(
+                f"a commit to table {'.'.join(table.name())} was not answered",
+                f"{type(error).__name__}: {_told(error)}",
+                "The table's own progress tells: nothing is written twice.",
+            ) from error
+
+    def close(self) -> None:
+        """Drop the connections."""
+        with self._lock:
+            made, self._made = self._made, None
+        if made is not None:
+            made.close()
+
+    @property
+    def _catalog(self) -> Catalog:
+        with self._lock:
+            if self._made is None:
+                self._made = self._connect()
+            return self._made
+
+    def _connect(self) -> Catalog:
+        from pyiceberg.catalog.rest import RestCatalog
+        from pyiceberg.catalog.sql import SqlCatalog
+
+        given, name = self._options.parameters, self._options.name
+        own = {"py-io-impl": _FILE_IO, **self._options.storage}
+        own |= {"warehouse": given["warehouse"]} if "warehouse" in given else {}
+        match self._options.kind:
+            case CatalogKind.JDBC:
+                looks = {"init_catalog_tables": "false", "pool_pre_ping": "true"}
+                return SqlCatalog(name, **own, **looks, uri=self._database())
+            case CatalogKind.REST:
+                more = {
+                    key: given[key]
+                    for key in ("scope", "oauth2-server-uri", "token", "prefix")
+                    if key in given
+                }
+                if "login" in given and "password" in given:
+                    more["credential"] = f"{given['login']}:{given['password']}"
+                return RestCatalog(name, **own, **more, uri=given["host"])
+            case CatalogKind.HIVE:
+                from pyiceberg.catalog.hive import HiveCatalog
+
+                more = {key: given[key] for key in ("hive.hive2-compatible",) if key in given}
+                return HiveCatalog(name, **own, **more, uri=f"thrift://{given['host']}:{given['port']}")
+
+    def _database(self) -> str:
+        from sqlalchemy import URL
+
+        given = self._options.conninfo
+        more = {name: value for name, value in given.items() if name not in _OF_URL}
+        return URL.create(
+            "postgresql+psycopg",
+            given["user"],
+            given.get("password"),
+            given["host"],
+            int(given["port"]),
+            given["dbname"],
+            more,
+        ).render_as_string(hide_password=False)
+
+    def _read_system(self) -> str:
+        from pyiceberg.catalog.sql import SqlCatalog
+        from sqlalchemy import text
+
+        catalog, options = self._catalog, self._options
+        if not isinstance(catalog, SqlCatalog):
+            warehouse = options.parameters.get("warehouse", "")
+            return f"{options.kind}:{options.address}/{warehouse if options.kind is CatalogKind.REST else ''}"
+        query = (
+            "SELECT (SELECT system_identifier FROM pg_control_system())::text || '/' || current_database()"
+        )
+        with catalog.engine.connect() as connection:
+            return f"{connection.execute(text(query)).scalar_one()}/{options.name}"
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Turn what PyIceberg, SQLAlchemy and storage raise into words of ours."""
+        from pyiceberg import exceptions
+        from sqlalchemy.exc import DBAPIError
+
+        try:
+            yield
+        except (exceptions.NoSuchTableError, exceptions.NoSuchNamespaceError) as error:
+            raise MissingError(str(error)) from error
+        except (SinkError, MissingError, HiddenError, OvertakenError):
+            raise
+        except (exceptions.UnauthorizedError, exceptions.OAuthError) as error:
+            raise self._refused(error) from error
+        except exceptions.ForbiddenError as error:
+            raise HiddenError(_told(error)) from error
+        except DBAPIError as error:
+            raise self._of_database(error) from error
+        except Exception as error:
+            raise self._unavailable(error) from error
+
+    def _of_database(self, error: Any) -> Exception:
+        state = getattr(error.orig, "sqlstate", None) or ""
+        text = str(error.orig)
+        if state == _UNDEFINED_TABLE:
+            return MissingError("the catalog has no tables yet")
+        if state == _NO_PRIVILEGE:
+            return HiddenError(text.splitlines()[0])
+        if state in _WRONG_LOGIN or "password authentication failed" in text:
+            return self._refused(error)
+        return self._unavailable(error)
+
+    def _refused(self, error: Exception) -> AuthenticationError:
+        return AuthenticationError(
+            f"{self.service} refused the credentials",
+            _told(error),
+            "Correct login and password of the Airflow connection.",
+        ).of(self._options.conn_id)
+
+    def _unavailable(self, error: Exception) -> UnavailableError:
+        return UnavailableError(
+            f"{self.service} could not be asked",
+            f"{type(error).__name__}: {_told(error)}",
+            "Check the catalog's address, and that its storage can be read from here.",
+        ).of(self._options.conn_id)
+
+
+_OF_URL = frozenset({"host", "port", "user", "password", "dbname"})
+
+
+def _told(error: BaseException) -> str:
+    """Return what an error says in one line; SQLAlchemy's own words repeat the statement."""
+    found = getattr(error, "orig", None) or error
+    lines = str(found).strip().splitlines()
+    return lines[-1] if lines else type(error).__name__

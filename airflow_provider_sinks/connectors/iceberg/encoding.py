@@ -1,0 +1,54 @@
+"""From a query's rows to the types of a table, in Spark's expressions: it runs in the JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sql
+
+from airflow_provider_sinks.connectors import rows
+from airflow_provider_sinks.connectors.encoding import named
+from airflow_provider_sinks.connectors.iceberg.creation import SparkType
+from airflow_provider_sinks.connectors.iceberg.types import Column as TableColumn
+from airflow_provider_sinks.connectors.iceberg.types import Conversion, conversion, spark_kind
+from airflow_provider_sinks.core.query.analysis import INTERNAL
+
+
+def types_of(output: DataFrame) -> dict[str, SparkType]:
+    """Return Spark's types of a query's own columns."""
+    found = output.schema.jsonValue()["fields"]
+    return {field["name"]: field["type"] for field in found if not field["name"].startswith(INTERNAL)}
+
+
+def encode(
+    output: DataFrame, columns: Mapping[str, TableColumn], key: Sequence[str], *, keeps_raw: bool
+) -> DataFrame:
+    """Return source columns, then the table's, for the rows of a query.
+
+    A null where the table, or the key, takes none is the error of its row.
+
+    :param columns: those to write, which fit the query (:mod:`.fit`).
+    :param key: rows of one key replace each other.
+    :param keeps_raw: the source records are kept, because rows may be set aside.
+    """
+    given = types_of(output)
+    errors = [_null(name, "key column") for name in key]
+    errors += [_null(name, "column") for name, column in columns.items() if column.is_required]
+    is_good = sql.col(rows.ERROR).isNull()
+    error = sql.coalesce(rows.ERROR, *errors).alias(rows.ERROR) if errors else sql.col(rows.ERROR)
+    values = [
+        sql.when(is_good, _value(spark_kind(given[name]), column)).alias(name)
+        for name, column in columns.items()
+    ]
+    raw = rows.RAW if keeps_raw else ()
+    return output.select(rows.PARTITION, rows.OFFSET, error, *values, *raw)
+
+
+def _value(given: str, column: TableColumn) -> Column:
+    source = named(column.name)
+    return source if conversion(given, column.kind) is Conversion.NONE else source.cast(column.kind)
+
+
+def _null(name: str, what: str) -> Column:
+    return sql.when(named(name).isNull(), sql.lit(f"{what} {name} is null"))

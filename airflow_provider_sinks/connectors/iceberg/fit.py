@@ -1,0 +1,150 @@
+"""Do the columns of a query fit the table? All that does not is told at once, before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from airflow_provider_sinks.connectors.iceberg.creation import SparkType
+from airflow_provider_sinks.connectors.iceberg.partitions import PartitionTerm, partition_spec
+from airflow_provider_sinks.connectors.iceberg.spec import IcebergTarget, Mode
+from airflow_provider_sinks.connectors.iceberg.types import (
+    Column,
+    Conversion,
+    columns_of,
+    conversion,
+    created,
+    field_of,
+    required_inside,
+    spark_kind,
+)
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem, nearest
+from airflow_provider_sinks.core.spec.problems import UnfitError
+
+if TYPE_CHECKING:
+    from pyiceberg.partitioning import PartitionSpec
+    from pyiceberg.schema import Schema
+
+_OPTION = "target.iceberg"
+_ANOTHER_TYPE = "CAST it in the query"
+
+
+def written(given: Sequence[str], target: IcebergTarget) -> tuple[str, ...]:
+    """Return the columns that are written.
+
+    :param given: those of the query.
+    """
+    return tuple(given) if target.columns is None else target.columns
+
+
+def demand_named(given: Mapping[str, SparkType], target: IcebergTarget) -> None:
+    """See that the query gives the columns that the spec names.
+
+    :raises ConfigurationError: with all problems.
+    """
+    if problems := list(_missing_in_query(given, target)):
+        raise ConfigurationError(f'table "{target.table}" does not fit the query', problems)
+
+
+def new_table(given: Mapping[str, SparkType], target: IcebergTarget) -> Schema:
+    """Return the schema of the table that will be made from the types of a query.
+
+    :raises ConfigurationError: there is no such table.
+    """
+    problems = [*_missing_in_query(given, target)]
+    columns = {name: given[name] for name in written(list(given), target) if name in given}
+    for name, kind in columns.items():
+        try:
+            created({name: kind})
+        except UnfitError as unfit:
+            problems.append(Problem("", str(unfit), unfit.hint))
+    if not problems:
+        schema = created(columns, target.key)
+        problems += _of_partitions(target, schema)
+        if not problems:
+            return schema
+    raise ConfigurationError(f'table "{target.table}" cannot be made from the query', problems)
+
+
+def demand_fit(
+    given: Mapping[str, SparkType], target: IcebergTarget, schema: Schema, spec: PartitionSpec
+) -> None:
+    """Compare the query's columns with the table's.
+
+    :raises ConfigurationError: with all problems.
+    """
+    table = columns_of(schema)
+    problems = [*_missing_in_query(given, target), *_missing_in_table(given, target, table)]
+    for name in written(list(given), target):
+        if name in given and name in table:
+            problems += _of_column(given[name], table[name], schema)
+    problems += [*_of_partitioning(given, target, schema, spec), *_of_key(target, schema, spec)]
+    if problems:
+        raise ConfigurationError(f'table "{target.table}" does not fit the query', problems)
+
+
+def _missing_in_query(given: Mapping[str, SparkType], target: IcebergTarget) -> Iterator[Problem]:
+    by = tuple(PartitionTerm.parse(text).column for text in target.partition_by)
+    for option, names in (("columns", target.columns or ()), ("key", target.key), ("partition_by", by)):
+        for name in names:
+            if name not in given:
+                hint = nearest(name, given) or f"it has {', '.join(given)}"
+                yield Problem(f"{_OPTION}.{option}", f"column {name!r} is not in the query", hint)
+
+
+def _missing_in_table(
+    given: Mapping[str, SparkType], target: IcebergTarget, table: Mapping[str, Column]
+) -> Iterator[Problem]:
+    names = written(list(given), target)
+    for name in names:
+        if name not in table:
+            hint = nearest(name, table) or "ALTER TABLE ... ADD COLUMN, or name the `columns` to write"
+            yield Problem(f"column {name!r}", "is not in the table", hint)
+    for name, column in table.items():
+        if column.is_required and name not in names:
+            yield Problem(f"column {name!r}", "takes no null, and the query does not give it")
+
+
+def _of_column(given: SparkType, column: Column, schema: Schema) -> Iterator[Problem]:
+    where = f"column {column.name!r}"
+    kind = spark_kind(given)
+    if not column.kind or conversion(kind, column.kind) is Conversion.REFUSED:
+        wanted = f"CAST({column.name} AS {column.kind})" if column.kind and "<" not in column.kind else ""
+        yield Problem(where, f"is {column.iceberg}, and the query gives {kind}", wanted or _ANOTHER_TYPE)
+        return
+    for path in required_inside(field_of(schema, column.name).field_type, column.name):
+        hint = f"ALTER TABLE ... ALTER COLUMN {path} DROP NOT NULL"
+        yield Problem(where, f"{path} takes no null, which no query can promise", hint)
+
+
+def _of_partitioning(
+    given: Mapping[str, SparkType], target: IcebergTarget, schema: Schema, spec: PartitionSpec
+) -> Iterator[Problem]:
+    names = written(list(given), target)
+    for field in spec.fields:
+        source = str(schema.find_column_name(field.source_id))
+        if source not in names and source.partition(".")[0] not in names:
+            what = f"the table is partitioned by {source!r}, which the query does not give"
+            yield Problem(_OPTION, what, "add it to the query")
+
+
+def _of_key(target: IcebergTarget, schema: Schema, spec: PartitionSpec) -> Iterator[Problem]:
+    if target.mode is not Mode.UPSERT:
+        return
+    for name in target.key:
+        column = columns_of(schema).get(name)
+        if column is not None and ("<" in column.kind or column.kind in ("float", "double")):
+            yield Problem(f"{_OPTION}.key", f"column {name!r} is {column.iceberg}: no rows are equal by it")
+    for field in spec.fields:
+        source = schema.find_column_name(field.source_id)
+        if source not in target.key:
+            what = f"the table is partitioned by {source!r}: a row could not replace one of another partition"
+            yield Problem(f"{_OPTION}.key", what, f"add {source!r} to the key")
+
+
+def _of_partitions(target: IcebergTarget, schema: Schema) -> Iterator[Problem]:
+    for index, text in enumerate(target.partition_by):
+        try:
+            partition_spec((PartitionTerm.parse(text),), schema)
+        except UnfitError as unfit:
+            yield Problem(f"{_OPTION}.partition_by[{index}]", str(unfit), unfit.hint)

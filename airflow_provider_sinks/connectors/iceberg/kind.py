@@ -1,0 +1,122 @@
+"""Iceberg as a kind of target: what its entry point leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from airflow_provider_sinks.connectors.base import HeldUp, Say
+from airflow_provider_sinks.connectors.iceberg.connection_type import ICEBERG
+from airflow_provider_sinks.connectors.iceberg.options import IcebergOptions
+from airflow_provider_sinks.connectors.iceberg.spec import TABLE_PATTERN, IcebergSink, Mode, iceberg_sink
+from airflow_provider_sinks.connectors.kind import ConnectorKind
+from airflow_provider_sinks.connectors.target_form import TargetForm
+from airflow_provider_sinks.core.checks.check import Check
+from airflow_provider_sinks.core.connection.options import ConnectionOptions
+from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
+from airflow_provider_sinks.core.errors import JobFailedError
+from airflow_provider_sinks.core.progress.record import WriterId
+from airflow_provider_sinks.core.spec.sink import SinkSpec
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from airflow_provider_sinks.connectors.iceberg.connector import IcebergConnector
+
+_FORM = TargetForm(
+    fields={
+        "target": {
+            "type": "string",
+            "pattern": TABLE_PATTERN,
+            "title": "Target table",
+            "description": "namespace.table; it must be there.",
+        },
+        "mode": {
+            "type": "string",
+            "enum": [mode.value for mode in Mode],
+            "default": Mode.APPEND.value,
+            "title": "What a row does",
+        },
+        "key": {
+            "type": ["null", "string"],
+            "default": None,
+            "title": "Columns of the key",
+            "description": "For upsert, with commas between them.",
+        },
+    },
+    target=(
+        '{"iceberg": {"catalog": {{ params.target_connection | tojson }},'
+        ' "table": {{ params.target | tojson }}, "mode": {{ params.mode | tojson }},'
+        ' "key": {{ (params.key or "").split(",") | map("trim") | select | list | tojson }}}}'
+    ),
+    connection="Iceberg catalog",
+)
+
+
+class IcebergKind:
+    """See :class:`.kind.ConnectorKind`."""
+
+    sink = IcebergSink
+    connection = ICEBERG
+    form = _FORM
+    writer_module = "airflow_provider_sinks.connectors.iceberg.writer"
+
+    def connect(
+        self,
+        spec: SinkSpec,
+        connections: ResolvedConnections,
+        read_seconds: float | None,
+        held_up: HeldUp,
+        say: Say,
+    ) -> IcebergConnector:
+        """Return the Iceberg target of a sink; reading its progress waits for nobody."""
+        del read_seconds, held_up
+        sink = iceberg_sink(spec)
+        return _connector(sink, connections.get(sink.target.iceberg.connection, IcebergOptions), say)
+
+    def demand_fits(self, output: DataFrame, spec: SinkSpec) -> None:
+        """See that the columns that are named are there, and that a table to be made has types for all."""
+        from airflow_provider_sinks.connectors.iceberg.encoding import types_of
+        from airflow_provider_sinks.connectors.iceberg.fit import demand_named, new_table
+
+        given, target = types_of(output), iceberg_sink(spec).target.iceberg
+        demand_named(given, target)
+        if target.create:
+            new_table(given, target)
+
+    def target_checks(self, spec: SinkSpec, options: ConnectionOptions | None) -> Iterable[Check]:
+        """Look at the tables, with the login of the connection."""
+        from airflow_provider_sinks.connectors.iceberg.preflight import table_checks
+
+        sink = iceberg_sink(spec)
+        connector = _connector(sink, options)
+        try:
+            return list(table_checks(sink.target.iceberg.connection, sink, dict(connector.identify())))
+        finally:
+            connector.close()
+
+    def end_abandoned(
+        self,
+        spec: SinkSpec,
+        connections: ResolvedConnections,
+        run: str,
+        writers: Iterable[WriterId],
+        seconds: float,
+    ) -> None:
+        """Do nothing: nobody waits for staged files."""
+
+
+def _connector(
+    sink: IcebergSink, options: ConnectionOptions | None, say: Say = lambda _: None
+) -> IcebergConnector:
+    from airflow_provider_sinks.connectors.iceberg.connector import IcebergConnector
+    from airflow_provider_sinks.connectors.iceberg.sink_tables import SinkTables
+
+    if not isinstance(options, IcebergOptions):
+        raise JobFailedError(f'connection "{sink.target.iceberg.connection}" is not of type iceberg')
+    dead = sink.dead_letter.table if sink.dead_letter else None
+    tables = SinkTables(sink.name, sink.target.iceberg, dead, sink.trigger.every)
+    return IcebergConnector(tables, options, say)
+
+
+KIND: ConnectorKind = IcebergKind()

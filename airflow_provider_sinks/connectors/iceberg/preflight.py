@@ -1,0 +1,47 @@
+"""Whether the tables of a sink are there and may be written: asked by a validation, which changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_provider_sinks.connectors.iceberg.creation import CreateTable
+from airflow_provider_sinks.connectors.iceberg.spec import IcebergSink
+from airflow_provider_sinks.core.checks.check import Check, Checks, Family
+from airflow_provider_sinks.core.decision.facts import Existence, ResourceFacts, Role
+
+_DAY_SECONDS = 86_400
+FILES_A_DAY_MAX = 10_000
+"""So many data files a day of one writer are worth a word: a reader opens each of them."""
+
+
+def table_checks(conn_id: str, sink: IcebergSink, seen: dict[Role, ResourceFacts]) -> Iterator[Check]:
+    """Judge the tables of a sink, and how many files it makes."""
+    checks = Checks(conn_id, Family.DATABASE)
+    for role, facts in seen.items():
+        creation = sink.creations()[role]
+        if isinstance(creation, CreateTable):
+            yield _table(checks, facts.title(role), facts, creation)
+    if sink.trigger.every is not None:
+        yield _files(checks, sink.trigger.every.total_seconds(), sink.writer_mode.value)
+
+
+def _files(checks: Checks, every_seconds: float, writers: str) -> Check:
+    name, each = "data files", "source partition" if writers != "single" else "epoch"
+    count = int(_DAY_SECONDS / every_seconds)
+    detail = f"up to {count:,} files a day for each {each}, with an epoch every {every_seconds:g} s"
+    if count <= FILES_A_DAY_MAX:
+        return checks.passes(name, detail)
+    hint = "Raise trigger.every, such as to 1m, or have rewrite_data_files and expire_snapshots run often."
+    return checks.unknown(name, detail, hint)
+
+
+def _table(checks: Checks, name: str, facts: ResourceFacts, creation: CreateTable) -> Check:
+    if facts.existence is Existence.UNKNOWN:
+        return checks.fails(name, facts.reason, facts.grant, retryable=True)
+    if facts.unfit is not None:
+        return checks.fails(name, f"{facts.unfit.what}: {facts.unfit.why}", facts.unfit.repair)
+    if facts.existence is Existence.PRESENT:
+        return checks.passes(name, f"is there, id {facts.id}")
+    if creation.forbidden is None:
+        return checks.passes(name, "is not there; the sink makes it")
+    return checks.fails(name, f"does not exist, and {creation.forbidden.why}", creation.forbidden.repair)

@@ -1,0 +1,97 @@
+"""Whose turn it is to change the progress, and what it becomes. Pure: the state of a table in, the next out.
+
+Each function is asked again for each attempt, with the state that was loaded for it. What it returns is
+committed by compare-and-set on just that load (:mod:`.publication`). So looking who is in force and
+committing are one act: whoever was fenced in between finds another current snapshot, loads again, and is told
+here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from airflow_provider_sinks.connectors.iceberg.progress import Pending, Place, Standing, State
+from airflow_provider_sinks.core.errors import FencedError, RefusedError
+from airflow_provider_sinks.core.progress.record import DRIVER, SINGLE_WRITER, ProgressRecord
+
+
+def taken(state: State | None, run: str) -> State | None:
+    """Return the state with a run in force; nothing where it is already.
+
+    Whoever fences last is in force.
+    """
+    state = state or State()
+    return None if state.run == run else replace(state, run=run)
+
+
+def announced(
+    sink: str, run: str, state: State | None, standing: Standing, *, record: ProgressRecord, at: Place
+) -> State | None:
+    """Return the state with the driver's record; nothing where it stands there.
+
+    A table without a state was made a moment ago, by this start or for it. Of two first starts the second
+    finds the state of the first.
+
+    :param standing: on the snapshot of the state. Where the table has left it, a person has agreed to that.
+    :raises FencedError: another run is in force.
+    """
+    if state is None:
+        return State(run).having(DRIVER, record, at)
+    demand_in_force(sink, state, run)
+    if state.records.get(DRIVER) == record:
+        return None
+    if standing is Standing.LEFT and state.at is not None:
+        state = replace(state, lacks=state.at.snapshot)
+    return state.having(DRIVER, record, at)
+
+
+def published(
+    sink: str, run: str, state: State | None, standing: Standing, *, record: ProgressRecord, at: Place
+) -> State | None:
+    """Return the state with the record of an epoch; nothing where it is committed already.
+
+    :raises FencedError: another run, or another epoch, is in force.
+    :raises RefusedError: the table does not stand on what was committed before.
+    """
+    demand_in_force(sink, state, run)
+    assert state is not None  # noqa: S101  nobody is in force there
+    if state.epoch == record:
+        return None
+    known = state.history
+    if record.generation == known.generation and record.epoch != known.epoch + 1:
+        raise FencedError(
+            f'epoch {record.epoch} of sink "{sink}" does not follow epoch {known.epoch}',
+            "Somebody else has committed, or this is long done.",
+        )
+    if standing is Standing.LEFT and state.at is not None:
+        raise RefusedError(
+            f'the table of sink "{sink}" was rolled back, or begun anew, while the sink ran',
+            f"Snapshot {state.at.snapshot}, of epoch {known.epoch}, is no ancestor of the current one.",
+            "Start the sink again: it says what can be done.",
+        )
+    return state.having(SINGLE_WRITER, record, at)
+
+
+def with_dead_letters(state: State, record: ProgressRecord, stages: tuple[str, ...]) -> State:
+    """Return the state with dead letters to be published; without any, nothing is to be done any more."""
+    return replace(state, pending=Pending(record, stages) if stages else None)
+
+
+def demand_in_force(sink: str, state: State | None, run: str) -> None:
+    """See that a run is in force.
+
+    :raises FencedError: another run is.
+    :raises RefusedError: the table knows of none: it is another one, or somebody has removed all of it.
+    """
+    if state is None:
+        raise RefusedError(
+            f'the table of sink "{sink}" has no progress any more',
+            f"Run {run} had announced itself there.",
+            "Start the sink again: it says what can be done.",
+        )
+    if state.run != run:
+        raise FencedError(
+            f'a newer start of sink "{sink}" took over',
+            f"Run {state.run} is in force; this is run {run}.",
+            "Nothing to do if the newer start is yours; else find out who runs the same sink.",
+        )

@@ -1,0 +1,281 @@
+"""What one run publishes into the tables of its sink: its fence, its announcements, its epochs.
+
+The order of an epoch, and why it is exactly once:
+
+1. The rows become visible with their record, and with the names of the epoch's dead letters, by one change of
+   the data table (:mod:`.publication`): the point of no return.
+2. The dead letters are published in their own table, with the same record. A driver that dies in between
+   leaves their names in the data table, and the next start publishes them behind its fence; the record in the
+   table of dead letters says whether that was done.
+3. The stages are removed. Whatever is left of them is swept by the next start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
+
+from airflow_provider_sinks.connectors.base import Run, Say
+from airflow_provider_sinks.connectors.epoch_writer import LostStageError, Token
+from airflow_provider_sinks.connectors.iceberg import protocol
+from airflow_provider_sinks.connectors.iceberg.catalog import HiddenError, Layout, MissingError, TableCatalog
+from airflow_provider_sinks.connectors.iceberg.factory import IcebergWriterFactory, TablePlan
+from airflow_provider_sinks.connectors.iceberg.fit import written
+from airflow_provider_sinks.connectors.iceberg.options import STORAGE
+from airflow_provider_sinks.connectors.iceberg.progress import Place, State, read, standing, summary
+from airflow_provider_sinks.connectors.iceberg.publication import Change, publish
+from airflow_provider_sinks.connectors.iceberg.sink_tables import SinkTables
+from airflow_provider_sinks.connectors.iceberg.stage import Stage, StageFolder
+from airflow_provider_sinks.connectors.iceberg.sweep import referenced, sweep
+from airflow_provider_sinks.core.decision.facts import Role
+from airflow_provider_sinks.core.errors import JobFailedError, RefusedError, SinkError
+from airflow_provider_sinks.core.progress.record import (
+    DRIVER,
+    SINGLE_WRITER,
+    ProgressFormatError,
+    ProgressRecord,
+)
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+
+Result = TypeVar("Result")
+
+
+class Publisher:
+    """One run of a sink, as its tables know it. Safe for threads, as far as its catalog is.
+
+    :param say: told what a person should know although nothing stops.
+    """
+
+    def __init__(self, sink: SinkTables, catalog: TableCatalog, run: Run, say: Say) -> None:
+        self._sink = sink
+        self._catalog = catalog
+        self._run = run
+        self._say = say
+        self._stages: StageFolder | None = None
+        self._layout: Layout | None = None
+        self._columns: tuple[str, ...] = ()
+        self._generation = 0
+
+    def take(self) -> None:
+        """Put this run in force in both tables, whoever was; then publish what a driver has left behind."""
+        for name in self._sink.names.values():
+            with suppress(MissingError):  # judged by the decision
+                publish(self._catalog, name, self._sink.name, self._taking)
+        self._publish_pending()
+
+    def announce(self, record: ProgressRecord) -> None:
+        """Commit the driver's record; a table of dead letters that was made a moment ago is taken first.
+
+        :raises FencedError: a newer run is in force.
+        """
+        run, sink = self._run.id, self._sink.name
+        self._generation = record.generation
+        if self._sink.dead_letter is not None:
+            publish(self._catalog, self._sink.dead_letter, sink, self._keeping)
+
+        def judge(table: Table, state: State | None, place: Place) -> Change | None:
+            stands = standing(table.metadata, state.at if state else None)
+            found = protocol.announced(sink, run, state, stands, record=record, at=place)
+            return Change(found, summary(sink, run, DRIVER, record)) if found else None
+
+        self._present(lambda: publish(self._catalog, self._sink.target.table, sink, judge))
+
+    def demand_in_force(self) -> None:
+        """Raise :class:`FencedError` when a newer run took the sink."""
+        with suppress(MissingError, HiddenError, ProgressFormatError):  # the guard sees the first by itself
+            table = self._catalog.load(self._sink.target.table)
+            protocol.demand_in_force(self._sink.name, read(table.metadata, self._sink.name), self._run.id)
+
+    def factory(self, columns: Sequence[str]) -> IcebergWriterFactory:
+        """Return what makes writers of this run.
+
+        :param columns: of the query; none for all of the table.
+        """
+        sink = self._sink
+        data = self._present(lambda: self._catalog.load(sink.target.table))
+        name = sink.dead_letter
+        dead = self._present(lambda: self._catalog.load(name)) if name is not None else None
+        self._layout = Layout.of(data)
+        self._columns = written([*columns] or [field.name for field in data.schema().fields], sink.target)
+        return IcebergWriterFactory(
+            sink.name,
+            self._run.id,
+            self._run.circumstances(self._generation),
+            self._columns,
+            sink.target.key,
+            _plan(data),
+            _plan(dead) if dead is not None else None,
+            self._stage_folder(data),
+        )
+
+    def commit(self, record: ProgressRecord, tokens: Sequence[Token]) -> int:
+        """Publish an epoch, unless it is, and return of how many files it consists.
+
+        :raises FencedError: another run, or another epoch, is in force.
+        :raises LostStageError: what a token stands for is gone.
+        :raises InDoubtError: no answer.
+        """
+        sink, run = self._sink.name, self._run.id
+        found: list[Stage] = []
+
+        def judge(table: Table, state: State | None, place: Place) -> Change | None:
+            stands = standing(table.metadata, state.at if state else None)
+            new = protocol.published(sink, run, state, stands, record=record, at=place)
+            if new is None:
+                return None
+            found[:] = self._staged(table, tokens)
+            self._demand_same_layout(table)
+            files = [file.data_file(table.metadata) for stage in found for file in stage.of(Role.DATA)]
+            dead = tuple(stage.name for stage in found if stage.of(Role.DEAD_LETTER))
+            new = protocol.with_dead_letters(new, record, dead)
+            return Change(new, summary(sink, run, SINGLE_WRITER, record), files)
+
+        is_new = self._present(lambda: publish(self._catalog, self._sink.target.table, sink, judge))
+        if not is_new or any(stage.of(Role.DEAD_LETTER) for stage in found):
+            self._publish_pending()
+        self._forget(found)
+        return sum(len(stage.files) for stage in found)
+
+    def rollback(self, tokens: Sequence[Token]) -> None:
+        """Remove what tokens stand for, unless a table has it. Must not raise."""
+        stages = self._stages
+        for token in tokens if stages is not None else ():
+            with suppress(SinkError, OSError):
+                stage = stages.read(self._run.id, token.name) if stages else None
+                if stages is not None and stage is not None and not self._is_published(stage):
+                    stages.remove(stage, with_files=True)
+
+    def sweep(self) -> None:
+        """Remove what older runs staged. What cannot be removed now stays for the next start."""
+        tables = self._tables()
+        if Role.DATA not in tables:
+            return
+        state = read(tables[Role.DATA].metadata, self._sink.name)
+        pending = state.pending if state else None
+        kept = pending.stages if pending and not self._is_told(pending.record, tables) else ()
+        try:
+            removed = sweep(self._stage_folder(tables[Role.DATA]), self._run.id, tables, kept)
+        except SinkError as error:
+            self._say(f"what older runs have staged stays: {error.primary}")
+            return
+        if removed:
+            self._say(f"removed {removed} data files that older runs have staged and never published")
+
+    def _taking(self, table: Table, state: State | None, place: Place) -> Change | None:
+        del table, place
+        run, sink = self._run.id, self._sink.name
+        found = protocol.taken(state, run)
+        return Change(found, summary(sink, run)) if found else None
+
+    def _keeping(self, table: Table, state: State | None, place: Place) -> Change | None:
+        """Take a table that nobody has; leave one that this run has."""
+        if state is None:
+            return self._taking(table, state, place)
+        protocol.demand_in_force(self._sink.name, state, self._run.id)
+        return None
+
+    def _publish_pending(self) -> None:
+        """Publish dead letters whose rows are committed, unless that is done."""
+        name, sink, run = self._sink.dead_letter, self._sink.name, self._run.id
+        data = self._tables().get(Role.DATA)
+        state = read(data.metadata, sink) if data is not None else None
+        if name is None or data is None or state is None or state.pending is None:
+            return
+        pending, folder = state.pending, self._stage_folder(data)
+
+        def judge(table: Table, dead: State | None, place: Place) -> Change | None:
+            if dead is not None:
+                protocol.demand_in_force(sink, dead, run)
+                if dead.epoch == pending.record:
+                    return None
+            stages = [folder.read(pending.record.run, one) for one in pending.stages]
+            if None in stages:
+                self._say(f"dead letters of epoch {pending.record.epoch} are gone: their table was made anew")
+            found = [file for stage in stages if stage for file in stage.of(Role.DEAD_LETTER)]
+            new = (dead or State(run)).having(SINGLE_WRITER, pending.record, place)
+            files = [file.data_file(table.metadata) for file in found]
+            return Change(new, summary(sink, run, SINGLE_WRITER, pending.record), files)
+
+        with suppress(MissingError):  # the decision judges a table of dead letters that is gone
+            publish(self._catalog, name, sink, judge)
+
+    def _is_told(self, record: ProgressRecord, tables: dict[Role, Table]) -> bool:
+        """Whether the dead letters of an epoch are in their table."""
+        if Role.DEAD_LETTER not in tables:
+            return False
+        dead = read(tables[Role.DEAD_LETTER].metadata, self._sink.name)
+        return dead is not None and dead.epoch == record
+
+    def _is_published(self, stage: Stage) -> bool:
+        """Whether a table has files of a stage. Asked before they are removed: that cannot be taken back."""
+        return bool(referenced(self._tables().values(), {file.path for file in stage.files}))
+
+    def _forget(self, stages: Iterable[Stage]) -> None:
+        for stage in stages:
+            with suppress(SinkError, OSError):  # the next start sweeps them
+                if self._stages is not None:
+                    self._stages.remove(stage, with_files=False)
+
+    def _tables(self) -> dict[Role, Table]:
+        found: dict[Role, Table] = {}
+        for role, name in self._sink.names.items():
+            with suppress(MissingError):
+                found[role] = self._catalog.load(name)
+        return found
+
+    def _staged(self, table: Table, tokens: Sequence[Token]) -> list[Stage]:
+        stages = self._stage_folder(table)
+        found = {token.name: stages.read(self._run.id, token.name) for token in tokens}
+        if lost := [token.writer for token in tokens if found[token.name] is None]:
+            raise LostStageError(
+                f"what writer {lost[0]} staged is gone",
+                f"{len(lost)} of {len(tokens)} stages, or files that they name, are not there.",
+            )
+        return [stage for stage in found.values() if stage is not None]
+
+    def _stage_folder(self, table: Table) -> StageFolder:
+        if self._stages is None:
+            given = {name: value for name, value in table.io.properties.items() if name in STORAGE}
+            self._stages = StageFolder({**self._catalog.storage, **given}, table.location(), self._sink.name)
+        return self._stages
+
+    def _demand_same_layout(self, table: Table) -> None:
+        """See that files still mean what they meant when they were begun: they go by the ids of columns.
+
+        :raises JobFailedError: columns or partitioning were changed; a start compares them anew.
+        """
+        if self._layout is None or Layout.of(table) == self._layout:
+            return
+        schema, spec = self._layout.read()
+        now = {field.field_id: field for field in table.schema().fields}
+        changed = [f.name for f in schema.fields if f.name in self._columns and now.get(f.field_id) != f]
+        if changed or spec != table.spec():
+            raise JobFailedError(
+                f'table "{self._sink.target.table}" was altered while sink "{self._sink.name}" ran',
+                f"Column {changed[0]!r} is another one." if changed else "Its partitioning is another one.",
+                "The next start compares the query with the table as it is.",
+            )
+
+    def _present(self, act: Callable[[], Result]) -> Result:
+        """Do something with a table that must be there.
+
+        :raises RefusedError: it is not.
+        """
+        try:
+            return act()
+        except (MissingError, HiddenError) as error:
+            raise RefusedError(
+                f'a table of sink "{self._sink.name}" is gone, or hidden', str(error), "Start the sink again."
+            ) from error
+        except ProgressFormatError as error:
+            raise RefusedError(
+                f'progress of sink "{self._sink.name}" cannot be read', str(error), "Start the sink again."
+            ) from error
+
+
+def _plan(table: Table) -> TablePlan:
+    properties = {name: value for name, value in table.properties.items() if name.startswith("write.")}
+    return TablePlan(table.location(), Layout.of(table), table.spec().spec_id, properties)

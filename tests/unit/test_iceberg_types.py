@@ -1,0 +1,131 @@
+"""Types of Spark and of Iceberg: exactly, widened, or refused with the cast to write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import ListType, LongType, NestedField, StringType, UUIDType
+
+from airflow_provider_sinks.connectors.iceberg.creation import SparkType
+from airflow_provider_sinks.connectors.iceberg.fit import demand_fit, new_table
+from airflow_provider_sinks.connectors.iceberg.spec import IcebergTarget
+from airflow_provider_sinks.connectors.iceberg.types import (
+    Conversion,
+    columns_of,
+    conversion,
+    created,
+    iceberg_kind,
+    spark_kind,
+)
+from airflow_provider_sinks.core.errors import ConfigurationError
+
+STRUCT = {
+    "type": "struct",
+    "fields": [
+        {"name": 'odd", name', "type": "long", "nullable": True, "metadata": {}},
+        {"name": "inner", "type": {"type": "array", "elementType": "timestamp", "containsNull": True}},
+    ],
+}
+MAP = {"type": "map", "keyType": "string", "valueType": STRUCT, "valueContainsNull": True}
+EXACT: list[Any] = [
+    *["boolean", "integer", "long", "float", "double", "string", "binary", "date", "timestamp"],
+    *["timestamp_ntz", "decimal(1,0)", "decimal(38,38)", STRUCT, MAP],
+]
+
+
+def target(**options: Any) -> IcebergTarget:
+    return IcebergTarget.model_validate({"catalog": "lake", "table": "shop.orders", **options})
+
+
+@pytest.mark.parametrize("kind", EXACT, ids=str)
+def test_a_table_that_is_made_has_the_type_of_the_query(kind: Any) -> None:
+    schema = created({"column": kind})
+    assert iceberg_kind(schema.fields[0].field_type) == spark_kind(kind)
+    assert len({field.field_id for field in schema.fields}) == 1
+    schema_of_all = created({str(number): one for number, one in enumerate(EXACT)})
+    assert (
+        schema_of_all.highest_field_id == len(EXACT) + 3 + 2 + 3
+    )  # of the struct, the map, and what is in it
+
+
+@pytest.mark.parametrize("kind", ["byte", "short"])
+def test_what_iceberg_has_no_type_for_becomes_the_next_larger(kind: str) -> None:
+    assert str(created({"column": kind}).fields[0].field_type) == "int"
+
+
+@pytest.mark.parametrize("kind", ["void", "variant", "interval day to second", "interval year", "time(6)"])
+def test_what_iceberg_has_no_place_for_is_refused(kind: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        new_table({"column": kind, "good": "long"}, target(create=True))
+    assert (
+        f"column 'column': Iceberg has no type for Spark's {kind} (CAST it in the query)"
+        in refused.value.detail
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted", "found"),
+    [
+        ("int", "int", Conversion.NONE),
+        ("int", "bigint", Conversion.WIDEN),
+        ("bigint", "int", Conversion.REFUSED),
+        ("bigint", "double", Conversion.REFUSED),
+        ("float", "double", Conversion.WIDEN),
+        ("double", "float", Conversion.REFUSED),
+        ("decimal(10,2)", "decimal(12,4)", Conversion.WIDEN),
+        ("decimal(10,2)", "decimal(11,4)", Conversion.REFUSED),
+        ("decimal(10,2)", "decimal(10,1)", Conversion.REFUSED),
+        ("bigint", "decimal(19,0)", Conversion.WIDEN),
+        ("bigint", "decimal(19,1)", Conversion.REFUSED),
+        ("timestamp", "timestamp_ntz", Conversion.REFUSED),
+        ("timestamp_ntz", "timestamp", Conversion.REFUSED),
+        ("date", "timestamp_ntz", Conversion.WIDEN),
+        ("date", "timestamp", Conversion.REFUSED),
+        ("int", "string", Conversion.REFUSED),
+        ("array<int>", "array<bigint>", Conversion.REFUSED),
+    ],
+)
+def test_nothing_is_changed_without_a_word(given: str, wanted: str, found: Conversion) -> None:
+    assert conversion(given, wanted) is found
+
+
+def test_all_that_does_not_fit_is_told_at_once() -> None:
+    schema = Schema(
+        NestedField(1, "id", LongType(), required=True),
+        NestedField(2, "ref", UUIDType(), required=False),
+        NestedField(3, "tags", ListType(4, StringType(), element_required=True), required=False),
+        NestedField(5, "region", StringType(), required=True),
+        NestedField(6, "amount", LongType(), required=False),
+    )
+    spec = PartitionSpec(PartitionField(5, 1000, IdentityTransform(), "region"))
+    tags: SparkType = {"type": "array", "elementType": "string", "containsNull": True}
+    given: dict[str, SparkType] = {
+        "id": "integer",
+        "ref": "string",
+        "tags": tags,
+        "amont": "long",
+        "amount": "double",
+    }
+    with pytest.raises(ConfigurationError) as refused:
+        demand_fit(given, target(mode="upsert", key="id"), schema, spec)
+    told = refused.value.detail
+    for problem in (
+        "column 'amont': is not in the table (did you mean \"amount\"?)",
+        "column 'region': takes no null, and the query does not give it",
+        "column 'ref': is uuid, and the query gives string",
+        "column 'tags': tags.element takes no null, which no query can promise",
+        "column 'amount': is long, and the query gives double (CAST(amount AS bigint))",
+        "target.iceberg.key: the table is partitioned by 'region'",
+        "target.iceberg: the table is partitioned by 'region', which the query does not give",
+    ):
+        assert problem in told
+    assert "column 'id'" not in told
+
+
+def test_columns_that_a_table_needs_are_known() -> None:
+    columns = columns_of(created({"id": "long", "what": "string"}, ("id",)))
+    assert (columns["id"].is_required, columns["what"].is_required) == (True, False)
