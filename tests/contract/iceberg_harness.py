@@ -36,6 +36,8 @@ SCHEMA = pa.schema(
         "what": pa.string(),
         rows.RAW_KEY: pa.binary(),
         rows.RAW_VALUE: pa.binary(),
+        rows.RAW_TIMESTAMP: pa.int64(),
+        rows.RAW_HEADERS: pa.string(),
     }
 )
 COLUMNS = {"part": "integer", "at": "long", "what": "string"}

@@ -21,7 +21,7 @@ def test_the_demo_passes_and_leaves_nothing_behind(tmp_path: Path) -> None:
         with contextlib.suppress(OSError):  # somebody's broker may stand there already
             others.enter_context(socket.create_server(("127.0.0.1", 9092)))
         done = subprocess.run(
-            [sys.executable, str(Path(__file__).parents[2] / "scripts" / "demo")],
+            [sys.executable, str(Path(__file__).parents[3] / "scripts" / "demo")],
             env={**os.environ, "TMPDIR": str(folder)},
             cwd=folder,
             capture_output=True,
