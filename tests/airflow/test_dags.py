@@ -22,6 +22,7 @@ DAG_IDS = [
     "pageviews_report",
     "pageviews_table",
     "pause_or_resume_sink",
+    "replay_dead_letters",
     "reset_sink",
     "rewind_sink",
     "run_sink_once",

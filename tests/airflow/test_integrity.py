@@ -27,6 +27,7 @@ STATEMENT = "ALTER CONNECTION kafka_prod DROP (client.id)"
 
 SAMPLES: dict[str, dict[str, Any]] = {
     "operators.alter_connection_restart.AlterConnectionRestartOperator": {"statement": STATEMENT},
+    "operators.replay_dead_letters.BeginReplayOperator": {"sink": "orders", "error": ["parse"]},
     "operators.sink_life.DropSinkOperator": {"sink": "orders", "delete_topics": ["orders-out"]},
     "operators.sink_life.PauseSinkOperator": {"sink": "orders"},
     "operators.sink_life.ResetSinkOperator": {"sink": "orders", "data": "empty"},
@@ -64,7 +65,7 @@ def declared(*kinds: str) -> Iterator[str]:
             own = [value for value in vars(importlib.import_module(name)).values() if inspect.isclass(value)]
             for found in own:
                 bases = {base.__name__ for base in found.__mro__}
-                is_ours = found.__module__ == name and not found.__name__.startswith("_")
+                is_ours = found.__module__ == name and not inspect.isabstract(found)
                 if is_ours and bases & {"BaseOperator", "BaseTrigger"}:
                     yield f"{name.removeprefix('airflow_provider_sinks.')}.{found.__name__}"
 

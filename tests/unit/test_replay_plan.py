@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
 from airflow_provider_sinks.core.dead_letters.replay import Replay, Selection, Taken, replay_of
 from airflow_provider_sinks.core.decision.facts import Observation
 from airflow_provider_sinks.core.errors import ConfigurationError, RefusedError, UnavailableError
@@ -15,6 +16,7 @@ from airflow_provider_sinks.core.lifecycle.replay import ReplayRequest, begun, p
 from airflow_provider_sinks.core.lifecycle.steps import Announce, Create, Fence, Plan
 from airflow_provider_sinks.core.progress.history import NO_HISTORY
 from airflow_provider_sinks.core.progress.identity import Identities
+from airflow_provider_sinks.core.schemas.subjects import Part
 from airflow_provider_sinks.core.spec.parts import KafkaSource
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from tests.facts import DATA, PROGRESS, SOURCE, history, missing, observation, present, unseen
@@ -98,6 +100,20 @@ def test_subjects_of_letters_are_those_of_the_source(naming: dict[str, Any], pin
     found = replayed({**AVRO, **naming}).model_dump(mode="json", by_alias=True, exclude_none=True)
 
     assert {**found, **pinned} == found
+
+
+def test_rows_of_a_replay_are_of_the_record_that_the_sink_writes() -> None:
+    registered = {"kafka": {"connection": "dst", "topic": "out", **AVRO}}
+    sink = SinkSpec.parse(
+        {"name": "orders", "source": "src/raw", "target": registered, "dead_letter": "orders-in"}
+    )
+    again = replaying_sink(sink).with_replay(recorded())
+
+    assert (
+        kafka_sink(again).record_name(Part.VALUE)
+        == kafka_sink(sink).record_name(Part.VALUE)
+        == "sinks.orders"
+    )
 
 
 def test_a_replay_that_is_asked_for_again_goes_on_within_its_bounds() -> None:

@@ -201,7 +201,8 @@ class KafkaSink(SinkSpec):
 
     def record_name(self, part: PartOfRecord) -> str:
         """Return the full name of a record that is made of the query's types."""
-        named = self.target.kafka.record or f"sinks.{re.sub('[^A-Za-z0-9_]', '_', self.name)}"
+        name = self.name if self.replay is None else self.replay.sink
+        named = self.target.kafka.record or f"sinks.{re.sub('[^A-Za-z0-9_]', '_', name)}"
         first = named.rpartition(".")[2][:1]
         whole = named if not first.isdigit() else f"sinks._{named.rpartition('.')[2]}"
         return f"{whole}_key" if part is PartOfRecord.KEY else whole

@@ -6,6 +6,7 @@ from airflow.sdk import DAG, task
 
 from airflow_provider_sinks import sink_assets
 from airflow_provider_sinks.operators.alter_connection_restart import AlterConnectionRestartOperator
+from airflow_provider_sinks.operators.replay_dead_letters import BeginReplayOperator, ReplayTaskGroup
 from airflow_provider_sinks.operators.sink_life import (
     DropSinkOperator,
     PauseSinkOperator,
@@ -43,6 +44,8 @@ with DAG("verbs", schedule=None, params={"name": "a", "time": "2026-11-20T22:00:
         >> RestartSinkOperator(task_id="restart", sink="a", airflow_api_conn_id="{{ params.name }}")
         >> DropSinkOperator(task_id="drop", sink="a", delete_topics=["a-out"])
     )
+    ReplayTaskGroup(SINKS[0], group_id="replay", asked={"error": ["parse"], "before": "{{ params.time }}"})
+    BeginReplayOperator(task_id="replay_by_form", sink="{{ params.name }}", dry_run="{{ params.dry_run }}")
     RewindSinkOperator(task_id="rewind_by_form", sink="{{ params.name }}", time="{{ params.time }}")
     PauseSinkOperator.partial(task_id="pause_all").expand(sink=["a", "b"])
 
