@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from airflow_provider_sinks.clients.schema_registry.client import SchemaRegistry, StoredSchema
+from airflow_provider_sinks.clients.schema_registry.client import SchemaRegistry
+from airflow_provider_sinks.clients.schema_registry.schemas import StoredSchema
 from airflow_provider_sinks.clients.wait import holds_within
 from airflow_provider_sinks.connectors.schema_registry.source_schemas import ReaderSchema
 from airflow_provider_sinks.core.schemas.avro import AvroSchema, parse

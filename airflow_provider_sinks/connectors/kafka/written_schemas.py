@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from airflow_provider_sinks.clients.schema_registry.client import NewSchema, SchemaRegistry
+from airflow_provider_sinks.clients.schema_registry.client import SchemaRegistry
+from airflow_provider_sinks.clients.schema_registry.schemas import NewSchema
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink
 from airflow_provider_sinks.connectors.schema_registry.source_schemas import references, registered
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem

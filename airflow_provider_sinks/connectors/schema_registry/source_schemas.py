@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from airflow_provider_sinks.clients.schema_registry.client import Reference, SchemaRegistry, StoredSchema
+from airflow_provider_sinks.clients.schema_registry.client import SchemaRegistry
 from airflow_provider_sinks.clients.schema_registry.options import RegistryOptions
+from airflow_provider_sinks.clients.schema_registry.schemas import Reference, StoredSchema
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.schemas.avro import AvroSchema, parse
