@@ -12,7 +12,8 @@ from pydantic import AfterValidator, Field, StrictBool, model_validator
 from airflow_provider_sinks.connectors.kafka.creation import CreateTopic, progress_topic
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import JobFailedError, Problem
-from airflow_provider_sinks.core.schemas.avro import NAME, parse
+from airflow_provider_sinks.core.schemas.avro import parse
+from airflow_provider_sinks.core.schemas.avro_names import NAME
 from airflow_provider_sinks.core.schemas.subjects import TOPIC_NAME, tells_parts_apart
 from airflow_provider_sinks.core.schemas.subjects import Part as PartOfRecord
 from airflow_provider_sinks.core.spec.fields import (

@@ -15,7 +15,8 @@ from airflow_provider_sinks.connectors.kafka.spec import KafkaSink
 from airflow_provider_sinks.connectors.schema_registry.source_schemas import references, registered
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.query.analysis import INTERNAL
-from airflow_provider_sinks.core.schemas.avro import AvroSchema, parse
+from airflow_provider_sinks.core.schemas.avro import parse
+from airflow_provider_sinks.core.schemas.avro_types import AvroSchema
 from airflow_provider_sinks.core.schemas.derived import Column, columns_of, derive, misfits
 from airflow_provider_sinks.core.schemas.plan import (
     NewestVersion,

@@ -10,7 +10,8 @@ from airflow_provider_sinks.clients.schema_registry.options import RegistryOptio
 from airflow_provider_sinks.clients.schema_registry.schemas import Reference, StoredSchema
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
-from airflow_provider_sinks.core.schemas.avro import AvroSchema, parse
+from airflow_provider_sinks.core.schemas.avro import parse
+from airflow_provider_sinks.core.schemas.avro_types import AvroSchema
 from airflow_provider_sinks.core.schemas.spark_types import demand_holdable, spark_columns
 from airflow_provider_sinks.core.schemas.subjects import Part, subject
 from airflow_provider_sinks.core.spec.parts import Format, KafkaSource
