@@ -32,7 +32,6 @@ from airflow_provider_sinks.core.spec.parts import (
     DeadLetterPart,
     Format,
     Part,
-    Source,
     Target,
     address,
 )
@@ -47,6 +46,7 @@ from airflow_provider_sinks.core.spec.schema_options import (
     declared,
 )
 from airflow_provider_sinks.core.spec.sink import SinkSpec
+from airflow_provider_sinks.core.spec.source import Source
 
 
 def _record_name(value: str) -> str:

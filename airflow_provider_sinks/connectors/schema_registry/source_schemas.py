@@ -14,10 +14,11 @@ from airflow_provider_sinks.core.schemas.avro import parse
 from airflow_provider_sinks.core.schemas.avro_types import AvroSchema
 from airflow_provider_sinks.core.schemas.spark_types import demand_holdable, spark_columns
 from airflow_provider_sinks.core.schemas.subjects import Part, subject
-from airflow_provider_sinks.core.spec.parts import Format, KafkaSource
+from airflow_provider_sinks.core.spec.parts import Format
 from airflow_provider_sinks.core.spec.problems import UnfitPartsError
 from airflow_provider_sinks.core.spec.schema_options import DeclaredSchema, SchemaReference, declared
 from airflow_provider_sinks.core.spec.sink import SinkSpec
+from airflow_provider_sinks.core.spec.source import KafkaSource
 
 
 @dataclass(frozen=True)
