@@ -245,4 +245,4 @@ Replication = Annotated[
     whole_number(1, REPLICAS_MAX),
 ]
 TransactionTimeout = Annotated[Duration, AfterValidator(_transaction_timeout)]
-Patience = Annotated[Duration, AfterValidator(_patience)]
+PatienceBound = Annotated[Duration, AfterValidator(_patience)]

@@ -34,7 +34,7 @@ from airflow_provider_sinks.core.spec import rules
 from airflow_provider_sinks.core.spec.fields import (
     VIEW_PATTERN,
     Checkpoint,
-    Patience,
+    PatienceBound,
     SinkName,
     Text,
     TransactionTimeout,
@@ -93,7 +93,7 @@ class SinkSpec(Part, ABC):
     output_mode: OutputMode | None = None
     checkpoint: Checkpoint | None = None
     transaction_timeout: TransactionTimeout = timedelta(seconds=60)
-    patience: Patience = timedelta(minutes=5)
+    patience: PatienceBound = timedelta(minutes=5)
     replay: SkipJsonSchema[Replay | None] = None
     """The dead letters that it reads as its source, if it is a replay; written by none but ourselves."""
 
