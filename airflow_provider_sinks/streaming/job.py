@@ -1,6 +1,6 @@
 """One launch, from its directory to its exit code: start, run epochs, end for one reason.
 
-The main thread only watches (:mod:`.query_watch`): epochs run where Spark calls them.
+Here its parts are put together. What happens meanwhile is watched in :mod:`.query_watch`.
 """
 
 from __future__ import annotations

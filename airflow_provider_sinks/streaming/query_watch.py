@@ -1,6 +1,6 @@
 """Watches the streaming query of a launch: for what it ends, and whether it is started again.
 
-Only this thread decides. Epochs run where Spark calls them, the guard looks from a thread of its own, and
+The main thread only watches. Epochs run where Spark calls them, the guard looks from a thread of its own, and
 whoever fails first is the reason that is reported.
 """
 
