@@ -188,7 +188,10 @@ def _placed(letter: Letter) -> str:
 def _time(at_ms: int | None) -> str | None:
     if at_ms is None:
         return None
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    try:
+        return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (ValueError, OverflowError, OSError):  # no calendar has it
+        return f"{at_ms} ms"
 
 
 def _short(error: str) -> str:

@@ -65,7 +65,6 @@ class LetterRows:
             row[columns.RAW_TIMESTAMP],
             headers_from_json(row[columns.RAW_HEADERS]),
         )
-        at_ms = origin.timestamp_ms
         error = row[columns.ERROR].replace("\0", "\N{REPLACEMENT CHARACTER}")
         return {
             "at": datetime.now(UTC),
@@ -76,8 +75,8 @@ class LetterRows:
             "source_offset": origin.offset,
             "key": row[columns.RAW_KEY],
             "value": row[columns.RAW_VALUE],
-            "error_class": _class_of(error, is_of_target).value,
-            "source_timestamp": None if at_ms is None else datetime.fromtimestamp(at_ms / 1000, UTC),
+            "error_class": (ErrorClass.REFUSED if is_of_target else ErrorClass.of_row(error)).value,
+            "source_timestamp": _time(origin.timestamp_ms),
             "headers": headers_to_json(origin.headers) if origin.headers else None,
             "generation": told.generation,
             "epoch": told.epoch,
@@ -86,8 +85,9 @@ class LetterRows:
         }
 
 
-def _class_of(error: str, is_of_target: bool) -> ErrorClass:
-    """Return the class of an error: what Spark says of a value is of its conversion, or of its record."""
-    if is_of_target:
-        return ErrorClass.REFUSED
-    return ErrorClass.CONVERT if ErrorClass.of(error) is ErrorClass.CONVERT else ErrorClass.PARSE
+def _time(at_ms: int | None) -> datetime | None:
+    """Return a time; none for one that no calendar has, such as of a producer that writes microseconds."""
+    try:
+        return None if at_ms is None else datetime.fromtimestamp(at_ms / 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None

@@ -51,7 +51,14 @@ class MeasuredInput:
 
 
 def largest_row_bytes(batch: pa.RecordBatch) -> int:
-    """Return how many bytes the texts and bytes of the largest row have; errors do not count."""
+    """Return how many bytes the largest row has in plain columns; errors do not count."""
     columns = [c for name, c in zip(batch.schema.names, batch.columns, strict=True) if name != rows.ERROR]
     lengths = [rows.byte_lengths(column) for column in columns if rows.has_bytes(column) and len(column)]
-    return int(sum(lengths[1:], lengths[0]).max()) if lengths else 0
+    width = sum(_width_bytes(column.type) for column in columns)
+    return width + (int(sum(lengths[1:], lengths[0]).max()) if lengths else 0)
+
+
+def _width_bytes(kind: pa.DataType) -> int:
+    """Return how many bytes each value of a type has; 0 where they differ."""
+    is_fixed = pa.types.is_primitive(kind) or pa.types.is_decimal(kind)
+    return int(kind.bit_width) // 8 if is_fixed else 0

@@ -63,9 +63,12 @@ class SourceReading:
 
 
 def demand_avro(spark: SparkSession, sink: str) -> None:
-    """Raise :class:`ConfigurationError` where Spark lacks its Avro jar: it is no part of Spark."""
+    """Raise :class:`ConfigurationError` where Spark lacks its Avro jar: it is no part of Spark.
+
+    Spark itself has the functions' names; what they stand for is in the jar.
+    """
     jvm: Any = spark._jvm  # noqa: SLF001  PySpark has no word for it
-    if isinstance(jvm.org.apache.spark.sql.avro.functions, JavaClass):
+    if isinstance(jvm.org.apache.spark.sql.avro.AvroDataToCatalyst, JavaClass):
         return
     raise ConfigurationError(
         f'Spark of sink "{sink}" cannot read and write Avro',

@@ -160,17 +160,14 @@ class Task(ABC):
 
         :raises SetAsideError: it does.
         """
-        whole = self.committed + self.written
-        if why := self.plan.limits.exceeded(whole.rows, whole.dead):
-            counted = (whole.rows, whole.dead)
-            raise too_many(self.plan.sink, self._place(to), counted, why, self._errors)
-
-    def _place(self, to: dict[int, int]) -> str:
-        """Say what this writer reads in this epoch, for a message."""
-        begin = self.plan.record.from_
+        begin, dead = self.plan.record.from_, self.committed.dead + self.written.dead
         own = {p: at for p, at in to.items() if self.writer_id in (SINGLE_WRITER, partition_writer(p))}
-        ranges = ", ".join(f"{p}: {begin.get(p, 0):,} to {at:,}" for p, at in sorted(own.items()))
-        return f'epoch {self.plan.record.epoch}, source "{self.plan.source_topic}", offsets {ranges}'
+        records = sum(at - begin.get(p, 0) for p, at in own.items())
+        if why := self.plan.limits.exceeded(records, dead):
+            ranges = ", ".join(f"{p}: {begin.get(p, 0):,} to {at:,}" for p, at in sorted(own.items()))
+            place = f'epoch {self.plan.record.epoch}, source "{self.plan.source_topic}", offsets {ranges}'
+            counted = (records, dead, self.committed.dead)
+            raise too_many(self.plan.sink, place, counted, why, self._errors)
 
     def _resolve_doubt(self, record: ProgressRecord) -> None:
         """Ask the target whether a commit happened. A task that cannot know raises and is repeated."""

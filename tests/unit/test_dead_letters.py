@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from airflow_provider_sinks.connectors import rows as columns
+from airflow_provider_sinks.connectors.letter_rows import LetterRows
 from airflow_provider_sinks.core.dead_letters.letter import (
     Circumstances,
     ErrorClass,
@@ -105,32 +108,67 @@ def test_headers_survive_a_column_of_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limits", "rows", "dead", "which"),
+    ("limits", "records", "dead", "which"),
     [
         (SetAsideLimits(), 0, 1_000_000, ""),
         (SetAsideLimits(max_per_epoch=3), 0, 3, ""),
         (SetAsideLimits(max_per_epoch=3), 1_000, 4, "max_per_epoch is 3"),
         (SetAsideLimits(max_per_epoch=0), 5, 1, "max_per_epoch is 0"),
         (SetAsideLimits(max_ratio=0.5), 0, RATIO_COUNTS_FROM - 1, ""),
-        (SetAsideLimits(max_ratio=0.5), RATIO_COUNTS_FROM, RATIO_COUNTS_FROM, ""),
-        (SetAsideLimits(max_ratio=0.5), 10, 11, "max_ratio is 0.5, and this is 0.524"),
+        (SetAsideLimits(max_ratio=0.5), 0, RATIO_COUNTS_FROM, "max_ratio is 0.5, and this is 1.000"),
+        (SetAsideLimits(max_ratio=0.5), 2 * RATIO_COUNTS_FROM, RATIO_COUNTS_FROM, ""),
+        (SetAsideLimits(max_ratio=0.5), 21, 11, "max_ratio is 0.5, and this is 0.524"),
         (SetAsideLimits(max_ratio=0.5), 0, 0, ""),
     ],
 )
-def test_a_limit_is_exceeded_by_one_more(limits: SetAsideLimits, rows: int, dead: int, which: str) -> None:
-    assert limits.exceeded(rows, dead) == which
+def test_a_limit_is_exceeded_by_one_more(limits: SetAsideLimits, records: int, dead: int, which: str) -> None:
+    assert limits.exceeded(records, dead) == which
 
 
 def test_too_many_letters_are_a_refusal_with_counts_and_ways_on() -> None:
     errors = Counter({"b": 2, "a": 5, "c": 1, "d": 1})
 
-    refusal = too_many("orders", "epoch 3", (7, 9), "max_per_epoch is 8", errors)
+    refusal = too_many("orders", "epoch 3", (16, 9, 0), "max_per_epoch is 8", errors)
 
     assert isinstance(refusal, RefusedError)
     assert not refusal.retryable
     assert str(refusal).startswith('sink "orders" would set aside 9 of 16 records at once')
+    assert "None of them is committed." in refusal.detail
     assert "5 times: a; 2 times: b; 1 times: c" in refusal.detail
     assert "max_per_epoch and max_ratio" in refusal.hint
+    late = too_many("orders", "epoch 3", (1_600, 9, 7), "max_per_epoch is 8", errors)
+    assert "The first 7 of them are committed." in late.detail
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ("The value is not JSON.", ErrorClass.PARSE),
+        ("The key is not UTF-8.", ErrorClass.PARSE),
+        ("whatever Spark says of a value", ErrorClass.PARSE),
+        ("The value cannot be written: field a is null", ErrorClass.CONVERT),
+        ("The key cannot be written: field a is null", ErrorClass.CONVERT),
+        ("column my col: 1.5 does not fit", ErrorClass.CONVERT),
+        ("key column my col is null", ErrorClass.CONVERT),
+    ],
+)
+def test_an_error_that_comes_with_a_row_is_of_its_record_or_of_its_conversion(
+    error: str, kind: ErrorClass
+) -> None:
+    assert ErrorClass.of_row(error) is kind
+
+
+@pytest.mark.parametrize("at_ms", [None, 1_700_000_000_000_000, -(10**17)])
+def test_a_time_that_no_calendar_has_is_left_out_of_a_letter(
+    at_ms: int | None,
+) -> None:
+    names = (columns.PARTITION, columns.OFFSET, columns.ERROR, *columns.RAW)
+    row = dict(zip(names, (0, 1, "bad", None, b"value", at_ms, None), strict=True))
+    letters = LetterRows(("source_timestamp", "source_offset"), Circumstances("orders", "raw"))
+
+    found = letters.of(pa.RecordBatch.from_pylist([row]), is_of_target=False)
+
+    assert found.to_pylist() == [{"source_timestamp": None, "source_offset": 1}]
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def test_batches_come_by_their_names_and_without_marks(is_large: bool | None) ->
     seen = [batch.schema.names for batch in measured]
 
     assert seen == [_NAMES, _NAMES]
-    assert measured.largest_row_bytes == 10
+    assert measured.largest_row_bytes == 8 + 10
 
 
 def test_a_mark_ends_the_input_at_its_batch() -> None:
@@ -54,11 +54,11 @@ def test_a_mark_ends_the_input_at_its_batch() -> None:
         next(measured)
 
 
-def test_a_row_is_measured_by_its_texts_and_bytes_together_and_not_by_its_error() -> None:
+def test_a_row_is_measured_by_all_its_plain_columns_together_and_not_by_its_error() -> None:
     measured = _input(_batch(10, error="a long sentence about what is wrong"))
 
     assert [batch.num_rows for batch in measured] == [2]
-    assert measured.largest_row_bytes == 10
+    assert measured.largest_row_bytes == 8 + 10
 
 
 @pytest.mark.parametrize(
@@ -69,9 +69,10 @@ def test_a_row_is_measured_by_its_texts_and_bytes_together_and_not_by_its_error(
         (pa.array(["x", "12345"], pa.large_string()).slice(0, 1), 1),
         (pa.nulls(2, pa.string()), 0),
         (pa.array([], pa.binary()), 0),
-        (pa.array([1, 2]), 0),
+        (pa.array([1, 2]), 8),
+        (pa.nulls(2), 0),
     ],
-    ids=["text in bytes", "large offsets", "a slice", "nulls", "no rows", "nothing to measure"],
+    ids=["text in bytes", "large offsets", "a slice", "nulls", "no rows", "numbers", "nothing at all"],
 )
 def test_rows_of_any_columns_are_measured(column: pa.Array, found: int) -> None:
     assert largest_row_bytes(pa.RecordBatch.from_arrays([column], ["column"])) == found
@@ -86,4 +87,4 @@ def test_only_what_was_read_is_measured() -> None:
 
     with pytest.raises(EOFError):
         list(measured)
-    assert measured.largest_row_bytes == 3
+    assert measured.largest_row_bytes == 8 + 3

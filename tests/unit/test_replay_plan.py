@@ -15,9 +15,11 @@ from airflow_provider_sinks.core.lifecycle.replay import ReplayRequest, begun, p
 from airflow_provider_sinks.core.lifecycle.steps import Announce, Create, Fence, Plan
 from airflow_provider_sinks.core.progress.history import NO_HISTORY
 from airflow_provider_sinks.core.progress.identity import Identities
+from airflow_provider_sinks.core.spec.parts import KafkaSource
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from tests.facts import DATA, PROGRESS, SOURCE, history, missing, observation, present, unseen
 
+AVRO = {"format": "avro", "registry": "registry"}
 BASE = replaying_sink(
     SinkSpec.parse(
         {"name": "orders", "source": "src/raw", "target": "dst/orders-out", "dead_letter": "orders-in"}
@@ -58,6 +60,44 @@ def test_the_first_replay_takes_all_that_is_there_and_says_so_in_its_record() ->
     assert (announce.generation, announce.positions) == (1, {0: 0, 1: 0})
     there = Situation(BASE, replace(seen, progress=present(PROGRESS)), "us")
     assert replay_of(announcement(there, announce, "run").spec) == replay
+
+
+def replayed(source: dict[str, Any]) -> KafkaSource:
+    target = {"kafka": {"connection": "dst", "topic": "orders-out"}}
+    given = {"kafka": {"connection": "src", "topic": "raw", **source}}
+    spec = {"name": "orders", "source": given, "target": target, "dead_letter": "orders-in"}
+    return replaying_sink(SinkSpec.parse(spec)).source.kafka
+
+
+def test_letters_are_read_as_the_records_that_they_were() -> None:
+    given = {
+        "schema": "id int",
+        "required": ["id"],
+        "key_as": {"column": "k", "format": "text"},
+        "max_offsets_per_epoch": 7,
+        "start": "latest",
+        "options": {"kafkaConsumer.pollTimeoutMs": 5000},
+    }
+    before = KafkaSource.model_validate({"connection": "src", "topic": "raw", **given})
+
+    found = replayed(given)
+
+    own = {"connection": "dst", "topic": "orders-in", "start": "earliest", "watermark": None}
+    assert found == before.model_copy(update=own)
+
+
+@pytest.mark.parametrize(
+    ("naming", "pinned"),
+    [
+        ({}, {"subjects": "raw-{part}"}),
+        ({"subjects": "{topic}.{record}", "schema": {"subject": "s"}}, {"subjects": "raw.{record}"}),
+        ({"subjects": "{topic}"}, {"schema": {"subject": "raw", "references": []}}),
+    ],
+)
+def test_subjects_of_letters_are_those_of_the_source(naming: dict[str, Any], pinned: dict[str, Any]) -> None:
+    found = replayed({**AVRO, **naming}).model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    assert {**found, **pinned} == found
 
 
 def test_a_replay_that_is_asked_for_again_goes_on_within_its_bounds() -> None:

@@ -51,6 +51,9 @@ if TYPE_CHECKING:
 
     from airflow_provider_sinks.connectors.kafka.factory import KafkaWriterFactory
 
+_LOWERED_AT_MOST = 16
+"""To which part of it the limit of a topic may be lowered under a sink whose letters are to be whole."""
+
 
 class KafkaConnector(PlainConnector):
     """See :class:`.base.SinkConnector` for who calls what, and when.
@@ -105,7 +108,8 @@ class KafkaConnector(PlainConnector):
         if self._spec.dead_letter is None:
             return encode(output, self._spec.target.kafka, None, self._written)
         if self._taken_bytes is None:
-            self._taken_bytes = self._writer_factory.taken_bytes() // 2  # the limit may be lowered meanwhile
+            # The limit may be lowered meanwhile: a letter has its record only where that came along.
+            self._taken_bytes = self._writer_factory.taken_bytes() // _LOWERED_AT_MOST
         return encode(output, self._spec.target.kafka, self._taken_bytes, self._written)
 
     def expect(self, output: DataFrame) -> None:

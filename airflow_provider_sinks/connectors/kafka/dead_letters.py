@@ -31,6 +31,12 @@ class DeadLetterRecord:
     value: bytes | None
     headers: Headers
 
+    @property
+    def size_bytes(self) -> int:
+        """What it has, all together."""
+        told = sum(len(name.encode()) + len(value or b"") for name, value in self.headers)
+        return len(self.key or b"") + len(self.value or b"") + told
+
 
 def dead_letter(
     rows: pa.RecordBatch,

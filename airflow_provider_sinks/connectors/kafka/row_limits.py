@@ -11,6 +11,7 @@ import pyarrow as pa
 from confluent_kafka import KafkaError
 
 from airflow_provider_sinks.connectors.epoch_writer import RejectedRowError
+from airflow_provider_sinks.connectors.kafka.columns import KEY, VALUE
 from airflow_provider_sinks.connectors.kafka.limits import TopicLimit, batch_bytes, read_limits
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.record_size import CLIENT_LIMIT, TOPIC_LIMIT
@@ -62,7 +63,7 @@ class RowLimits:
 
         :raises RejectedRowError: when such a row has nowhere else to go.
         """
-        keys, values, data = rows.column("__sinks_key"), rows.column("__sinks_value"), self._topics.data
+        keys, values, data = rows.column(KEY), rows.column(VALUE), self._topics.data
         suspects = np.flatnonzero(
             byte_lengths(keys) + byte_lengths(values) > self.of(data).surely_taken_bytes
         )

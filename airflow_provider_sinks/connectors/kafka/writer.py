@@ -93,6 +93,8 @@ class KafkaEpochWriter:
         """
         deadline = time.monotonic() + self._transaction.timeout_seconds
         while len(self._live) * self._bytes_per_row > _SHORT_QUEUE_BYTES and time.monotonic() < deadline:
+            if self._limits.have_failed:
+                return  # the commit says why; behind a row that was refused librdkafka sends nothing
             self._live.poll(_QUEUE_POLL_SECONDS)
 
     def pre_commit(self, record: ProgressRecord) -> Token:
@@ -152,8 +154,7 @@ class KafkaEpochWriter:
         size_bytes = keys.nbytes + values.nbytes
         self._bytes_per_row = max(1.0, size_bytes / rows.num_rows)
         deadline = time.monotonic() + self._transaction.timeout_seconds
-        while len(self._live) * self._bytes_per_row > QUEUED_BYTES_MAX:
-            self._wait_for_room(deadline)
+        self._wait_while_full(deadline)
         refused = self._live.produce_rows(
             self._run.topics.data, keys, values, lambda: self._wait_for_room(deadline)
         )
@@ -162,12 +163,19 @@ class KafkaEpochWriter:
         self._live.poll(0)
         return WriteResult(rows.num_rows, 0, size_bytes)
 
+    def _wait_while_full(self, deadline: float) -> None:
+        """Wait until few enough bytes are queued, with the heaviest of what was queued last for all."""
+        while len(self._live) * self._bytes_per_row > QUEUED_BYTES_MAX:
+            self._wait_for_room(deadline)
+
     def _wait_for_room(self, deadline: float) -> None:
         """Wait a moment for the broker, so that what waits for it stays bounded.
 
         :raises UnavailableError: the deadline is over.
+        :raises RejectedRowError: the broker has refused a row; librdkafka sends nothing behind it.
         """
         self._live.poll(_QUEUE_POLL_SECONDS)
+        self._limits.demand_delivered()
         if time.monotonic() > deadline:
             raise UnavailableError(
                 f'the broker of sink "{self._run.sink}" takes no rows',
@@ -190,12 +198,14 @@ class KafkaEpochWriter:
         topic = self._run.topics.dead_letter
         assert topic is not None  # noqa: S101  the runtime stops before it gives dead letters without a topic
         size_bytes = 0
-        told = rows.column(ERROR)
+        told, deadline = rows.column(ERROR), time.monotonic() + self._transaction.timeout_seconds
         for row, error in errors.items():
-            kind = ErrorClass.PARSE if told[row].is_valid else ErrorClass.TOO_LARGE
+            kind = ErrorClass.of_row(error) if told[row].is_valid else ErrorClass.TOO_LARGE
             letter = dead_letter(rows, row, (error, kind), self._circumstances, self._limits.of(topic))
+            self._bytes_per_row = max(self._bytes_per_row, letter.size_bytes)
+            self._wait_while_full(deadline)
             self._produce_dead(topic, letter)
-            size_bytes += len(letter.value or b"")
+            size_bytes += letter.size_bytes
         return WriteResult(0, len(errors), size_bytes)
 
     def _produce_dead(self, topic: str, letter: DeadLetterRecord) -> None:

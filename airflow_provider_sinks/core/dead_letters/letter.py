@@ -41,11 +41,16 @@ class ErrorClass(enum.StrEnum):
         """Return the class of an error by its words, for letters that do not tell it."""
         return next((kind for kind, words in CLASS_WORDS.items() if re.search(words, error)), cls.REFUSED)
 
+    @classmethod
+    def of_row(cls, error: str) -> ErrorClass:
+        """Return the class of an error that a row came with: of its conversion, or of its source record."""
+        return cls.CONVERT if cls.of(error) is cls.CONVERT else cls.PARSE
+
 
 CLASS_WORDS: Mapping[ErrorClass, str] = {
-    ErrorClass.PARSE: r"^The value ",
+    ErrorClass.PARSE: r"^The (value|key) (?!cannot be written)",
     ErrorClass.TOO_LARGE: r'^Topic "[^"]*" does not take the row',
-    ErrorClass.CONVERT: r"^(key )?column \S+( is null|: )",
+    ErrorClass.CONVERT: r"^((key )?column .*?( is null|: )|The (value|key) cannot be written)",
 }
 """How the errors of each class begin; patterns that Python and Java read alike."""
 

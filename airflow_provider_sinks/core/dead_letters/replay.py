@@ -25,6 +25,7 @@ from pydantic import Field
 
 from airflow_provider_sinks.core.dead_letters.letter import ErrorClass
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
+from airflow_provider_sinks.core.schemas.subjects import TOPIC_NAME, for_topic
 from airflow_provider_sinks.core.spec.parts import Part
 
 _NAME_LENGTH_MAX = 100
@@ -162,8 +163,7 @@ def replay_data(spec: Mapping[str, Any], replay: Replay) -> dict[str, Any]:
         problems.append(Problem("name", f"is too long for one with {SUFFIX!r} behind it"))
     if problems or dead is None:
         raise ConfigurationError(f'dead letters of sink "{name}" cannot be replayed', problems)
-    kept = ("format", "schema", "required", "max_offsets_per_epoch")
-    source = {option: value for option, value in spec["source"]["kafka"].items() if option in kept}
+    source = _source(spec["source"]["kafka"])
     source |= {"connection": target["kafka"]["connection"], "topic": dead["topic"]}
     return {
         **spec,
@@ -173,3 +173,20 @@ def replay_data(spec: Mapping[str, Any], replay: Replay) -> dict[str, Any]:
         "trigger": "available_now",
         "replay": replay.model_dump(mode="json"),
     }
+
+
+def _source(kafka: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how letters are read: as the records that they were.
+
+    A replay has a beginning and an end of its own. Subjects that are named by the topic stay those of the
+    source's topic, whose schemas the records were written by.
+    """
+    own = ("connection", "topic", "start", "watermark")
+    source = {option: value for option, value in kafka.items() if option not in own}
+    if kafka.get("registry") is not None:
+        kept = for_topic(kafka.get("subjects") or TOPIC_NAME, str(kafka["topic"]))
+        if "{" in kept:
+            source["subjects"] = kept
+        else:
+            source["schema"] = source.get("schema") or {"subject": kept}
+    return source

@@ -43,6 +43,15 @@ def subject(naming: str, topic: str, part: Part, record: str) -> str:
     return _PLACEHOLDER.sub(lambda found: names[found[1]], STRATEGIES.get(naming, naming))
 
 
+def for_topic(naming: str, topic: str) -> str:
+    """Return a naming as a template that gives the subjects of one topic, whichever topic is read by it.
+
+    >>> for_topic("topic_name", "orders")
+    'orders-{part}'
+    """
+    return STRATEGIES.get(naming, naming).replace("{topic}", topic)
+
+
 def needs_record(naming: str) -> bool:
     """Whether the name of the record is part of the subject, so that it must be known to find the schema."""
     return "{record}" in STRATEGIES.get(naming, naming)
