@@ -23,7 +23,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sql
 from pyspark.sql.types import DataType, StructType
 
-from airflow_provider_sinks.core.schemas.avro import AvroSchema
+from airflow_provider_sinks.core.schemas.avro_types import AvroSchema
 from airflow_provider_sinks.core.schemas.spark_types import ddl
 from airflow_provider_sinks.core.schemas.subjects import Part
 from airflow_provider_sinks.core.schemas.wire import HEADER_BYTES, MAGIC, header

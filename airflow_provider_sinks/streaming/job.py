@@ -1,17 +1,14 @@
 """One launch, from its directory to its exit code: start, run epochs, end for one reason.
 
-The main thread only watches. Epochs run where Spark calls them, the guard looks from a thread of its own, and
-whoever fails first is the reason that is reported.
+Here its parts are put together. What happens meanwhile is watched in :mod:`.query_watch`.
 """
 
 from __future__ import annotations
 
-import time
 import traceback
+from collections.abc import Callable
 
-from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 
 from airflow_provider_sinks.connectors.base import SinkConnector
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
@@ -24,28 +21,29 @@ from airflow_provider_sinks.core.errors import (
     JobFailedError,
     RefusedError,
     SinkError,
-    UnavailableError,
 )
 from airflow_provider_sinks.core.launch.files import Launch, LaunchFiles
 from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus
-from airflow_provider_sinks.core.progress.record import ProgressRecord
 from airflow_provider_sinks.core.progress.witness import Witness
-from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.streaming.account import EpochResult
 from airflow_provider_sinks.streaming.analysis import demand_analysable
 from airflow_provider_sinks.streaming.cluster_files import ClusterFiles
 from airflow_provider_sinks.streaming.driver_log import say
+from airflow_provider_sinks.streaming.epoch_action import EpochAction
+from airflow_provider_sinks.streaming.epoch_settings import EpochSettings
 from airflow_provider_sinks.streaming.epoch_size import EPOCH_BYTES, EpochSize
 from airflow_provider_sinks.streaming.epoch_size import SETTING as BYTES_SETTING
 from airflow_provider_sinks.streaming.epochs import Epochs
 from airflow_provider_sinks.streaming.executors import Warmup
-from airflow_provider_sinks.streaming.failures import ended_by_metrics, explain, unexpected
+from airflow_provider_sinks.streaming.failures import unexpected
 from airflow_provider_sinks.streaming.guard import Guard
 from airflow_provider_sinks.streaming.health import HealthWatch
 from airflow_provider_sinks.streaming.lookups import Lookups
 from airflow_provider_sinks.streaming.patience import Patience
+from airflow_provider_sinks.streaming.query_watch import QueryWatch
 from airflow_provider_sinks.streaming.reporter import Reporter
-from airflow_provider_sinks.streaming.session import open_session, silenced
+from airflow_provider_sinks.streaming.session import open_session
 from airflow_provider_sinks.streaming.sink_query import SinkQuery
 from airflow_provider_sinks.streaming.source import CheckpointLog
 from airflow_provider_sinks.streaming.source_identity import SourceLook
@@ -53,10 +51,7 @@ from airflow_provider_sinks.streaming.source_reading import SourceReading
 from airflow_provider_sinks.streaming.start import Start, Started
 from airflow_provider_sinks.streaming.torn_epoch import judged
 
-_WATCH_SECONDS = 0.25
 _LAST_EPOCH_SECONDS = 10.0
-_FORGET_SECONDS = 30.0
-_QUERY_AGAIN_SECONDS = 1.0
 
 
 def run(files: LaunchFiles) -> ExitCode:
@@ -81,13 +76,6 @@ def run(files: LaunchFiles) -> ExitCode:
         files.forget_connections()
     reporter.end(None)
     return ExitCode.OK
-
-
-def _wait_until_forgotten(spark: SparkSession, name: str) -> None:
-    """Wait until Spark has struck a query that ended off its list: it starts no second one of a name."""
-    deadline = time.monotonic() + _FORGET_SECONDS
-    while any(query.name == name for query in spark.streams.active) and time.monotonic() < deadline:
-        time.sleep(_WATCH_SECONDS)
 
 
 def _never(_: BaseException) -> bool:
@@ -127,9 +115,6 @@ class _Job:
         self._launch = launch
         self._patience = Patience(spec.patience)
         self._lookups = Lookups(spec, connections, self._patience)
-        self._query_failed_at: float | None = None
-        self._source: SourceReading | None = None
-        self._size: EpochSize
         self._source_options = connections.get(spec.source.kafka.connection, KafkaOptions)
 
     def run(self) -> None:
@@ -147,51 +132,54 @@ class _Job:
         )
         warmup = Warmup(spark, writers)
         start = Start(spark, self._spec, self._launch, self._connections, self._reporter.waits)
+        source: SourceReading | None = None
         try:
             if why := self._files.end_wanted():  # a launch that comes late must not fence its successor
                 say(f"{why}: ending before the start")
                 return
-            source = self._source = SourceReading.of(spark, self._spec, self._connections, self._patience)
+            source = SourceReading.of(spark, self._spec, self._connections, self._patience)
             output = demand_analysable(spark, source.spec, self._lookups.without_rows())
             start.connector.expect(output)
             started = start.run()
             warmup.demand()
-            self._stream(spark, start, started)
+            self._stream(spark, start, started, source)
         finally:
             start.close()
-            if self._source is not None:
-                self._source.close()
+            if source is not None:
+                source.close()
 
-    def _stream(self, spark: SparkSession, start: Start, started: Started) -> None:
-        size = self._size = self._epoch_size(spark, start, started)
-        self._reporter.change(
-            SinkState.RUNNING,
-            run=started.run,
-            generation=started.generation,
-            epoch=started.account.newest.epoch,
-            rows_total=started.account.sums()[0],
-            dead_total=started.account.sums()[1],
-            positions=dict(started.account.positions),
-            identities=started.identities,
-            writers=tuple(sorted(started.account.writers)),
-            waits_for="",
-        )
+    def _stream(self, spark: SparkSession, start: Start, started: Started, source: SourceReading) -> None:
+        size = self._epoch_size(spark, start, started)
+        self._report_running(started)
         target = start.connector
         guard = Guard(started.identities, start.look, target.demand_in_force, self._patience, target.service)
-        assert self._source is not None  # noqa: S101  it was made before the start
-        query = SinkQuery(
-            self._source.spec, self._lookups, self._source_options, target.project, self._source.written
-        )
-        epochs = self._epochs(spark, query, start, started, guard)
         health = HealthWatch(target)
+        query = SinkQuery(source.spec, self._lookups, self._source_options, target.project, source.written)
+        watch = QueryWatch(
+            self._spec,
+            files=self._files,
+            reporter=self._reporter,
+            guard=guard,
+            health=health,
+            patience=self._patience,
+            size=size,
+            learns=source.learns,
+        )
+
+        def finished(result: EpochResult) -> None:
+            account = started.account
+            watch.epoch_is_whole()
+            self._reporter.epoch(result, account.sums(), account.writers, start.source_end_offsets)
+            size.note(sum(result.positions.values()), sum(report.size_bytes for report in result.reports))
+
+        learns = source.learns if self._spec.shape.row_wise else _never
+        epochs = self._epochs(spark, query, target, started, guard=guard, learns=learns, finished=finished)
         guard.start()
         health.start()
         try:
-            while not self._watch(query.start(spark, started, epochs, size.begin()), epochs, guard, health):
-                _wait_until_forgotten(spark, self._spec.name)
-                epochs.go_on()
+            watch.until_done(spark, lambda: query.start(spark, started, epochs, size.begin()), epochs)
             if self._spec.replay is not None:
-                self._leave_whole(target, started)
+                epochs.leave_whole()
         except SetAsideError:
             raise  # nothing is there that a start would refuse: the same records are read again
         except RefusedError as refused:
@@ -207,15 +195,20 @@ class _Job:
             health.close()
             guard.close()
 
-    def _leave_whole(self, target: SinkConnector, started: Started) -> None:
-        """Record how far a replay has looked, also where its last letters led to nothing.
-
-        A writer without a row leaves no record, and whoever asks for the same replay again would be told
-        that it is under way.
-        """
+    def _report_running(self, started: Started) -> None:
         account = started.account
-        record = account.driver_record(account.newest)
-        self._patience.ask(target.service, lambda: target.announce(record))
+        self._reporter.change(
+            SinkState.RUNNING,
+            run=started.run,
+            generation=started.generation,
+            epoch=account.newest.epoch,
+            rows_total=account.sums()[0],
+            dead_total=account.sums()[1],
+            positions=dict(account.positions),
+            identities=started.identities,
+            writers=tuple(sorted(account.writers)),
+            waits_for="",
+        )
 
     def _epoch_size(self, spark: SparkSession, start: Start, started: Started) -> EpochSize:
         records_max = self._spec.source.kafka.max_offsets_per_epoch
@@ -224,112 +217,39 @@ class _Job:
         return EpochSize(records_max, bytes_max, start.source_record_bytes, position)
 
     def _epochs(
-        self, spark: SparkSession, query: SinkQuery, start: Start, started: Started, guard: Guard
+        self,
+        spark: SparkSession,
+        query: SinkQuery,
+        target: SinkConnector,
+        started: Started,
+        *,
+        guard: Guard,
+        learns: Callable[[BaseException], bool],
+        finished: Callable[[EpochResult], None],
     ) -> Epochs:
-        spec = self._spec
-        target = start.connector
-
-        def announce(record: ProgressRecord) -> None:
-            self._patience.ask(target.service, lambda: target.announce(record))
-
-        def finished(result: EpochResult) -> None:
-            account = started.account
-            self._query_failed_at = None
-            self._reporter.epoch(result, account.sums(), account.writers, start.source_end_offsets)
-            self._size.note(
-                sum(result.positions.values()), sum(report.size_bytes for report in result.reports)
-            )
-
-        return Epochs(
-            sink=spec.name,
-            source_topic=spec.source.kafka.topic,
-            log=CheckpointLog(spark, started.checkpoint, spec.source.kafka.topic),
-            account=started.account,
-            single=spec.writer_mode is Writers.SINGLE,
-            stateful=not spec.shape.row_wise,
+        account, patience = started.account, self._patience
+        settings = EpochSettings.of(
+            self._spec,
+            target,
             driver_rows_max=query.driver_rows_max(spark),
-            has_dead_letters=spec.dead_letter is not None,
-            dead_letter_example=spec.dead_letter_example,
-            target=target,
-            to_rows=query.rows,
-            check_before=guard.check_before,
-            check_after=guard.check,
             demand_source=SourceLook(self._source_options.with_files_read()),
-            patience=self._patience,
-            announce=announce,
-            finished=finished,
-            limits=spec.set_aside_limits,
-            learns=self._learns if spec.shape.row_wise else _never,
         )
-
-    def _learns(self, error: BaseException) -> bool:
-        return self._source is not None and self._source.learns(error)
-
-    def _watch(self, query: StreamingQuery, epochs: Epochs, guard: Guard, health: HealthWatch) -> bool:
-        """Wait for the end of the query, a request to stop, or a refusal.
-
-        :returns: whether the job is done; else the query must be started again.
-        """
-        while True:
-            if guard.failure is not None:
-                raise guard.failure
-            if (gave_up := self._patience.exhausted) is not None:
-                raise gave_up
-            self._reporter.alive(self._patience.waits_for, health.health, health.metrics)
-            try:
-                if query.awaitTermination(_WATCH_SECONDS):  # type: ignore[arg-type]  # parts of seconds too
-                    return True
-            except StreamingQueryException as error:
-                if guard.failure is None and self._begins_again_after(error, epochs):
-                    return False
-                raise guard.failure or explain(epochs.failure, error, self._spec.name) from error
-            why = self._files.end_wanted()
-            if why is not None and epochs.running.acquire(timeout=_WATCH_SECONDS):
-                say(f"{why}: ending between two epochs")
-                self._end_between_epochs(query, epochs)
-                return True
-            if self._size.has_changed() and epochs.running.acquire(timeout=_WATCH_SECONDS):
-                say(f"epochs hold at most {self._size.records:,} records from now on")
-                self._end_between_epochs(query, epochs)
-                return False
-
-    def _begins_again_after(self, error: StreamingQueryException, epochs: Epochs) -> bool:
-        """Return whether the query is to be started again, from where its checkpoint is.
-
-        The stream of a stateful query reads by the schemas that were known when it was planned.
-        """
-        if epochs.failure is None and self._goes_on_after(error):
-            return True
-        if self._spec.shape.row_wise or not self._learns(error):
-            return False
-        epochs.failure = None
-        return True
-
-    def _goes_on_after(self, error: StreamingQueryException) -> bool:
-        """Return whether a query that ended outside of an epoch is to be started again."""
-        if ended_by_metrics(error):
-            say("Spark ended the query after it repeated an epoch (SPARK-57438); starting it again")
-            return True
-        found = explain(None, error, self._spec.name)
-        if not isinstance(found, UnavailableError):
-            return False
-        self._query_failed_at = self._query_failed_at or time.monotonic()
-        if time.monotonic() - self._query_failed_at > self._patience.bound_seconds:
-            return False
-        say(f"{found.primary}; starting the query again")
-        time.sleep(_QUERY_AGAIN_SECONDS)
-        return True
-
-    def _end_between_epochs(self, query: StreamingQuery, epochs: Epochs) -> None:
-        """Stop the query while no epoch runs.
-
-        The lock is held on entry, so that none runs, and given back before Spark is asked: its thread may be
-        waiting for it to begin an epoch, which then ends at once.
-        """
-        epochs.stop()
-        epochs.running.release()
-        try:
-            with silenced():
-                query.stop()
-        except Exception as error:  # noqa: BLE001  what is committed is whole, however Spark ends
-            say(f"Spark did not stop in order: {error}")
+        action = EpochAction(
+            settings,
+            account=account,
+            target=target,
+            guard=guard,
+            patience=patience,
+            to_rows=query.rows,
+            learns=learns,
+        )
+        return Epochs(
+            settings,
+            log=CheckpointLog(spark, started.checkpoint, settings.source_topic),
+            account=account,
+            target=target,
+            guard=guard,
+            patience=patience,
+            action=action,
+            finished=finished,
+        )

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
-from airflow_provider_sinks.core.spec.parts import KafkaSource
+from airflow_provider_sinks.core.spec.source import KafkaSource
 
 Offsets = dict[int, int]
 

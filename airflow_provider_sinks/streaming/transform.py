@@ -13,7 +13,8 @@ from airflow_provider_sinks.connectors.encoding import named
 from airflow_provider_sinks.core.query.analysis import INTERNAL, SOURCE
 from airflow_provider_sinks.core.schemas.avro import parse as parse_schema
 from airflow_provider_sinks.core.schemas.subjects import Part
-from airflow_provider_sinks.core.spec.parts import Format, KafkaSource, SourceKey
+from airflow_provider_sinks.core.spec.parts import Format
+from airflow_provider_sinks.core.spec.source import KafkaSource, SourceKey
 from airflow_provider_sinks.streaming import avro_values, json_fields, json_values
 from airflow_provider_sinks.streaming.written_schemas import WrittenSchemas
 

@@ -10,10 +10,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from airflow_provider_sinks.clients.schema_registry.client import SchemaRegistry, StoredSchema
+from airflow_provider_sinks.clients.schema_registry.client import SchemaRegistry
+from airflow_provider_sinks.clients.schema_registry.schemas import StoredSchema
 from airflow_provider_sinks.clients.wait import holds_within
 from airflow_provider_sinks.connectors.schema_registry.source_schemas import ReaderSchema
-from airflow_provider_sinks.core.schemas.avro import AvroSchema, parse
+from airflow_provider_sinks.core.schemas.avro import parse
+from airflow_provider_sinks.core.schemas.avro_types import AvroSchema
 from airflow_provider_sinks.core.schemas.compatibility import unreadable
 from airflow_provider_sinks.core.schemas.subjects import Part
 from airflow_provider_sinks.core.spec.problems import UnfitPartsError

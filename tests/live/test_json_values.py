@@ -13,7 +13,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from airflow_provider_sinks.core.spec.parts import Format, KafkaSource
+from airflow_provider_sinks.core.spec.parts import Format
+from airflow_provider_sinks.core.spec.source import KafkaSource
 from airflow_provider_sinks.streaming import transform
 
 # pyspark leaves its sockets to the garbage collector

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_provider_sinks.clients.schema_registry.client import NewSchema, Reference
 from airflow_provider_sinks.clients.schema_registry.client import SchemaRegistry as Client
 from airflow_provider_sinks.clients.schema_registry.options import RegistryOptions
+from airflow_provider_sinks.clients.schema_registry.schemas import NewSchema, Reference
 from airflow_provider_sinks.connectors.schema_registry.source_schemas import registered
 from airflow_provider_sinks.core.checks.check import Check, Family, Outcome
 from airflow_provider_sinks.core.errors import AuthenticationError, ConfigurationError, UnavailableError
@@ -117,9 +117,9 @@ def test_of_several_registries_the_next_one_is_asked(registry: SchemaRegistry) -
 def test_a_registry_that_is_slow_or_away_or_none_is_told_apart(
     registry: SchemaRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from airflow_provider_sinks.clients.schema_registry import client as module
+    from airflow_provider_sinks.clients.schema_registry import confluent
 
-    monkeypatch.setitem(module._PATIENCE, "timeout", 0.3)
+    monkeypatch.setitem(confluent._PATIENCE, "timeout", 0.3)
     with Gate(registry.url) as gate, closing(client(gate.url, password=TOKEN)) as asked:
         gate.delay_seconds = 1.0
         with pytest.raises(UnavailableError, match=r"No answer after .*ReadTimeout"):

@@ -17,8 +17,8 @@ from airflow_provider_sinks.core.lifecycle.steps import Announce, Create, Fence,
 from airflow_provider_sinks.core.progress.history import NO_HISTORY
 from airflow_provider_sinks.core.progress.identity import Identities
 from airflow_provider_sinks.core.schemas.subjects import Part
-from airflow_provider_sinks.core.spec.parts import KafkaSource
 from airflow_provider_sinks.core.spec.sink import SinkSpec
+from airflow_provider_sinks.core.spec.source import KafkaSource
 from tests.facts import DATA, PROGRESS, SOURCE, history, missing, observation, present, unseen
 
 AVRO = {"format": "avro", "registry": "registry"}

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_sinks.core.schemas.avro import AvroSchema, parse
+from airflow_provider_sinks.core.schemas.avro import parse
+from airflow_provider_sinks.core.schemas.avro_types import AvroSchema
 from airflow_provider_sinks.core.schemas.compatibility import (
     Level,
     key_changes,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -12,14 +13,18 @@ from airflow_provider_sinks.connectors.base import CommitsOn
 from airflow_provider_sinks.connectors.epoch_writer import InDoubtError, Token
 from airflow_provider_sinks.connectors.memory.store import Slot
 from airflow_provider_sinks.core.dead_letters.limits import SetAsideLimits
+from airflow_provider_sinks.core.decision.facts import ResourceFacts, Role
 from airflow_provider_sinks.core.errors import FencedError, JobFailedError
 from airflow_provider_sinks.core.progress.record import SINGLE_WRITER, ProgressRecord
 from airflow_provider_sinks.streaming import staged_commit
 from airflow_provider_sinks.streaming.account import Account
+from airflow_provider_sinks.streaming.epoch_action import EpochAction
+from airflow_provider_sinks.streaming.epoch_settings import EpochSettings
 from airflow_provider_sinks.streaming.epochs import Epochs
+from airflow_provider_sinks.streaming.guard import Guard
 from airflow_provider_sinks.streaming.patience import Patience
 from airflow_provider_sinks.streaming.task_report import Outcome, TaskReport
-from airflow_provider_sinks.testing.played_start import PlayedStart, PlayedTask, begins, ends, rows_of
+from airflow_provider_sinks.testing.played_start import SOURCE, PlayedStart, PlayedTask, begins, ends, rows_of
 from tests.contract.memory_harness import FlakyStore, MemoryHarness
 
 FIRST = {0: range(20), 1: range(10)}
@@ -127,39 +132,42 @@ def test_stages_that_are_always_gone_end_the_job(monkeypatch: pytest.MonkeyPatch
     _, start, record, _ = staged(FlakyStore())
     writes: list[ProgressRecord] = []
 
-    def act(_: Epochs, rows: object, record: ProgressRecord) -> list[TaskReport]:
+    def act(_: EpochAction, rows: object, record: ProgressRecord) -> list[TaskReport]:
         del rows
         writes.append(record)
         return [TaskReport("p0", Outcome.COMMITTED, rows=20, staged="on another machine")]
 
-    monkeypatch.setattr(Epochs, "_act", act)
+    monkeypatch.setattr(EpochAction, "_act", act)
     log: Any = SimpleNamespace(
         folder="checkpoint", start_offsets=lambda _: begins(FIRST), offsets=lambda _: ends(FIRST)
     )
     nobody: Any = None
-    epochs = Epochs(
+    target, patience = start.connector, Patience(timedelta(seconds=1))
+    settings = EpochSettings(
         sink="orders",
         source_topic="source",
-        log=log,
-        account=Account(start.announcement, {0: 0, 1: 0}, {}, set(start.announcement.writers)),
         single=False,
         stateful=False,
         driver_rows_max=0,
         has_dead_letters=False,
         dead_letter_example="",
-        target=start.connector,
-        to_rows=lambda *_: nobody,
-        check_before=lambda: record.identities,
-        check_after=lambda: record.identities,
-        demand_source=lambda _: None,
-        patience=Patience(timedelta(seconds=1)),
-        announce=start.connector.announce,
-        finished=lambda _: None,
         limits=SetAsideLimits(),
+        demand_source=lambda _: None,
+        driver_commits=True,
+        factory=start.factory,
     )
+    account = Account(start.announcement, {0: 0, 1: 0}, {}, set(start.announcement.writers))
+    guard = Guard(record.identities, lambda: look(start), target.demand_in_force, patience, target.service)
+    run: dict[str, Any] = {"account": account, "target": target, "guard": guard, "patience": patience}
+    action = EpochAction(settings, **run, to_rows=lambda *_: nobody)
+    epochs = Epochs(settings, **run, log=log, action=action, finished=lambda _: None)
 
     with pytest.raises(JobFailedError, match="stage is gone before it is committed") as failed:
         epochs(nobody, 0)
 
     assert len(writes) == 4
     assert "executors and driver reach the same place" in failed.value.hint
+
+
+def look(start: PlayedStart) -> Mapping[Role, ResourceFacts]:
+    return {Role.SOURCE: SOURCE, **start.connector.identify()}

@@ -5,15 +5,19 @@ It is confluent-kafka's own, which tries one address after the other. Safe for t
 
 from __future__ import annotations
 
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from airflow_provider_sinks.clients.schema_registry.options import PEM_FILES, RegistryOptions
+from airflow_provider_sinks.clients.schema_registry import confluent
+from airflow_provider_sinks.clients.schema_registry.options import RegistryOptions
+from airflow_provider_sinks.clients.schema_registry.schemas import (
+    NewSchema,
+    Reference,
+    StoredSchema,
+    references_of,
+)
 from airflow_provider_sinks.core.errors import (
     AuthenticationError,
     ConfigurationError,
@@ -24,58 +28,13 @@ from airflow_provider_sinks.core.errors import (
 from airflow_provider_sinks.core.schemas.compatibility import Level
 
 if TYPE_CHECKING:
-    from confluent_kafka.schema_registry import SchemaRegistryClient
     from confluent_kafka.schema_registry.error import SchemaRegistryError
 
 T = TypeVar("T")
 
-ANSWER_SECONDS = 5.0
-"""How long one address may take to answer."""
-_TRIES_MORE = 1
-_PAUSE_MILLISECONDS = 200
 _REFERENCES_DEEPEST = 20
 _MISSING, _CONFLICT, _NOT_A_SCHEMA = 404, 409, 422
-_PACKAGES = 'pip install "airflow-provider-sinks[schema-registry]" where the driver runs, and on the worker'
 _IDS = "/schemas/ids"
-
-
-@dataclass(frozen=True)
-class Reference:
-    """A schema that another one names.
-
-    :param name: the name by which the other one names it.
-    """
-
-    name: str
-    subject: str
-    version: int
-
-
-@dataclass(frozen=True)
-class StoredSchema:
-    """A schema as a registry has it.
-
-    :param id: of the schema, which is the same under all its subjects.
-    :param subject: empty where it was asked for by its id.
-    :param referred: the texts of the schemas that it names, what they need themselves first.
-    """
-
-    id: int
-    text: str
-    kind: str = "AVRO"
-    subject: str = ""
-    version: int = 0
-    references: tuple[Reference, ...] = ()
-    referred: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class NewSchema:
-    """A schema that a registry may not have yet."""
-
-    text: str
-    kind: str = "AVRO"
-    references: tuple[Reference, ...] = ()
 
 
 class SchemaRegistry:
@@ -87,7 +46,7 @@ class SchemaRegistry:
 
     def __init__(self, options: RegistryOptions) -> None:
         self.options = options
-        self._client = _made(options)
+        self._client = confluent.made(options)
 
     @property
     def service(self) -> str:
@@ -125,7 +84,7 @@ class SchemaRegistry:
         """Return the id of exactly this schema under a subject; ``None`` where it is not there."""
         found = self._ask_or_none(
             f'look for a schema under subject "{subject}"',
-            lambda: self._client._rest_client.post(f"subjects/{_quoted(subject)}", body=_body(schema)),  # noqa: SLF001  as above
+            lambda: self._client._rest_client.post(f"subjects/{_quoted(subject)}", body=schema.to_mapping()),  # noqa: SLF001  as above
         )
         return None if found is None else int(found["id"])
 
@@ -145,7 +104,7 @@ class SchemaRegistry:
         path = f"compatibility/subjects/{_quoted(subject)}/versions/latest"
         found = self._ask_or_none(
             f'compare a schema with subject "{subject}"',
-            lambda: self._client._rest_client.post(f"{path}?verbose=true", body=_body(schema)),  # noqa: SLF001  as above
+            lambda: self._client._rest_client.post(f"{path}?verbose=true", body=schema.to_mapping()),  # noqa: SLF001  as above
         )
         return found is None or bool(found["is_compatible"])
 
@@ -157,7 +116,7 @@ class SchemaRegistry:
         path = f"subjects/{_quoted(subject)}/versions"
         found = self._ask(
             f'take the schema under subject "{subject}"',
-            lambda: self._client._rest_client.post(path, body=_body(schema)),  # noqa: SLF001  as above
+            lambda: self._client._rest_client.post(path, body=schema.to_mapping()),  # noqa: SLF001  as above
         )
         return int(found["id"])
 
@@ -190,20 +149,12 @@ class SchemaRegistry:
                 raise ConfigurationError("a schema that is referred to is not registered", [problem]).of(
                     self.options.conn_id
                 )
-            self._collect(_references(found), texts, depth + 1)
+            self._collect(references_of(found), texts, depth + 1)
             texts[one.subject, one.version] = found["schema"]
 
     def _stored(self, found: Mapping[str, Any]) -> StoredSchema:
-        references = _references(found)
-        return StoredSchema(
-            id=int(found["id"]),
-            text=str(found["schema"]),
-            kind=str(found.get("schemaType") or "AVRO"),
-            subject=str(found.get("subject") or ""),
-            version=int(found.get("version") or 0),
-            references=references,
-            referred=self.referred(references),
-        )
+        stored = StoredSchema.from_mapping(found)
+        return replace(stored, referred=self.referred(stored.references))
 
     def _ask_or_none(self, what: str, question: Callable[[], T]) -> T | None:
         """Return the answer; ``None`` where it is that there is no such thing."""
@@ -259,79 +210,7 @@ class SchemaRegistry:
         return ConfigurationError(primary, [problem], hint).of(conn_id)
 
 
-def _body(schema: NewSchema) -> dict[str, Any]:
-    body: dict[str, Any] = {"schema": schema.text}
-    if schema.kind != "AVRO":
-        body["schemaType"] = schema.kind
-    if schema.references:
-        body["references"] = [
-            {"name": one.name, "subject": one.subject, "version": one.version} for one in schema.references
-        ]
-    return body
-
-
-def _references(found: Mapping[str, Any]) -> tuple[Reference, ...]:
-    return tuple(
-        Reference(str(one["name"]), str(one["subject"]), int(one["version"]))
-        for one in found.get("references") or ()
-    )
-
-
 def _quoted(subject: str) -> str:
     from urllib.parse import quote
 
     return quote(subject, safe="")
-
-
-def _made(options: RegistryOptions) -> SchemaRegistryClient:
-    with _files(options) as files:
-        try:
-            from confluent_kafka.schema_registry import SchemaRegistryClient
-
-            return SchemaRegistryClient(
-                {**_login(options), **files, **_PATIENCE, "url": options.options["url"]}
-            )
-        except ImportError as error:
-            problem = Problem("registry", f"{error.name or error} is not installed")
-            raise ConfigurationError(
-                "there is no client for schema registries", [problem], _PACKAGES
-            ) from error
-        except (ValueError, OSError) as error:  # ssl's errors are OSErrors
-            problem = Problem("extra", f"cannot be used: {error}")
-            title = f'connection "{options.conn_id}" is not valid for a schema registry'
-            raise ConfigurationError(title, [problem]).of(options.conn_id) from None
-
-
-_PATIENCE = {
-    "timeout": ANSWER_SECONDS,
-    "max.retries": _TRIES_MORE,
-    "retries.wait.ms": _PAUSE_MILLISECONDS,
-    "retries.max.wait.ms": _PAUSE_MILLISECONDS,
-}
-
-
-def _login(options: RegistryOptions) -> dict[str, str]:
-    password = options.options.get("password")
-    if password is None:
-        return {}
-    if login := options.options.get("login"):
-        return {"basic.auth.user.info": f"{login}:{password}"}
-    return {
-        "bearer.auth.credentials.source": "STATIC_TOKEN",
-        "bearer.auth.token": password,
-        "bearer.auth.logical.cluster": "",
-    }
-
-
-@contextmanager
-def _files(options: RegistryOptions) -> Iterator[dict[str, str]]:
-    """Give the certificates as files, which is how the library takes them, for as long as it reads them."""
-    with tempfile.TemporaryDirectory(prefix="sinks-registry-") as folder:
-        files = {}
-        for located, inline in PEM_FILES.items():
-            if inline in options.options:
-                path = Path(folder, inline)
-                path.touch(mode=0o600)
-                path.write_text(options.options[inline])
-                files[located] = str(path)
-        yield files

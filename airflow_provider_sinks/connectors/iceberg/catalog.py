@@ -8,16 +8,19 @@ that was fenced in between.
 
 from __future__ import annotations
 
-import json
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
 
 from airflow_provider_sinks.connectors.epoch_writer import InDoubtError
+from airflow_provider_sinks.connectors.iceberg.catalog_errors import (
+    MissingError,
+    OvertakenError,
+    asking,
+    told,
+)
 from airflow_provider_sinks.connectors.iceberg.options import CatalogKind, IcebergOptions
-from airflow_provider_sinks.core.errors import AuthenticationError, SinkError, UnavailableError
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -29,53 +32,11 @@ FORMAT_VERSION: Final = 2
 """The only version of Iceberg's format that is written: see :mod:`.observe`."""
 _FILE_IO = "pyiceberg.io.pyarrow.PyArrowFileIO"
 _TABLES = "iceberg_tables"
+_OF_URL = frozenset({"host", "port", "user", "password", "dbname"})
 _OBSTACLE = f"""
     SELECT '"' || current_user || '"', pg_is_in_recovery(),
            CASE WHEN to_regclass('{_TABLES}') IS NOT NULL
                 THEN has_table_privilege('{_TABLES}', 'UPDATE') END"""
-_UNDEFINED_TABLE, _NO_PRIVILEGE = "42P01", "42501"
-_WRONG_LOGIN = ("28P01", "28000")
-
-
-class MissingError(Exception):
-    """There is no such table, or namespace, or the catalog is still empty."""
-
-
-class HiddenError(Exception):
-    """The catalog does not let this login see, or change, what it was asked for."""
-
-
-class OvertakenError(Exception):
-    """Somebody else has changed the table since it was loaded: nothing was committed."""
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Schema and partitioning of a table, as text."""
-
-    schema: str
-    spec: str
-
-    @classmethod
-    def of(cls, table: Table) -> Layout:
-        """Return those of a table."""
-        return cls(table.schema().model_dump_json(), table.spec().model_dump_json())
-
-    def to_json(self) -> str:
-        """Write both."""
-        return json.dumps({"schema": self.schema, "spec": self.spec})
-
-    @classmethod
-    def from_json(cls, text: str) -> Layout:
-        """Read what :meth:`to_json` wrote."""
-        return cls(**json.loads(text))
-
-    def read(self) -> tuple[Schema, PartitionSpec]:
-        """Return both as PyIceberg knows them."""
-        from pyiceberg.partitioning import PartitionSpec
-        from pyiceberg.schema import Schema
-
-        return Schema.model_validate_json(self.schema), PartitionSpec.model_validate_json(self.spec)
 
 
 class TableCatalog:
@@ -93,7 +54,7 @@ class TableCatalog:
     @property
     def service(self) -> str:
         """Which catalog this is, for a sentence. No secrets."""
-        return f'Iceberg catalog "{self._options.name}" at {self._options.address}'
+        return self._options.service
 
     @property
     def storage(self) -> dict[str, str]:
@@ -109,7 +70,7 @@ class TableCatalog:
         :raises UnavailableError: it did not answer.
         """
         if not self._system:
-            with self._asking():
+            with asking(self._options):
                 self._system = self._read_system()
         return self._system
 
@@ -123,7 +84,7 @@ class TableCatalog:
         from pyiceberg.catalog.sql import SqlCatalog
         from sqlalchemy import text
 
-        with self._asking():
+        with asking(self._options):
             catalog = self._catalog
             if not isinstance(catalog, SqlCatalog):
                 return "", ""
@@ -143,7 +104,7 @@ class TableCatalog:
         :raises HiddenError: this login may not see it.
         :raises UnavailableError: the catalog, or the table's metadata, could not be read.
         """
-        with self._asking():
+        with asking(self._options):
             return self._catalog.load_table(name)
 
     def create(self, name: str, schema: Schema, spec: PartitionSpec, properties: Mapping[str, str]) -> None:
@@ -154,7 +115,7 @@ class TableCatalog:
         from pyiceberg.catalog.sql import SqlCatalog
         from pyiceberg.exceptions import NamespaceAlreadyExistsError, TableAlreadyExistsError
 
-        with self._asking():
+        with asking(self._options):
             catalog = self._catalog
             if isinstance(catalog, SqlCatalog):
                 catalog.create_tables()
@@ -176,7 +137,7 @@ class TableCatalog:
 
         :raises MissingError: there is none.
         """
-        with self._asking():
+        with asking(self._options):
             self._catalog.drop_table(name)
 
     def commit(self, table: Table, changes: Transaction) -> None:
@@ -204,7 +165,7 @@ class TableCatalog:
         except Exception as error:
             raise InDoubtError(
                 f"a commit to table {'.'.join(table.name())} was not answered",
-                f"{type(error).__name__}: {_told(error)}",
+                f"{type(error).__name__}: {told(error)}",
                 "The table's own progress tells: nothing is written twice.",
             ) from error
 
@@ -276,59 +237,3 @@ class TableCatalog:
         )
         with catalog.engine.connect() as connection:
             return f"{connection.execute(text(query)).scalar_one()}/{options.name}"
-
-    @contextmanager
-    def _asking(self) -> Iterator[None]:
-        """Turn what PyIceberg, SQLAlchemy and storage raise into words of ours."""
-        from pyiceberg import exceptions
-        from sqlalchemy.exc import DBAPIError
-
-        try:
-            yield
-        except (exceptions.NoSuchTableError, exceptions.NoSuchNamespaceError) as error:
-            raise MissingError(str(error)) from error
-        except (SinkError, MissingError, HiddenError, OvertakenError):
-            raise
-        except (exceptions.UnauthorizedError, exceptions.OAuthError) as error:
-            raise self._refused(error) from error
-        except exceptions.ForbiddenError as error:
-            raise HiddenError(_told(error)) from error
-        except DBAPIError as error:
-            raise self._of_database(error) from error
-        except Exception as error:
-            raise self._unavailable(error) from error
-
-    def _of_database(self, error: Any) -> Exception:
-        state = getattr(error.orig, "sqlstate", None) or ""
-        text = str(error.orig)
-        if state == _UNDEFINED_TABLE:
-            return MissingError("the catalog has no tables yet")
-        if state == _NO_PRIVILEGE:
-            return HiddenError(text.splitlines()[0])
-        if state in _WRONG_LOGIN or "password authentication failed" in text:
-            return self._refused(error)
-        return self._unavailable(error)
-
-    def _refused(self, error: Exception) -> AuthenticationError:
-        return AuthenticationError(
-            f"{self.service} refused the credentials",
-            _told(error),
-            "Correct login and password of the Airflow connection.",
-        ).of(self._options.conn_id)
-
-    def _unavailable(self, error: Exception) -> UnavailableError:
-        return UnavailableError(
-            f"{self.service} could not be asked",
-            f"{type(error).__name__}: {_told(error)}",
-            "Check the catalog's address, and that its storage can be read from here.",
-        ).of(self._options.conn_id)
-
-
-_OF_URL = frozenset({"host", "port", "user", "password", "dbname"})
-
-
-def _told(error: BaseException) -> str:
-    """Return what an error says in one line; SQLAlchemy's own words repeat the statement."""
-    found = getattr(error, "orig", None) or error
-    lines = str(found).strip().splitlines()
-    return lines[-1] if lines else type(error).__name__

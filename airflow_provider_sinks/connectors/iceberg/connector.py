@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.connectors.base import Capabilities, CommitsOn, Health, MetricValue, Run, Say
 from airflow_provider_sinks.connectors.epoch_writer import Token
 from airflow_provider_sinks.connectors.iceberg import observe as look
-from airflow_provider_sinks.connectors.iceberg.catalog import (
-    HiddenError,
-    Layout,
-    MissingError,
-    OvertakenError,
-    TableCatalog,
-)
+from airflow_provider_sinks.connectors.iceberg.catalog import TableCatalog
+from airflow_provider_sinks.connectors.iceberg.catalog_errors import HiddenError, MissingError
 from airflow_provider_sinks.connectors.iceberg.creation import LAYOUT, CreateTable, KeepProgress, SparkType
 from airflow_provider_sinks.connectors.iceberg.factory import IcebergWriterFactory
-from airflow_provider_sinks.connectors.iceberg.fit import demand_fit, new_table, written
+from airflow_provider_sinks.connectors.iceberg.fit import demand_fit, layout_of, new_table, written
+from airflow_provider_sinks.connectors.iceberg.layout import Layout
 from airflow_provider_sinks.connectors.iceberg.options import IcebergOptions
-from airflow_provider_sinks.connectors.iceberg.partitions import partition_spec
-from airflow_provider_sinks.connectors.iceberg.progress import said_by
+from airflow_provider_sinks.connectors.iceberg.progress import records_of_snapshots
 from airflow_provider_sinks.connectors.iceberg.publisher import Publisher
+from airflow_provider_sinks.connectors.iceberg.resetting import reset_table
 from airflow_provider_sinks.connectors.iceberg.sink_tables import SinkTables
-from airflow_provider_sinks.connectors.iceberg.types import columns_of, created
+from airflow_provider_sinks.connectors.iceberg.types import columns_of
 from airflow_provider_sinks.connectors.plain import PlainConnector
 from airflow_provider_sinks.core.decision.facts import (
     Creation,
@@ -42,14 +37,13 @@ from airflow_provider_sinks.core.errors import (
     ConfigurationError,
     JobFailedError,
     Problem,
-    RefusedError,
     SinkError,
 )
 from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutput
 from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.progress.identity import ResourceKind
 from airflow_provider_sinks.core.progress.past_epochs import PastEpoch, past_epochs
-from airflow_provider_sinks.core.progress.record import ProgressFormatError, ProgressRecord, WriterId
+from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
@@ -129,7 +123,7 @@ class IcebergConnector(PlainConnector):
         return Observation(
             source=source,
             data=data,
-            progress=_progress(data, table),
+            progress=look.progress_place(data, table),
             dead_letter=dead,
             history=look.history(table, self._sink.name) if is_seen else None,
             history_reason=data.reason,
@@ -138,7 +132,7 @@ class IcebergConnector(PlainConnector):
     def identify(self) -> Mapping[Role, ResourceFacts]:
         """Return which tables these are now."""
         seen = {role: self._look(role) for role in self._sink.names}
-        progress = _progress(*seen[Role.DATA])
+        progress = look.progress_place(*seen[Role.DATA])
         return {**{role: facts for role, (facts, _) in seen.items()}, Role.PROGRESS: progress}
 
     def progress(self) -> History:
@@ -148,7 +142,9 @@ class IcebergConnector(PlainConnector):
     def past_epochs(self) -> Iterable[PastEpoch]:
         """Return the epochs of all snapshots that were not expired yet."""
         table = self._look(Role.DATA)[1]
-        return past_epochs(_told(table, self._sink.name)) if table is not None else ()
+        if table is None:
+            return ()
+        return past_epochs(records_of_snapshots(table.metadata, self._sink.name))
 
     def settings(self, output: ResourceFacts) -> Mapping[str, str]:
         """Return schema and partitioning; properties that somebody has set are lost with the table."""
@@ -200,7 +196,8 @@ class IcebergConnector(PlainConnector):
             creation = creation.with_columns(self._columns)
         demand_makeable(creation, ResourceKind.TABLE)
         try:
-            self._catalog.create(creation.name, *self._layout_of(creation), creation.properties)
+            schema, spec = layout_of(creation, self._sink.target)
+            self._catalog.create(creation.name, schema, spec, creation.properties)
         except HiddenError as error:
             title = creation.role.called(ResourceKind.TABLE)
             problem = Problem(creation.name, str(error))
@@ -246,20 +243,7 @@ class IcebergConnector(PlainConnector):
 
     def reset(self, step: EmptyOutput | DeleteOutput) -> None:
         """Empty a table, or take it out of its catalog, if it is the one that was looked at."""
-        facts, table = look.look(self._catalog, step.facts.name, self._sink.name, Role.DATA)
-        if facts.existence is Existence.MISSING or table is None:
-            return
-        if str(table.metadata.table_uuid) != step.facts.id.partition(" ")[0]:
-            raise RefusedError(
-                f'table "{step.facts.name}" is not the one any more that was looked at',
-                f"It had id {step.facts.id}, now it has {facts.id}.",
-                "Somebody else changes it at this moment; look again before anything is deleted.",
-            )
-        if isinstance(step, DeleteOutput):
-            with suppress(MissingError):
-                self._catalog.drop(step.facts.name)
-        else:
-            self._empty(table)
+        reset_table(self._catalog, self._sink.name, step)
         self._layout = None
 
     def close(self) -> None:
@@ -296,47 +280,3 @@ class IcebergConnector(PlainConnector):
         schema, spec = self._layout.read()
         demand_fit(given, self._sink.target, schema, spec)
         return schema
-
-    def _layout_of(self, creation: CreateTable) -> tuple[Any, Any]:
-        if creation.layout:
-            return Layout.from_json(creation.layout).read()
-        if creation.role is Role.DATA:
-            schema = new_table(creation.columns, self._sink.target)
-        else:
-            schema = created(creation.columns)
-        return schema, partition_spec(creation.partition_by, schema)
-
-    def _empty(self, table: Table) -> None:
-        from pyiceberg.expressions import AlwaysTrue
-        from pyiceberg.table import Transaction
-
-        if not look.size_bytes(table):
-            return
-        changes = Transaction(table, autocommit=False)
-        changes.delete(AlwaysTrue())
-        try:
-            self._catalog.commit(table, changes)
-        except OvertakenError as error:
-            raise RefusedError(
-                f'table "{".".join(table.name())}" was changed while it was emptied',
-                str(error),
-                "Look again before anything is deleted.",
-            ) from error
-
-
-def _progress(data: ResourceFacts, table: Table | None) -> ResourceFacts:
-    """Return the progress place: the data table, whatever became of its rows."""
-    uuid = str(table.metadata.table_uuid) if table is not None else ""
-    return replace(data, id=uuid, unfit=None, size_bytes=0)
-
-
-def _told(table: Table, sink: str) -> list[tuple[WriterId, ProgressRecord]]:
-    """Return the records of all snapshots with their writers, oldest first."""
-    found: list[tuple[WriterId, ProgressRecord]] = []
-    for snapshot in sorted(table.metadata.snapshots, key=lambda one: one.sequence_number or 0):
-        with suppress(ProgressFormatError):
-            said = said_by(snapshot, sink)
-            if said is not None and "record" in said:
-                record = ProgressRecord.decode(json.dumps(said["record"]).encode())
-                found.append((str(said["writer"]), record))
-    return found

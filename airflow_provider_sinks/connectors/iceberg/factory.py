@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from airflow_provider_sinks.connectors.iceberg.catalog import Layout
+from airflow_provider_sinks.connectors.iceberg.layout import Layout
 from airflow_provider_sinks.connectors.iceberg.stage import StageFolder
 from airflow_provider_sinks.core.dead_letters.letter import Circumstances
 from airflow_provider_sinks.core.progress.record import WriterId

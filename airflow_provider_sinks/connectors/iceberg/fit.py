@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from airflow_provider_sinks.connectors.iceberg.creation import SparkType
+from airflow_provider_sinks.connectors.iceberg.creation import CreateTable, SparkType
+from airflow_provider_sinks.connectors.iceberg.layout import Layout
 from airflow_provider_sinks.connectors.iceberg.partitions import PartitionTerm, partition_spec
 from airflow_provider_sinks.connectors.iceberg.spec import IcebergTarget, Mode
 from airflow_provider_sinks.connectors.iceberg.types import (
@@ -18,6 +19,7 @@ from airflow_provider_sinks.connectors.iceberg.types import (
     required_inside,
     spark_kind,
 )
+from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, nearest
 from airflow_provider_sinks.core.spec.problems import UnfitError
 
@@ -64,6 +66,18 @@ def new_table(given: Mapping[str, SparkType], target: IcebergTarget) -> Schema:
         if not problems:
             return schema
     raise ConfigurationError(f'table "{target.table}" cannot be made from the query', problems)
+
+
+def layout_of(creation: CreateTable, target: IcebergTarget) -> tuple[Schema, PartitionSpec]:
+    """Return schema and partitioning of a table to be made; made anew, it has those that it had.
+
+    :raises ConfigurationError: there is no such table.
+    """
+    if creation.layout:
+        return Layout.from_json(creation.layout).read()
+    is_data = creation.role is Role.DATA
+    schema = new_table(creation.columns, target) if is_data else created(creation.columns)
+    return schema, partition_spec(creation.partition_by, schema)
 
 
 def demand_fit(

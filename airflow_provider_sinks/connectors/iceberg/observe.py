@@ -5,12 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from airflow_provider_sinks.connectors.iceberg.catalog import (
-    FORMAT_VERSION,
-    HiddenError,
-    MissingError,
-    TableCatalog,
-)
+from airflow_provider_sinks.connectors.iceberg.catalog import FORMAT_VERSION, TableCatalog
+from airflow_provider_sinks.connectors.iceberg.catalog_errors import HiddenError, MissingError
 from airflow_provider_sinks.connectors.iceberg.creation import DEAD_LETTER_COLUMNS
 from airflow_provider_sinks.connectors.iceberg.progress import (
     Standing,
@@ -83,6 +79,12 @@ def history(table: Table | None, sink: str) -> History:
     except ProgressFormatError as error:
         return flawed(error)
     return state.history if state is not None else NO_HISTORY
+
+
+def progress_place(data: ResourceFacts, table: Table | None) -> ResourceFacts:
+    """Return the place of the progress: the data table, whatever became of its rows."""
+    uuid = str(table.metadata.table_uuid) if table is not None else ""
+    return replace(data, id=uuid, unfit=None, size_bytes=0)
 
 
 def size_bytes(table: Table) -> int:

@@ -147,6 +147,11 @@ class IcebergOptions(ConnectionOptions):
                 return f"{found['host']}:{found['port']}"
 
     @property
+    def service(self) -> str:
+        """Which catalog this is, for a sentence. No secrets."""
+        return f'Iceberg catalog "{self.name}" at {self.address}'
+
+    @property
     def summary(self) -> str:
         """Kind, place, name and warehouse."""
         warehouse = self.parameters.get("warehouse", "its own")

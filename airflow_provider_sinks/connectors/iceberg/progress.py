@@ -19,6 +19,7 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -200,6 +201,17 @@ def said_by(snapshot: Snapshot, sink: str) -> Mapping[str, Any] | None:
         return {**found, "run": str(found["run"])}
     except (ValueError, KeyError, TypeError) as error:
         raise ProgressFormatError(Format.GARBAGE, f"{type(error).__name__}: {error}") from error
+
+
+def records_of_snapshots(metadata: TableMetadata, sink: str) -> list[tuple[WriterId, ProgressRecord]]:
+    """Return the records of all snapshots that were not expired, with their writers, oldest first."""
+    found: list[tuple[WriterId, ProgressRecord]] = []
+    for snapshot in sorted(metadata.snapshots, key=lambda one: one.sequence_number or 0):
+        with suppress(ProgressFormatError):
+            said = said_by(snapshot, sink)
+            if said is not None and "record" in said:
+                found.append((str(said["writer"]), _record(said["record"])))
+    return found
 
 
 def _from_summaries(metadata: TableMetadata, sink: str) -> State | None:

@@ -14,7 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_sinks.connectors.iceberg.catalog import OvertakenError, TableCatalog
+from airflow_provider_sinks.connectors.iceberg.catalog import TableCatalog
+from airflow_provider_sinks.connectors.iceberg.catalog_errors import OvertakenError
 from airflow_provider_sinks.connectors.iceberg.progress import Place, State, key_of, read
 from airflow_provider_sinks.core.errors import UnavailableError
 

@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING, TypeVar
 from airflow_provider_sinks.connectors.base import Run, Say
 from airflow_provider_sinks.connectors.epoch_writer import LostStageError, Token
 from airflow_provider_sinks.connectors.iceberg import protocol
-from airflow_provider_sinks.connectors.iceberg.catalog import HiddenError, Layout, MissingError, TableCatalog
+from airflow_provider_sinks.connectors.iceberg.catalog import TableCatalog
+from airflow_provider_sinks.connectors.iceberg.catalog_errors import HiddenError, MissingError
 from airflow_provider_sinks.connectors.iceberg.factory import IcebergWriterFactory, TablePlan
 from airflow_provider_sinks.connectors.iceberg.fit import written
+from airflow_provider_sinks.connectors.iceberg.layout import Layout
 from airflow_provider_sinks.connectors.iceberg.options import STORAGE
 from airflow_provider_sinks.connectors.iceberg.progress import Place, State, read, standing, summary
 from airflow_provider_sinks.connectors.iceberg.publication import Change, publish

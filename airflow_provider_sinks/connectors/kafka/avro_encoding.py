@@ -12,7 +12,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sql
 
 from airflow_provider_sinks.connectors.kafka.written_schemas import WrittenBy
-from airflow_provider_sinks.core.schemas.avro import (
+from airflow_provider_sinks.core.schemas.avro_types import (
     Array,
     AvroType,
     Enum,

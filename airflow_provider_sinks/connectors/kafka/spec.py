@@ -1,4 +1,4 @@
-"""A sink whose target is a Kafka topic: its part of the spec, and the rules over it."""
+"""A sink whose target is a Kafka topic: its part of the spec."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, Field, StrictBool, model_validator
 
 from airflow_provider_sinks.connectors.kafka.creation import CreateTopic, progress_topic
+from airflow_provider_sinks.connectors.kafka.rules import RULES
 from airflow_provider_sinks.core.decision.facts import Role
-from airflow_provider_sinks.core.errors import JobFailedError, Problem
-from airflow_provider_sinks.core.schemas.avro import NAME, parse
-from airflow_provider_sinks.core.schemas.subjects import TOPIC_NAME, tells_parts_apart
+from airflow_provider_sinks.core.errors import JobFailedError
+from airflow_provider_sinks.core.schemas.avro_names import NAME
+from airflow_provider_sinks.core.schemas.subjects import TOPIC_NAME
 from airflow_provider_sinks.core.schemas.subjects import Part as PartOfRecord
 from airflow_provider_sinks.core.spec.fields import (
     TOPIC_PATTERN,
@@ -31,12 +32,11 @@ from airflow_provider_sinks.core.spec.parts import (
     DeadLetterPart,
     Format,
     Part,
-    Source,
     Target,
     address,
 )
-from airflow_provider_sinks.core.spec.problems import UnfitError, UnfitPartsError
-from airflow_provider_sinks.core.spec.rules import QUERY, REGISTRY_HINT, Rule, known_column, needs
+from airflow_provider_sinks.core.spec.problems import UnfitError
+from airflow_provider_sinks.core.spec.rules import Rule
 from airflow_provider_sinks.core.spec.schema_options import (
     AutoRegister,
     DeclaredSchema,
@@ -46,6 +46,7 @@ from airflow_provider_sinks.core.spec.schema_options import (
     declared,
 )
 from airflow_provider_sinks.core.spec.sink import SinkSpec
+from airflow_provider_sinks.core.spec.source import Source
 
 
 def _record_name(value: str) -> str:
@@ -191,7 +192,7 @@ class KafkaSink(SinkSpec):
     @property
     def target_rules(self) -> tuple[Rule, ...]:
         """The rules between the options of the target and the rest of the sink."""
-        return _RULES
+        return RULES
 
     @property
     def target_registries(self) -> tuple[str, ...]:
@@ -274,101 +275,3 @@ def _kafka_options(part: Any, short: Format | None) -> dict[str, Any] | None:
     if isinstance(part, Mapping) and set(part) == {"kafka"} and isinstance(part["kafka"], Mapping):
         return dict(part["kafka"])
     return None
-
-
-def _key(spec: KafkaSink) -> Iterator[Problem]:
-    plan = spec.readable_shape
-    if plan is None or plan.problems or plan.row_wise or spec.target.kafka.key:
-        return
-    what = "a stateful query needs one" if plan.stateful else "a query that is not row-wise needs one"
-    names = ", ".join(o.clause for o in plan.obstacles)
-    hint = f"the source record's key cannot pass through {names}; name the columns of the key"
-    yield Problem("target.kafka.key", f"is missing: {what}", hint)
-
-
-def _value(spec: KafkaSink) -> Iterator[Problem]:
-    kafka, where = spec.target.kafka, "target.kafka"
-    if kafka.format in (Format.TEXT, Format.BYTES) and kafka.tombstones:
-        what = f"is for format json: in {kafka.format} a null value is a tombstone"
-        yield Problem(f"{where}.tombstones", what, "leave it out")
-    elif kafka.tombstones and kafka.value is not None:
-        yield Problem(
-            f"{where}.tombstones", "does not go with value: a null value is a tombstone", "leave it out"
-        )
-    if kafka.value is not None and kafka.value in kafka.key:
-        yield Problem(f"{where}.value", f"{kafka.value!r} is the key already")
-    if len(set(kafka.key)) < len(kafka.key):
-        yield Problem(f"{where}.key", "names a column twice")
-
-
-def _output_columns(spec: KafkaSink) -> Iterator[Problem]:
-    plan, kafka = spec.readable_shape, spec.target.kafka
-    if plan is None or plan.problems or plan.unknown_columns or plan.columns is None:
-        return
-    for index, name in enumerate(kafka.key):
-        yield from known_column(f"target.kafka.key[{index}]", name, plan.columns, "the output")
-    if kafka.value is not None:
-        yield from known_column("target.kafka.value", kafka.value, plan.columns, "the output")
-    elif kafka.format in (Format.TEXT, Format.BYTES):
-        values = [name for name in plan.columns if name not in kafka.key]
-        if len(values) != 1:
-            what = f"{kafka.format} needs one column for the value, but there are {len(values)}"
-            names = f"of {', '.join(values)}" if values else "of the output"
-            yield Problem("target.kafka.format", what, f"name one {names} by value")
-
-
-def _registry(spec: KafkaSink) -> Iterator[Problem]:
-    kafka, where = spec.target.kafka, "target.kafka"
-    parts = kafka.registered_parts
-    if parts and kafka.registry is None:
-        yield Problem(f"{where}.registry", f"is missing: format {Format.AVRO} needs one", REGISTRY_HINT)
-    elif kafka.registry is not None and not parts:
-        what = f"does not go with format {kafka.format}"
-        yield Problem(f"{where}.registry", what, f"leave it out; {Format.AVRO} uses one")
-    if kafka.key_format is not None and not kafka.key:
-        yield Problem(f"{where}.key_format", "is for a key made of columns", "name them by key")
-    for part, option in ((PartOfRecord.KEY, "key_schema"), (PartOfRecord.VALUE, "schema")):
-        if part not in parts and kafka.declared(part) is not None:
-            yield Problem(f"{where}.{option}", f"is for a {part} in {Format.AVRO}", "leave it out")
-        elif part in parts:
-            yield from written_schema(f"{where}.{option}", kafka.declared(part))
-    if len(parts) == 2 and not tells_parts_apart(kafka.naming):
-        names = {(kafka.declared(part) or DeclaredSchema()).inline for part in parts}
-        if len(names) == 1 and None not in names:
-            yield Problem(
-                f"{where}.subjects", "gives key and value one subject", "put {part} into the template"
-            )
-
-
-def written_schema(where: str, schema: DeclaredSchema | None) -> Iterator[Problem]:
-    """Give what is wrong with a written schema; one that refers to others is read once they are known."""
-    if schema is None or schema.inline is None or schema.references:
-        return
-    try:
-        parse(schema.inline)
-    except UnfitPartsError as unfit:
-        for problem in unfit.problems:
-            yield Problem(f"{where}: {problem.where}".rstrip(": "), problem.what, problem.hint)
-
-
-def _topics(spec: KafkaSink) -> Iterator[Problem]:
-    target, source = spec.target.kafka, spec.source.kafka
-    named = [("source.kafka.topic", source.connection, source.topic)] if spec.replay is None else []
-    named.append(("target.kafka.topic", target.connection, target.topic))
-    if spec.dead_letter is not None:
-        named.append(("dead_letter.topic", target.connection, spec.dead_letter.topic))
-    named.append(("progress.topic", target.connection, spec.progress_topic))
-    seen: dict[tuple[str, str], str] = {}
-    for where, connection, topic in named:
-        first = seen.setdefault((connection, topic), where)
-        if first != where:
-            yield Problem(where, f"{topic!r} is {first} already", "each of them needs a topic of its own")
-
-
-_RULES: tuple[Rule, ...] = (
-    (needs(*QUERY, "target", "writers"), _key),
-    (needs("target"), _value),
-    (needs("target"), _registry),
-    (needs(*QUERY, "target"), _output_columns),
-    (needs("name", "source", "target", "dead_letter", "progress"), _topics),
-)

@@ -9,12 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from airflow_provider_sinks.clients.schema_registry.client import NewSchema, SchemaRegistry
+from airflow_provider_sinks.clients.schema_registry.client import SchemaRegistry
+from airflow_provider_sinks.clients.schema_registry.schemas import NewSchema
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink
 from airflow_provider_sinks.connectors.schema_registry.source_schemas import references, registered
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.query.analysis import INTERNAL
-from airflow_provider_sinks.core.schemas.avro import AvroSchema, parse
+from airflow_provider_sinks.core.schemas.avro import parse
+from airflow_provider_sinks.core.schemas.avro_types import AvroSchema
 from airflow_provider_sinks.core.schemas.derived import Column, columns_of, derive, misfits
 from airflow_provider_sinks.core.schemas.plan import (
     NewestVersion,

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from airflow_provider_sinks.clients.schema_registry.client import Reference, SchemaRegistry, StoredSchema
+from airflow_provider_sinks.clients.schema_registry.client import SchemaRegistry
 from airflow_provider_sinks.clients.schema_registry.options import RegistryOptions
+from airflow_provider_sinks.clients.schema_registry.schemas import Reference, StoredSchema
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
-from airflow_provider_sinks.core.schemas.avro import AvroSchema, parse
+from airflow_provider_sinks.core.schemas.avro import parse
+from airflow_provider_sinks.core.schemas.avro_types import AvroSchema
 from airflow_provider_sinks.core.schemas.spark_types import demand_holdable, spark_columns
 from airflow_provider_sinks.core.schemas.subjects import Part, subject
-from airflow_provider_sinks.core.spec.parts import Format, KafkaSource
+from airflow_provider_sinks.core.spec.parts import Format
 from airflow_provider_sinks.core.spec.problems import UnfitPartsError
 from airflow_provider_sinks.core.spec.schema_options import DeclaredSchema, SchemaReference, declared
 from airflow_provider_sinks.core.spec.sink import SinkSpec
+from airflow_provider_sinks.core.spec.source import KafkaSource
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import enum
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from airflow_provider_sinks.core.schemas.avro import (
+from airflow_provider_sinks.core.schemas.avro_types import (
     Array,
     AvroSchema,
     AvroType,

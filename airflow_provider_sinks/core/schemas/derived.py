@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_provider_sinks.core.errors import Problem, nearest
-from airflow_provider_sinks.core.schemas.avro import (
-    NAME,
+from airflow_provider_sinks.core.schemas.avro_names import NAME
+from airflow_provider_sinks.core.schemas.avro_types import (
     Array,
     AvroSchema,
     AvroType,

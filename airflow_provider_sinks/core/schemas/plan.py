@@ -11,7 +11,7 @@ import enum
 from dataclasses import dataclass
 
 from airflow_provider_sinks.core.errors import Problem
-from airflow_provider_sinks.core.schemas.avro import AvroSchema
+from airflow_provider_sinks.core.schemas.avro_types import AvroSchema
 from airflow_provider_sinks.core.schemas.compatibility import (
     Level,
     key_changes,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_provider_sinks.core.errors import Problem
-from airflow_provider_sinks.core.schemas.avro import (
+from airflow_provider_sinks.core.schemas.avro_types import (
     Array,
     AvroSchema,
     AvroType,

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, StrictStr, WithJsonSchema
 
 from airflow_provider_sinks.core.errors import nearest
-from airflow_provider_sinks.core.spec.durations import format_duration
+from airflow_provider_sinks.core.spec.durations import Duration, format_duration
 from airflow_provider_sinks.core.spec.problems import UnfitError
 from airflow_provider_sinks.core.spec.source_options import ALLOWED, check_source_option
 from airflow_provider_sinks.core.spec.topic_config import check_topic_config
@@ -173,6 +173,20 @@ def _whole(value: Any) -> int:
     return value
 
 
+def _transaction_timeout(value: timedelta) -> timedelta:
+    if not timedelta(seconds=1) <= value <= timedelta(minutes=15):
+        raise UnfitError(
+            f"{value.total_seconds():g}s is out of range", "from 1s to 15m, the broker's default limit"
+        )
+    return value
+
+
+def _patience(value: timedelta) -> timedelta:
+    if not timedelta(seconds=1) <= value <= timedelta(hours=1):
+        raise UnfitError(f"{value.total_seconds():g}s is out of range", "from 1s to 1h")
+    return value
+
+
 Checkpoint = Annotated[StrictStr, BeforeValidator(check_folder), BeforeValidator(_not_blank)]
 TopicName = Annotated[
     StrictStr, BeforeValidator(_topic_name), WithJsonSchema({"type": "string", "pattern": TOPIC_PATTERN})
@@ -230,3 +244,5 @@ Replication = Annotated[
     within(1, REPLICAS_MAX, "each replica is a broker of its own; three are usual"),
     whole_number(1, REPLICAS_MAX),
 ]
+TransactionTimeout = Annotated[Duration, AfterValidator(_transaction_timeout)]
+PatienceBound = Annotated[Duration, AfterValidator(_patience)]

@@ -1,4 +1,4 @@
-"""The parts of a sink: source, lookups, target, trigger, and the topics beside them.
+"""The parts of a sink beside its source: lookups, target, dead letters, trigger; and what all parts share.
 
 Each part knows what is right about its own options; what must hold between parts stands in ``rules.py``.
 """
@@ -22,27 +22,16 @@ from pydantic import (
 
 from airflow_provider_sinks.core.dead_letters.limits import SetAsideLimits
 from airflow_provider_sinks.core.errors import nearest
-from airflow_provider_sinks.core.schemas.subjects import TOPIC_NAME
 from airflow_provider_sinks.core.spec.durations import Duration, format_duration
 from airflow_provider_sinks.core.spec.fields import (
     Columns,
     ConnectionId,
-    SourceOptions,
-    Start,
     TableName,
-    Text,
-    TopicName,
     no_longer_than,
     whole_number,
     within,
 )
 from airflow_provider_sinks.core.spec.problems import UnfitError
-from airflow_provider_sinks.core.spec.schema_options import (
-    DeclaredSchema,
-    Naming,
-    SchemaChoice,
-    declared,
-)
 
 MEBIBYTE = 1024 * 1024
 OFFSETS_MAX = 100_000_000
@@ -89,88 +78,6 @@ def address(value: Any, kind: str, second: str) -> Any:
     if not slash:
         raise UnfitError(f"{value!r} is no short form", f"write connection/{second}")
     return {kind: {"connection": connection, second: name}}
-
-
-class Watermark(Part):
-    """How late a row may come, by a column with its time."""
-
-    column: Text
-    delay: Annotated[Duration, no_longer_than(timedelta(days=365), "Spark keeps state for as long")]
-
-
-class SourceKey(Part):
-    """The key of a source record, as a column of the view ``source``."""
-
-    column: Text = "key"
-    format: Format = Format.BYTES
-    schema_: SchemaChoice | None = Field(default=None, alias="schema")
-
-
-class KafkaSource(Part):
-    """A Kafka topic to read."""
-
-    connection: ConnectionId
-    topic: TopicName
-    format: Format = Format.JSON
-    schema_: SchemaChoice | None = Field(
-        default=None,
-        alias="schema",
-        description="of JSON Spark DDL: viewtime long, userid string; of Avro the schema to read by",
-    )
-    key_as: SourceKey | None = None
-    registry: ConnectionId | None = Field(
-        default=None, description="id of an Airflow connection of type http to a schema registry"
-    )
-    subjects: Naming | None = None
-    required: Columns | None = Field(
-        default=None,
-        description="columns that no value may lack or have null, as NOT NULL in the schema",
-    )
-    start: Start = "earliest"
-    watermark: Watermark | None = None
-    max_offsets_per_epoch: Annotated[
-        int,
-        Field(strict=True),
-        within(1, OFFSETS_MAX, "an epoch must end within the transaction timeout"),
-        whole_number(1, OFFSETS_MAX),
-    ] = 1_000_000
-    options: SourceOptions = Field(default_factory=dict)
-
-    @property
-    def ddl(self) -> str | None:
-        """The schema of JSON, as it was written."""
-        return self.schema_ if isinstance(self.schema_, str) else None
-
-    @property
-    def declared(self) -> DeclaredSchema | None:
-        """The schema of a format with a registry, where the spec says which one it is."""
-        return declared(self.schema_)
-
-    @property
-    def naming(self) -> str:
-        """How subjects are named, resolved."""
-        return self.subjects or TOPIC_NAME
-
-    @property
-    def uses_registry(self) -> bool:
-        """Whether a registry has a schema of its values or keys."""
-        return self.format.is_registered or (self.key_as is not None and self.key_as.format.is_registered)
-
-
-class Source(Part):
-    """Where rows come from. ``connection/topic`` stands for a topic of raw bytes."""
-
-    short_form = r"^[^\s]+/[a-zA-Z0-9._-]{1,249}$"
-
-    kafka: KafkaSource
-
-    @model_validator(mode="before")
-    @classmethod
-    def _short(cls, value: Any) -> Any:
-        read = address(value, "kafka", "topic")
-        if isinstance(value, str):
-            read["kafka"]["format"] = Format.BYTES
-        return read
 
 
 class PostgresLookup(Part):

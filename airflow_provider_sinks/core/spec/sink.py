@@ -16,12 +16,11 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import ConfigDict, Field, ValidationError, field_validator
 from pydantic.json_schema import SkipJsonSchema
 
 from airflow_provider_sinks.core.dead_letters.limits import SetAsideLimits
@@ -31,25 +30,27 @@ from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.query.analysis import QueryShape, analyse, select_sql
 from airflow_provider_sinks.core.query.rewrite import row_wise_sql
 from airflow_provider_sinks.core.query.sql import SqlError
-from airflow_provider_sinks.core.schemas.avro import parse
-from airflow_provider_sinks.core.schemas.spark_types import spark_columns
 from airflow_provider_sinks.core.spec import rules
-from airflow_provider_sinks.core.spec.ddl import columns_of
-from airflow_provider_sinks.core.spec.durations import Duration
-from airflow_provider_sinks.core.spec.fields import VIEW_PATTERN, Checkpoint, SinkName, Text, ViewName
+from airflow_provider_sinks.core.spec.fields import (
+    VIEW_PATTERN,
+    Checkpoint,
+    PatienceBound,
+    SinkName,
+    Text,
+    TransactionTimeout,
+    ViewName,
+)
 from airflow_provider_sinks.core.spec.kinds import not_installed, sink_model, unknown_kind
 from airflow_provider_sinks.core.spec.parts import (
     ConnectedTarget,
     DeadLetterPart,
-    Format,
     Lookup,
     Part,
-    Source,
     Target,
     Trigger,
 )
-from airflow_provider_sinks.core.spec.problems import UnfitError, UnfitPartsError, problems_of
-from airflow_provider_sinks.core.spec.schema_options import declared
+from airflow_provider_sinks.core.spec.problems import UnfitError, problems_of
+from airflow_provider_sinks.core.spec.source import Source
 
 _MEANS_NO_ROWS = frozenset({"patience"})
 """Options that change no row, nor where it goes."""
@@ -68,20 +69,6 @@ class OutputMode(enum.StrEnum):
 
     APPEND = "append"
     UPDATE = "update"
-
-
-def _transaction_timeout(value: timedelta) -> timedelta:
-    if not timedelta(seconds=1) <= value <= timedelta(minutes=15):
-        raise UnfitError(
-            f"{value.total_seconds():g}s is out of range", "from 1s to 15m, the broker's default limit"
-        )
-    return value
-
-
-def _patience(value: timedelta) -> timedelta:
-    if not timedelta(seconds=1) <= value <= timedelta(hours=1):
-        raise UnfitError(f"{value.total_seconds():g}s is out of range", "from 1s to 1h")
-    return value
 
 
 class SinkSpec(Part, ABC):
@@ -105,8 +92,8 @@ class SinkSpec(Part, ABC):
     writers: Writers | None = None
     output_mode: OutputMode | None = None
     checkpoint: Checkpoint | None = None
-    transaction_timeout: Annotated[Duration, AfterValidator(_transaction_timeout)] = timedelta(seconds=60)
-    patience: Annotated[Duration, AfterValidator(_patience)] = timedelta(minutes=5)
+    transaction_timeout: TransactionTimeout = timedelta(seconds=60)
+    patience: PatienceBound = timedelta(minutes=5)
     replay: SkipJsonSchema[Replay | None] = None
     """The dead letters that it reads as its source, if it is a replay; written by none but ourselves."""
 
@@ -208,37 +195,7 @@ class SinkSpec(Part, ABC):
     @property
     def source_columns(self) -> tuple[str, ...] | None:
         """The user's columns of the view ``source``; None if the schema cannot be read."""
-        kafka = self.source.kafka
-        key = () if kafka.key_as is None else (kafka.key_as.column,)
-        value = self._value_columns
-        return None if value is None else (*value, *key)
-
-    @property
-    def _value_columns(self) -> tuple[str, ...] | None:
-        kafka = self.source.kafka
-        if kafka.format is Format.JSON:
-            with suppress(UnfitError):
-                return None if kafka.ddl is None else columns_of(kafka.ddl)
-            return None
-        if not kafka.format.is_registered:
-            return ("value",)
-        if kafka.declared is None or kafka.declared.inline is None or kafka.declared.references:
-            return None  # the registry knows
-        with suppress(UnfitPartsError):
-            return tuple(name for name, _ in spark_columns(parse(kafka.declared.inline)))
-        return None
-
-    @property
-    def lacks_source_schemas(self) -> bool:
-        """Whether a schema of the source stands in a registry only, or refers to others there."""
-        kafka = self.source.kafka
-        named = [(kafka.format, kafka.declared)]
-        if kafka.key_as is not None:
-            named.append((kafka.key_as.format, declared(kafka.key_as.schema_)))
-        return any(
-            kind.is_registered and (found is None or found.inline is None or bool(found.references))
-            for kind, found in named
-        )
+        return self.source.kafka.columns
 
     def with_source_schemas(self, value: str | None, key: str | None) -> SinkSpec:
         """Return the sink with the schemas of its source written down, as a registry has them now.
@@ -248,12 +205,8 @@ class SinkSpec(Part, ABC):
         :param value: of the values, standing by itself; ``None`` leaves it as it is.
         :param key: of the keys, likewise.
         """
-        kafka = self.source.kafka
-        changed: dict[str, Any] = {} if value is None else {"schema_": value}
-        if key is not None and kafka.key_as is not None:
-            changed["key_as"] = kafka.key_as.model_copy(update={"schema_": key})
-        source = self.source.model_copy(update={"kafka": kafka.model_copy(update=changed)})
-        return self.model_copy(update={"source": source})
+        kafka = self.source.kafka.with_schemas(value, key)
+        return self.model_copy(update={"source": self.source.model_copy(update={"kafka": kafka})})
 
     @property
     def writer_mode(self) -> Writers:

@@ -110,7 +110,7 @@ def _answers(
     for number, (spec, types) in enumerate(zip(specs, lookups, strict=True)):
         if missing := [name for name in spec.lookups if name not in types]:
             answers[number] = NoAnswer(f"what lookup {', '.join(missing)} holds is not known", retryable=True)
-        elif spec.lacks_source_schemas:
+        elif spec.source.kafka.lacks_schemas:
             answers[number] = NoAnswer("the schema of the source is not known", retryable=True)
         else:
             questions[number] = SqlQuestion(spec, types)

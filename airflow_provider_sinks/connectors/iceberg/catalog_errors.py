@@ -1,0 +1,85 @@
+"""What goes wrong with a catalog: what PyIceberg, SQLAlchemy and storage raise, in words of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from airflow_provider_sinks.connectors.iceberg.options import IcebergOptions
+from airflow_provider_sinks.core.errors import AuthenticationError, SinkError, UnavailableError
+
+_UNDEFINED_TABLE, _NO_PRIVILEGE = "42P01", "42501"
+_WRONG_LOGIN = ("28P01", "28000")
+
+
+class MissingError(Exception):
+    """There is no such table, or namespace, or the catalog is still empty."""
+
+
+class HiddenError(Exception):
+    """The catalog does not let this login see, or change, what it was asked for."""
+
+
+class OvertakenError(Exception):
+    """Somebody else has changed the table since it was loaded: nothing was committed."""
+
+
+@contextmanager
+def asking(options: IcebergOptions) -> Iterator[None]:
+    """Turn what a question to a catalog raises into words of ours.
+
+    :param options: of the catalog that is asked.
+    """
+    from pyiceberg import exceptions
+    from sqlalchemy.exc import DBAPIError
+
+    try:
+        yield
+    except (exceptions.NoSuchTableError, exceptions.NoSuchNamespaceError) as error:
+        raise MissingError(str(error)) from error
+    except (SinkError, MissingError, HiddenError, OvertakenError):
+        raise
+    except (exceptions.UnauthorizedError, exceptions.OAuthError) as error:
+        raise _refused(options, error) from error
+    except exceptions.ForbiddenError as error:
+        raise HiddenError(told(error)) from error
+    except DBAPIError as error:
+        raise _of_database(options, error) from error
+    except Exception as error:
+        raise _unavailable(options, error) from error
+
+
+def told(error: BaseException) -> str:
+    """Return what an error says in one line; SQLAlchemy's own words repeat the statement."""
+    found = getattr(error, "orig", None) or error
+    lines = str(found).strip().splitlines()
+    return lines[-1] if lines else type(error).__name__
+
+
+def _of_database(options: IcebergOptions, error: Any) -> Exception:
+    state = getattr(error.orig, "sqlstate", None) or ""
+    text = str(error.orig)
+    if state == _UNDEFINED_TABLE:
+        return MissingError("the catalog has no tables yet")
+    if state == _NO_PRIVILEGE:
+        return HiddenError(text.splitlines()[0])
+    if state in _WRONG_LOGIN or "password authentication failed" in text:
+        return _refused(options, error)
+    return _unavailable(options, error)
+
+
+def _refused(options: IcebergOptions, error: Exception) -> AuthenticationError:
+    return AuthenticationError(
+        f"{options.service} refused the credentials",
+        told(error),
+        "Correct login and password of the Airflow connection.",
+    ).of(options.conn_id)
+
+
+def _unavailable(options: IcebergOptions, error: Exception) -> UnavailableError:
+    return UnavailableError(
+        f"{options.service} could not be asked",
+        f"{type(error).__name__}: {told(error)}",
+        "Check the catalog's address, and that its storage can be read from here.",
+    ).of(options.conn_id)

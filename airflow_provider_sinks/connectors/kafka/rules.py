@@ -1,0 +1,118 @@
+"""What must hold between a Kafka target and the rest of its sink, each rule a function that yields problems.
+
+Which of them is asked when, and what holds for every kind of target, stands in :mod:`.core.spec.rules`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from airflow_provider_sinks.core.errors import Problem
+from airflow_provider_sinks.core.schemas.avro import parse
+from airflow_provider_sinks.core.schemas.subjects import Part, tells_parts_apart
+from airflow_provider_sinks.core.spec.parts import Format
+from airflow_provider_sinks.core.spec.problems import UnfitPartsError
+from airflow_provider_sinks.core.spec.rules import QUERY, REGISTRY_HINT, Rule, known_column, needs
+from airflow_provider_sinks.core.spec.schema_options import DeclaredSchema
+
+if TYPE_CHECKING:
+    from airflow_provider_sinks.connectors.kafka.spec import KafkaSink
+
+
+def _key(spec: KafkaSink) -> Iterator[Problem]:
+    plan = spec.readable_shape
+    if plan is None or plan.problems or plan.row_wise or spec.target.kafka.key:
+        return
+    what = "a stateful query needs one" if plan.stateful else "a query that is not row-wise needs one"
+    names = ", ".join(o.clause for o in plan.obstacles)
+    hint = f"the source record's key cannot pass through {names}; name the columns of the key"
+    yield Problem("target.kafka.key", f"is missing: {what}", hint)
+
+
+def _value(spec: KafkaSink) -> Iterator[Problem]:
+    kafka, where = spec.target.kafka, "target.kafka"
+    if kafka.format in (Format.TEXT, Format.BYTES) and kafka.tombstones:
+        what = f"is for format json: in {kafka.format} a null value is a tombstone"
+        yield Problem(f"{where}.tombstones", what, "leave it out")
+    elif kafka.tombstones and kafka.value is not None:
+        yield Problem(
+            f"{where}.tombstones", "does not go with value: a null value is a tombstone", "leave it out"
+        )
+    if kafka.value is not None and kafka.value in kafka.key:
+        yield Problem(f"{where}.value", f"{kafka.value!r} is the key already")
+    if len(set(kafka.key)) < len(kafka.key):
+        yield Problem(f"{where}.key", "names a column twice")
+
+
+def _output_columns(spec: KafkaSink) -> Iterator[Problem]:
+    plan, kafka = spec.readable_shape, spec.target.kafka
+    if plan is None or plan.problems or plan.unknown_columns or plan.columns is None:
+        return
+    for index, name in enumerate(kafka.key):
+        yield from known_column(f"target.kafka.key[{index}]", name, plan.columns, "the output")
+    if kafka.value is not None:
+        yield from known_column("target.kafka.value", kafka.value, plan.columns, "the output")
+    elif kafka.format in (Format.TEXT, Format.BYTES):
+        values = [name for name in plan.columns if name not in kafka.key]
+        if len(values) != 1:
+            what = f"{kafka.format} needs one column for the value, but there are {len(values)}"
+            names = f"of {', '.join(values)}" if values else "of the output"
+            yield Problem("target.kafka.format", what, f"name one {names} by value")
+
+
+def _registry(spec: KafkaSink) -> Iterator[Problem]:
+    kafka, where = spec.target.kafka, "target.kafka"
+    parts = kafka.registered_parts
+    if parts and kafka.registry is None:
+        yield Problem(f"{where}.registry", f"is missing: format {Format.AVRO} needs one", REGISTRY_HINT)
+    elif kafka.registry is not None and not parts:
+        what = f"does not go with format {kafka.format}"
+        yield Problem(f"{where}.registry", what, f"leave it out; {Format.AVRO} uses one")
+    if kafka.key_format is not None and not kafka.key:
+        yield Problem(f"{where}.key_format", "is for a key made of columns", "name them by key")
+    for part, option in ((Part.KEY, "key_schema"), (Part.VALUE, "schema")):
+        if part not in parts and kafka.declared(part) is not None:
+            yield Problem(f"{where}.{option}", f"is for a {part} in {Format.AVRO}", "leave it out")
+        elif part in parts:
+            yield from _written_schema(f"{where}.{option}", kafka.declared(part))
+    if len(parts) == 2 and not tells_parts_apart(kafka.naming):
+        names = {(kafka.declared(part) or DeclaredSchema()).inline for part in parts}
+        if len(names) == 1 and None not in names:
+            yield Problem(
+                f"{where}.subjects", "gives key and value one subject", "put {part} into the template"
+            )
+
+
+def _written_schema(where: str, schema: DeclaredSchema | None) -> Iterator[Problem]:
+    """Give what is wrong with a written schema; one that refers to others is read once they are known."""
+    if schema is None or schema.inline is None or schema.references:
+        return
+    try:
+        parse(schema.inline)
+    except UnfitPartsError as unfit:
+        for problem in unfit.problems:
+            yield Problem(f"{where}: {problem.where}".rstrip(": "), problem.what, problem.hint)
+
+
+def _topics(spec: KafkaSink) -> Iterator[Problem]:
+    target, source = spec.target.kafka, spec.source.kafka
+    named = [("source.kafka.topic", source.connection, source.topic)] if spec.replay is None else []
+    named.append(("target.kafka.topic", target.connection, target.topic))
+    if spec.dead_letter is not None:
+        named.append(("dead_letter.topic", target.connection, spec.dead_letter.topic))
+    named.append(("progress.topic", target.connection, spec.progress_topic))
+    seen: dict[tuple[str, str], str] = {}
+    for where, connection, topic in named:
+        first = seen.setdefault((connection, topic), where)
+        if first != where:
+            yield Problem(where, f"{topic!r} is {first} already", "each of them needs a topic of its own")
+
+
+RULES: tuple[Rule, ...] = (
+    (needs(*QUERY, "target", "writers"), _key),
+    (needs("target"), _value),
+    (needs("target"), _registry),
+    (needs(*QUERY, "target"), _output_columns),
+    (needs("name", "source", "target", "dead_letter", "progress"), _topics),
+)

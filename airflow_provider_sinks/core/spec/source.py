@@ -1,0 +1,159 @@
+"""The source of a sink: a Kafka topic, how its records are read, and the columns that they become."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import timedelta
+from typing import Annotated, Any
+
+from pydantic import Field, model_validator
+
+from airflow_provider_sinks.core.schemas.avro import parse
+from airflow_provider_sinks.core.schemas.spark_types import spark_columns
+from airflow_provider_sinks.core.schemas.subjects import TOPIC_NAME
+from airflow_provider_sinks.core.spec.ddl import columns_of
+from airflow_provider_sinks.core.spec.durations import Duration
+from airflow_provider_sinks.core.spec.fields import (
+    Columns,
+    ConnectionId,
+    SourceOptions,
+    Start,
+    Text,
+    TopicName,
+    no_longer_than,
+    whole_number,
+    within,
+)
+from airflow_provider_sinks.core.spec.parts import OFFSETS_MAX, Format, Part, address
+from airflow_provider_sinks.core.spec.problems import UnfitError, UnfitPartsError
+from airflow_provider_sinks.core.spec.schema_options import (
+    DeclaredSchema,
+    Naming,
+    SchemaChoice,
+    declared,
+)
+
+
+class Watermark(Part):
+    """How late a row may come, by a column with its time."""
+
+    column: Text
+    delay: Annotated[Duration, no_longer_than(timedelta(days=365), "Spark keeps state for as long")]
+
+
+class SourceKey(Part):
+    """The key of a source record, as a column of the view ``source``."""
+
+    column: Text = "key"
+    format: Format = Format.BYTES
+    schema_: SchemaChoice | None = Field(default=None, alias="schema")
+
+
+class KafkaSource(Part):
+    """A Kafka topic to read."""
+
+    connection: ConnectionId
+    topic: TopicName
+    format: Format = Format.JSON
+    schema_: SchemaChoice | None = Field(
+        default=None,
+        alias="schema",
+        description="of JSON Spark DDL: viewtime long, userid string; of Avro the schema to read by",
+    )
+    key_as: SourceKey | None = None
+    registry: ConnectionId | None = Field(
+        default=None, description="id of an Airflow connection of type http to a schema registry"
+    )
+    subjects: Naming | None = None
+    required: Columns | None = Field(
+        default=None,
+        description="columns that no value may lack or have null, as NOT NULL in the schema",
+    )
+    start: Start = "earliest"
+    watermark: Watermark | None = None
+    max_offsets_per_epoch: Annotated[
+        int,
+        Field(strict=True),
+        within(1, OFFSETS_MAX, "an epoch must end within the transaction timeout"),
+        whole_number(1, OFFSETS_MAX),
+    ] = 1_000_000
+    options: SourceOptions = Field(default_factory=dict)
+
+    @property
+    def ddl(self) -> str | None:
+        """The schema of JSON, as it was written."""
+        return self.schema_ if isinstance(self.schema_, str) else None
+
+    @property
+    def declared(self) -> DeclaredSchema | None:
+        """The schema of a format with a registry, where the spec says which one it is."""
+        return declared(self.schema_)
+
+    @property
+    def naming(self) -> str:
+        """How subjects are named, resolved."""
+        return self.subjects or TOPIC_NAME
+
+    @property
+    def uses_registry(self) -> bool:
+        """Whether a registry has a schema of its values or keys."""
+        return self.format.is_registered or (self.key_as is not None and self.key_as.format.is_registered)
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """The user's columns of the view ``source``; None if the schema cannot be read."""
+        key = () if self.key_as is None else (self.key_as.column,)
+        value = self._value_columns
+        return None if value is None else (*value, *key)
+
+    @property
+    def _value_columns(self) -> tuple[str, ...] | None:
+        if self.format is Format.JSON:
+            with suppress(UnfitError):
+                return None if self.ddl is None else columns_of(self.ddl)
+            return None
+        if not self.format.is_registered:
+            return ("value",)
+        if self.declared is None or self.declared.inline is None or self.declared.references:
+            return None  # the registry knows
+        with suppress(UnfitPartsError):
+            return tuple(name for name, _ in spark_columns(parse(self.declared.inline)))
+        return None
+
+    @property
+    def lacks_schemas(self) -> bool:
+        """Whether a schema of its values or keys stands in a registry only, or refers to others there."""
+        named = [(self.format, self.declared)]
+        if self.key_as is not None:
+            named.append((self.key_as.format, declared(self.key_as.schema_)))
+        return any(
+            kind.is_registered and (found is None or found.inline is None or bool(found.references))
+            for kind, found in named
+        )
+
+    def with_schemas(self, value: str | None, key: str | None) -> KafkaSource:
+        """Return it with its schemas written down, as a registry has them now.
+
+        :param value: of the values, standing by itself; ``None`` leaves it as it is.
+        :param key: of the keys, likewise.
+        """
+        changed: dict[str, Any] = {} if value is None else {"schema_": value}
+        if key is not None and self.key_as is not None:
+            changed["key_as"] = self.key_as.model_copy(update={"schema_": key})
+        return self.model_copy(update=changed)
+
+
+class Source(Part):
+    """Where rows come from. ``connection/topic`` stands for a topic of raw bytes."""
+
+    short_form = r"^[^\s]+/[a-zA-Z0-9._-]{1,249}$"
+
+    kafka: KafkaSource
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        read = address(value, "kafka", "topic")
+        if isinstance(value, str):
+            read["kafka"]["format"] = Format.BYTES
+        return read

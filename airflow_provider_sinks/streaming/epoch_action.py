@@ -1,0 +1,183 @@
+"""The one action of an epoch: tasks write their rows; where the driver commits, it commits what they staged.
+
+It is run again where that may help: a task met a schema that had not been asked for, what was staged is gone,
+brokers are silent, rows are larger than was allowed for. To run it again is what Spark does with a failed
+task: what of it is committed, its writer finds behind its own fence, and leaves out (:mod:`.writer`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from pyspark.sql import DataFrame
+
+from airflow_provider_sinks.connectors.base import SinkConnector
+from airflow_provider_sinks.connectors.epoch_writer import Token
+from airflow_provider_sinks.core.dead_letters.limits import SetAsideError
+from airflow_provider_sinks.core.errors import (
+    ConfigurationError,
+    FencedError,
+    JobFailedError,
+    Problem,
+    RefusedError,
+    SinkError,
+    UnavailableError,
+)
+from airflow_provider_sinks.core.progress.record import ProgressRecord
+from airflow_provider_sinks.streaming import small_epochs
+from airflow_provider_sinks.streaming.account import Account
+from airflow_provider_sinks.streaming.arrow_batches import ArrowBatches
+from airflow_provider_sinks.streaming.driver_log import say
+from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
+from airflow_provider_sinks.streaming.epoch_settings import EpochSettings
+from airflow_provider_sinks.streaming.failures import explain
+from airflow_provider_sinks.streaming.guard import Guard
+from airflow_provider_sinks.streaming.patience import Patience
+from airflow_provider_sinks.streaming.source import Offsets
+from airflow_provider_sinks.streaming.staged_commit import commit_staged
+from airflow_provider_sinks.streaming.task_report import REPORT_SCHEMA, Outcome, TaskReport
+from airflow_provider_sinks.streaming.writer import write_epoch
+
+_REPEAT_SECONDS = 4.0
+_STAGE_ATTEMPTS = 4
+"""As often as Spark runs a task."""
+_ENDS: Mapping[Outcome, type[SinkError]] = {
+    Outcome.FENCED: FencedError,
+    Outcome.TOO_MANY_DEAD: SetAsideError,
+    Outcome.REFUSED: RefusedError,
+}
+"""What ends the driver, in the order in which it counts, when several tasks say something."""
+
+
+class EpochAction:
+    """Writes the rows of one epoch after another.
+
+    :param account: what is committed so far; here only the holders of its writers change.
+    :param target: the sink's target.
+    :param guard: looks at the topics behind each action.
+    :param patience: for brokers that do not answer.
+    :param to_rows: turns a micro-batch and its range into the columns of a writer.
+    :param learns: told why an action failed; says whether more is known now, and it is worth another try.
+    """
+
+    def __init__(
+        self,
+        settings: EpochSettings,
+        *,
+        account: Account,
+        target: SinkConnector,
+        guard: Guard,
+        patience: Patience,
+        to_rows: Callable[[DataFrame, Offsets, Offsets], DataFrame],
+        learns: Callable[[BaseException], bool] = lambda _: False,
+    ) -> None:
+        self._settings = settings
+        self._account = account
+        self._target = target
+        self._guard = guard
+        self._patience = patience
+        self._to_rows = to_rows
+        self._learns = learns
+        self._has_large_rows = False
+        self._batches = ArrowBatches()
+
+    def run(self, batch: DataFrame, record: ProgressRecord) -> list[TaskReport]:
+        """Run the action, and again where it met a schema that had not been asked for.
+
+        It is what Spark does with a failed task: writers are opened anew, and skip what they have committed.
+        Each try knows one schema more, so it ends.
+        """
+        while True:
+            rows = self._to_rows(batch, dict(record.from_), dict(record.to))
+            if self._settings.single:
+                rows = rows.repartition(1) if self._settings.stateful else rows.coalesce(1)
+            try:
+                return self._written(rows, record)
+            except Exception as error:
+                if not self._learns(error):
+                    raise
+                say(f"epoch {record.epoch} is repeated: it met a schema that had not been asked for")
+                self._account.holders.clear()
+
+    def _written(self, rows: DataFrame, record: ProgressRecord) -> list[TaskReport]:
+        """Run the action; where the driver commits, commit what its tasks have staged.
+
+        :raises JobFailedError: what they stage is gone again and again.
+        """
+        for _ in range(_STAGE_ATTEMPTS):
+            reports = self._act_patiently(rows, record)
+            self._guard.check()
+            self._raise_if_stopped(reports)
+            tokens = [Token(r.writer, r.staged, r.rows) for r in reports if r.staged]
+            if not tokens or commit_staged(
+                self._target, self._account.whole_record(record, reports), tokens, self._patience
+            ):
+                return reports
+            say(f"epoch {record.epoch} is repeated: what its tasks had staged is gone")
+        raise JobFailedError(
+            f'what the tasks of sink "{self._settings.sink}" stage is gone before it is committed',
+            f"Epoch {record.epoch} was written {_STAGE_ATTEMPTS} times; the driver never found its rows.",
+            f"See that executors and driver reach the same place: {self._target.service}.",
+        )
+
+    def _act_patiently(self, rows: DataFrame, record: ProgressRecord) -> list[TaskReport]:
+        """Run the action, and again while brokers are silent: it is what Spark does with a failed task.
+
+        Its writers are opened anew each time, so what one of them has committed is skipped. The pause lets
+        the guard look in between: a newer start ends this one instead of being fenced by it.
+        """
+        failed_at: float | None = None
+        while True:
+            try:
+                return self._act(rows, record)
+            except Exception as error:
+                found = explain(error, error, self._settings.sink)
+                failed_at = failed_at or time.monotonic()
+                waited = time.monotonic() - failed_at
+                if not isinstance(found, UnavailableError) or waited > self._patience.bound_seconds:
+                    raise
+                say(f"epoch {record.epoch} is repeated: {found.primary}")
+                self._account.holders.clear()
+                time.sleep(_REPEAT_SECONDS)
+                self._guard.check()
+
+    def _act(self, rows: DataFrame, record: ProgressRecord) -> list[TaskReport]:
+        plan = self._settings.plan(record, self._account)
+        is_small = small_epochs.is_small(record.from_, record.to, self._settings.driver_rows_max)
+        if is_small and not self._has_large_rows:
+            written = small_epochs.write_here(plan, rows)
+            if written is not None:
+                return written
+        reports = self._run_tasks(rows, plan)
+        self._has_large_rows = small_epochs.is_of_large_rows(reports)
+        return reports
+
+    def _run_tasks(self, rows: DataFrame, plan: EpochPlan) -> list[TaskReport]:
+        """Run the tasks, and once more where rows turned out to be larger than was allowed for."""
+        while True:
+            crossing = self._batches.bounded(rows)
+            tasks = _numbered(crossing).mapInArrow(write_epoch(plan, crossing.columns), REPORT_SCHEMA)
+            reports = [TaskReport.from_json(row.report) for row in tasks.collect()]
+            if not self._batches.learn(reports):
+                return reports
+            say(f"epoch {plan.record.epoch} is written again: it has larger rows than those before it")
+            plan = plan.repeated()
+
+    def _raise_if_stopped(self, reports: Sequence[TaskReport]) -> None:
+        for report in reports:
+            if report.holder:
+                self._account.holders[report.writer] = report.holder
+        for outcome, error in _ENDS.items():
+            for report in reports:
+                if report.outcome == outcome:
+                    raise error(report.primary, report.detail, report.hint)
+        for report in reports:
+            if report.outcome == Outcome.STOPPED:
+                problems = [Problem("", report.detail)] if report.detail else []
+                raise ConfigurationError(report.primary, problems, report.hint)
+
+
+def _numbered(rows: DataFrame) -> DataFrame:
+    """Return rows by names that ``mapInArrow`` takes: it takes none with a dot in it."""
+    return rows.toDF(*(f"column{number}" for number in range(len(rows.columns))))
