@@ -21,6 +21,7 @@ from airflow_provider_sinks.core.spec import kinds
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "sinks-connector-files"
+REDIS_EXAMPLE = EXAMPLE.with_name("sinks-connector-redis")
 
 
 @dataclass(frozen=True)
