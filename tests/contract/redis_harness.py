@@ -3,11 +3,10 @@ from __future__ import annotations
 import importlib
 import uuid
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pyarrow as pa
-import redis
 
 from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.connectors.base import SinkConnector
@@ -62,7 +61,10 @@ class RedisWire(Wire):
 
 
 class RedisHarness(Harness):
-    """Keys of its own, reached over a wire that can be cut; the package must be found meanwhile."""
+    """Keys of its own, reached over a wire that can be cut; the package must be found meanwhile.
+
+    :param target: more options of the target.
+    """
 
     def __init__(self, server: RedisServer, **target: Any) -> None:
         super().__init__()
@@ -72,7 +74,8 @@ class RedisHarness(Harness):
         sha = self.direct.script_load(scripts.COMMIT)
         self.wire = RedisWire((LOCALHOST, server.port), sha.encode())
         self._target = target
-        self._connections = ResolvedConnections({"redis": server.connection(port=self.wire.port).options()})
+        self.fields = server.connection(port=self.wire.port)
+        self.said: list[str] = []
 
     def spec(self, sink: str = SINK) -> SinkSpec:
         target = {"stream": f"{self.begin}:{sink}", "progress": f"{self.begin}:progress", **self._target}
@@ -86,7 +89,8 @@ class RedisHarness(Harness):
         )
 
     def connector(self, sink: str = SINK) -> SinkConnector:
-        return connect(self.spec(sink), self._connections)
+        connections = ResolvedConnections({"redis": self.fields.options()})
+        return connect(self.spec(sink), connections, say=self.said.append)
 
     def creations(self, sink: str = SINK) -> Sequence[Creation]:
         return list(self.spec(sink).creations().values())
@@ -116,7 +120,7 @@ class RedisHarness(Harness):
         """Return the fields of every entry, as any reader of the stream gets them."""
         return [fields for _, fields in self.direct.xrange(stream)]
 
-    def keys(self) -> set[str]:
+    def all_keys(self) -> set[str]:
         """Return what is there of this harness."""
         return {key.removeprefix(f"{self.begin}:") for key in self.direct.keys(f"{self.begin}:*")}
 
@@ -129,7 +133,7 @@ class RedisHarness(Harness):
     def kill(self, writer: EpochWriter) -> None:
         pool = writer._client.connection_pool  # type: ignore[attr-defined]
         for connection in pool._available_connections:
-            with suppress(redis.RedisError, AttributeError):
+            if connection._sock is not None:
                 self.wire.cut_client(connection._sock.getsockname()[1])
 
     def close(self) -> None:
