@@ -69,7 +69,7 @@ class RedisHarness(Harness):
     def __init__(self, server: RedisServer, **target: Any) -> None:
         super().__init__()
         self.begin = uuid.uuid4().hex[:12]
-        self.direct = server.client()
+        self.direct: Any = server.client()  # its answers are text
         scripts = importlib.import_module("sinks_connector_redis.scripts")
         sha = self.direct.script_load(scripts.COMMIT)
         self.wire = RedisWire((LOCALHOST, server.port), sha.encode())

@@ -62,7 +62,7 @@ class Store:
     def __init__(self, client: redis.Redis, options: RedisOptions, place: str, sink: str) -> None:
         self.place = place
         self.stages = f"{place}:stages:{sink}"
-        self._client = client
+        self._client: Any = client  # its own types leave open whether answers are bytes; ours are
         self._options = options
         self._sink = sink
 
