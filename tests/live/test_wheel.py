@@ -128,7 +128,7 @@ def test_the_forms_are_in_the_wheel(clean_python: str, tmp_path: Path) -> None:
     )
     made = run(clean_python, "-c", code, folder=tmp_path)
 
-    forms = "alter_connection pause_or_resume_sink reset_sink rewind_sink run_sink_once"
+    forms = "alter_connection pause_or_resume_sink replay_dead_letters reset_sink rewind_sink run_sink_once"
     assert forms in made
 
 
