@@ -7,6 +7,7 @@ import os
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -75,35 +76,42 @@ def test_a_dag_writes_to_a_target_that_another_wheel_brings(
 ) -> None:
     name = f"orders_{uuid.uuid4().hex[:6]}"
     administrator.create_topic(AdminClient(broker.client_config()), name, 2)
-    arguments = client_arguments("spark_here")
-    spark_of = {key: value for key, value in arguments.items() if key != "spark_conn_id"}
-    (clean_airflow.dags_folder / f"{name}.py").write_text(_DAG.format(name=name, spark=spark_of))
+    spark = {key: value for key, value in client_arguments("").items() if key != "spark_conn_id"}
+    (clean_airflow.dags_folder / f"{name}.py").write_text(_DAG.format(name=name, spark=spark))
 
-    states = []
     for ids in (range(100), range(100, 150)):
         produce(broker, name, [json.dumps({"id": at, "what": f"w{at}"}) for at in ids])
         produce(broker, name, ["no JSON"])
-        run_of_dag = clean_airflow.trigger(name)
-        states.append(clean_airflow.wait_for_run(run_of_dag))
-    told = json.loads(clean_airflow.command("sinks", "describe", name, "-o", "json"))
-    progress = json.loads(clean_airflow.command("sinks", "progress", name, "-o", "json"))
-    checks = json.loads(clean_airflow.command("sinks", "check", name, "--ask-spark", "never", "-o", "json"))
+        started = clean_airflow.trigger(name)
+        assert clean_airflow.wait_for_run(started) == "success", clean_airflow.task_log(started, "submit")
 
-    assert states == ["success", "success"], clean_airflow.task_log(run_of_dag, "submit")
     with redis_server.client() as client:
         rows = [fields for _, fields in client.xrange(name)]
         letters = [fields for _, fields in client.xrange(f"{name}-dead")]
     assert sorted((int(row["id"]), row["what"]) for row in rows) == [(at, f"W{at}") for at in range(150)]
     assert [letter["value"] for letter in letters] == ["no JSON", "no JSON"]
-    assert (told["target"], told["connections"]) == (f"redis_prod/{name}", ["kafka_prod", "redis_prod"])
-    assert sum(writer["rows_total"] for writer in progress["writers"]) == 150
-    judged = {check["name"]: check["outcome"] for check in checks if check["subject"] == "redis_prod"}
-    assert set(judged.values()) == {"pass"}
-    assert {"server", "durability", f'data table "{name}"'} <= set(judged)
+    demand_known(clean_airflow, name)
     for package in ("airflow_provider_sinks", "sinks_connector_redis"):
         code = f"import {package}; print({package}.__path__[0])"
         found = run(clean_python, "-c", code, folder=clean_airflow.home).strip()
         assert Path(found).is_relative_to(Path(clean_python).parents[1])
+
+
+def demand_known(airflow: AirflowStack, name: str) -> None:
+    """See that the commands of sinks know a target and a type of connection that are none of ours."""
+
+    def told(verb: str, *options: str) -> Any:
+        return json.loads(airflow.command("sinks", verb, name, *options, "-o", "json"))
+
+    described, progress = told("describe"), told("progress")
+    checks = told("check", "--spark-conn-id", "spark_here", "--ask-spark", "never")
+    judged = {check["name"]: check["outcome"] for check in checks if check["subject"] == "redis_prod"}
+
+    assert described["target"] == f"redis_prod/{name}"
+    assert described["connections"] == ["kafka_prod", "redis_prod"]
+    assert sum(writer["rows_total"] for writer in progress["writers"]) == 150
+    assert set(judged.values()) == {"pass"}
+    assert {"server", "durability", f'data table "{name}"'} <= set(judged)
 
 
 def produce(broker: KafkaBroker, topic: str, values: list[str]) -> None:
