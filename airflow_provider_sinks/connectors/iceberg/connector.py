@@ -170,7 +170,8 @@ class IcebergConnector(PlainConnector):
         """Put this run in force in both tables, once; it is told whether that is done.
 
         Where the data table is missing nobody can publish. What a start makes there it takes by its
-        announcement, which only one of two first starts can make.
+        announcement, which only one of two first starts can make. A table of dead letters that is still
+        there is taken now: it names the run of a table that is gone.
         """
         del writers
         if self._has_taken:
@@ -178,6 +179,8 @@ class IcebergConnector(PlainConnector):
             return True
         self._publisher = Publisher(self._sink, self._catalog, run, self._say)
         if looked.data.existence is Existence.MISSING:
+            if looked.dead_letter is not None and looked.dead_letter.existence is Existence.PRESENT:
+                self._publisher.take_dead_letters()
             return True
         self._publisher.take()
         self._has_taken = True

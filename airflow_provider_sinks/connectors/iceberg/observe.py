@@ -122,6 +122,13 @@ def _unfit_for_dead_letters(table: Table) -> Unfit | None:
                 f"Dead letters have {name} as {spark_kind(kind)}.",
                 "Name a table that is not there: the sink makes it.",
             )
+    by = [str(table.schema().find_column_name(field.source_id)) for field in table.spec().fields]
+    if foreign := [name for name in by if name not in DEAD_LETTER_COLUMNS]:
+        return Unfit(
+            f"is partitioned by {foreign[0]}",
+            "Dead letters have no such column.",
+            f"ALTER TABLE ... DROP PARTITION FIELD {foreign[0]}",
+        )
     required = [c.name for c in columns.values() if c.is_required and c.name not in DEAD_LETTER_COLUMNS]
     if not required:
         return None
