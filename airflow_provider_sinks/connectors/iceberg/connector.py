@@ -23,6 +23,7 @@ from airflow_provider_sinks.connectors.iceberg.progress import records_of_snapsh
 from airflow_provider_sinks.connectors.iceberg.publisher import Publisher
 from airflow_provider_sinks.connectors.iceberg.resetting import reset_table
 from airflow_provider_sinks.connectors.iceberg.sink_tables import SinkTables
+from airflow_provider_sinks.connectors.iceberg.spec import Mode
 from airflow_provider_sinks.connectors.iceberg.types import columns_of
 from airflow_provider_sinks.connectors.plain import PlainConnector
 from airflow_provider_sinks.core.decision.facts import (
@@ -114,6 +115,8 @@ class IcebergConnector(PlainConnector):
     def observe(self, source: ResourceFacts) -> Observation:
         """Look at the tables, and read the progress in the first."""
         data, table = self._look(Role.DATA)
+        if table is not None and self._sink.target.mode is Mode.UPSERT:
+            data = look.with_other_files(data, table)
         dead = self._look(Role.DEAD_LETTER)[0] if self._sink.dead_letter else None
         reason, grant = self._catalog.obstacle()
         if reason:

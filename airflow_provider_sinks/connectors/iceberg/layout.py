@@ -12,6 +12,33 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 
+OTHER_FILES = "has files of another partitioning than its own"
+WHY_OTHER_FILES = "An upsert deletes older rows in files of one partitioning alone: those others would stay."
+REWRITE_OTHER_FILES = (
+    "Write all of it anew: CALL <catalog>.system.rewrite_data_files(table => ..., options => "
+    "map('rewrite-all', 'true'))"
+)
+
+
+def has_other_files(table: Table) -> bool:
+    """Return whether files of another partitioning would keep rows that an upsert deletes.
+
+    An equality delete of a partitioned table applies to files of its own partitioning, and no other; one of
+    a table that is not partitioned applies to all.
+    """
+    from pyiceberg.manifest import ManifestContent
+
+    snapshot, spec = table.metadata.current_snapshot(), table.spec()
+    if snapshot is None or spec.is_unpartitioned():
+        return False
+    return any(
+        manifest.partition_spec_id != spec.spec_id
+        and (manifest.has_added_files() or manifest.has_existing_files())
+        for manifest in snapshot.manifests(table.io)
+        if manifest.content == ManifestContent.DATA
+    )
+
+
 @dataclass(frozen=True)
 class Layout:
     """Schema and partitioning of a table, as text."""

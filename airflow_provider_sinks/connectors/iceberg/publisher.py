@@ -26,11 +26,18 @@ from airflow_provider_sinks.connectors.iceberg.catalog_errors import HiddenError
 from airflow_provider_sinks.connectors.iceberg.dead_letters import DeadLetters
 from airflow_provider_sinks.connectors.iceberg.factory import IcebergWriterFactory, TablePlan
 from airflow_provider_sinks.connectors.iceberg.fit import written
-from airflow_provider_sinks.connectors.iceberg.layout import Layout
+from airflow_provider_sinks.connectors.iceberg.layout import (
+    OTHER_FILES,
+    REWRITE_OTHER_FILES,
+    WHY_OTHER_FILES,
+    Layout,
+    has_other_files,
+)
 from airflow_provider_sinks.connectors.iceberg.options import STORAGE
 from airflow_provider_sinks.connectors.iceberg.progress import Pending, Place, State, read, standing, summary
 from airflow_provider_sinks.connectors.iceberg.publication import Change, publish
 from airflow_provider_sinks.connectors.iceberg.sink_tables import SinkTables
+from airflow_provider_sinks.connectors.iceberg.spec import Mode
 from airflow_provider_sinks.connectors.iceberg.stage import Stage, StageFolder
 from airflow_provider_sinks.connectors.iceberg.sweep import referenced, sweep
 from airflow_provider_sinks.core.decision.facts import Role
@@ -150,6 +157,7 @@ class Publisher:
                 return None
             found[:] = self._staged(table, tokens)
             self._demand_same_layout(table)
+            self._demand_own_files(table)
             files = [file.data_file(table.metadata) for stage in found for file in stage.of(Role.DATA)]
             dead = tuple(stage.name for stage in found if stage.of(Role.DEAD_LETTER))
             new = protocol.with_dead_letters(new, record, dead)
@@ -258,6 +266,16 @@ class Publisher:
                 f"Column {changed[0]!r} is another one." if changed else "Its partitioning is another one.",
                 "The next start compares the query with the table as it is.",
             )
+
+    def _demand_own_files(self, table: Table) -> None:
+        """See that what is deleted is deleted in all files.
+
+        :raises RefusedError: some are of another partitioning: somebody who had loaded the table before it
+            was changed has written them since.
+        """
+        if self._sink.target.mode is Mode.UPSERT and has_other_files(table):
+            primary = f'table "{self._sink.target.table}" {OTHER_FILES}'
+            raise RefusedError(primary, WHY_OTHER_FILES, REWRITE_OTHER_FILES)
 
     def _present(self, act: Callable[[], Result]) -> Result:
         """Do something with a table that must be there.
