@@ -39,6 +39,7 @@ from airflow_provider_sinks.core.errors import (
     JobFailedError,
     Problem,
     SinkError,
+    UnavailableError,
 )
 from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutput
 from airflow_provider_sinks.core.progress.history import History
@@ -151,7 +152,11 @@ class IcebergConnector(PlainConnector):
 
     def settings(self, output: ResourceFacts) -> Mapping[str, str]:
         """Return schema and partitioning; properties that somebody has set are lost with the table."""
-        return {LAYOUT: Layout.of(self._catalog.load(output.name)).to_json()}
+        try:
+            return {LAYOUT: Layout.of(self._catalog.load(output.name)).to_json()}
+        except (MissingError, HiddenError) as error:
+            primary = f'layout of table "{output.name}" could not be read'
+            raise UnavailableError(primary, str(error), "Look at the table again.") from error
 
     def health_check(self) -> Health:
         """Load the table; say so where commits take longer than the time between them."""
@@ -195,15 +200,8 @@ class IcebergConnector(PlainConnector):
             return
         if not isinstance(creation, CreateTable):
             raise JobFailedError(f"{creation} is not for Iceberg")
-        with suppress(MissingError):
-            self._catalog.load(creation.name)
-            return
-        if creation.role is Role.DATA and not creation.layout and self._columns:
-            creation = creation.with_columns(self._columns)
-        demand_makeable(creation, ResourceKind.TABLE)
         try:
-            schema, spec = layout_of(creation, self._sink.target)
-            self._catalog.create(creation.name, schema, spec, creation.properties)
+            self._make(creation)
         except HiddenError as error:
             title = creation.role.called(ResourceKind.TABLE)
             problem = Problem(creation.name, str(error))
@@ -272,6 +270,20 @@ class IcebergConnector(PlainConnector):
             f"the last {self._slow} commits took longer than the {self._sink.every.total_seconds():g} s "
             "between two epochs: maintain the table, or raise trigger.every"
         )
+
+    def _make(self, creation: CreateTable) -> None:
+        """Make a table, unless it is there.
+
+        :raises HiddenError: this login may not.
+        """
+        with suppress(MissingError):
+            self._catalog.load(creation.name)
+            return
+        if creation.role is Role.DATA and not creation.layout and self._columns:
+            creation = creation.with_columns(self._columns)
+        demand_makeable(creation, ResourceKind.TABLE)
+        schema, spec = layout_of(creation, self._sink.target)
+        self._catalog.create(creation.name, schema, spec, creation.properties)
 
     def _look(self, role: Role) -> tuple[ResourceFacts, Table | None]:
         return look.look(self._catalog, self._sink.names[role], self._sink.name, role)

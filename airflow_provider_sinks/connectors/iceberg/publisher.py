@@ -26,13 +26,7 @@ from airflow_provider_sinks.connectors.iceberg.catalog_errors import HiddenError
 from airflow_provider_sinks.connectors.iceberg.dead_letters import DeadLetters
 from airflow_provider_sinks.connectors.iceberg.factory import IcebergWriterFactory, TablePlan
 from airflow_provider_sinks.connectors.iceberg.fit import written
-from airflow_provider_sinks.connectors.iceberg.layout import (
-    OTHER_FILES,
-    REWRITE_OTHER_FILES,
-    WHY_OTHER_FILES,
-    Layout,
-    has_other_files,
-)
+from airflow_provider_sinks.connectors.iceberg.layout import Layout, demand_own_files, demand_unaltered
 from airflow_provider_sinks.connectors.iceberg.options import STORAGE
 from airflow_provider_sinks.connectors.iceberg.progress import Pending, Place, State, read, standing, summary
 from airflow_provider_sinks.connectors.iceberg.publication import Change, publish
@@ -41,7 +35,7 @@ from airflow_provider_sinks.connectors.iceberg.spec import Mode
 from airflow_provider_sinks.connectors.iceberg.stage import Stage, StageFolder
 from airflow_provider_sinks.connectors.iceberg.sweep import referenced, sweep
 from airflow_provider_sinks.core.decision.facts import Role
-from airflow_provider_sinks.core.errors import JobFailedError, RefusedError, SinkError
+from airflow_provider_sinks.core.errors import RefusedError, SinkError
 from airflow_provider_sinks.core.progress.record import (
     DRIVER,
     SINGLE_WRITER,
@@ -76,7 +70,8 @@ class Publisher:
     def take(self) -> None:
         """Put this run in force in both tables, whoever was; then publish what a driver has left behind."""
         with suppress(MissingError):  # judged by the decision
-            publish(self._catalog, self._sink.target.table, self._sink.name, self._taking)
+            name, sink = self._sink.target.table, self._sink.name
+            self._readable(lambda: publish(self._catalog, name, sink, self._taking))
         self.take_dead_letters()
 
     def take_dead_letters(self) -> None:
@@ -86,11 +81,11 @@ class Publisher:
         """
         pending, folder = None, None
         with suppress(MissingError):  # judged by the decision
-            data = self._catalog.load(self._sink.target.table)
-            state, folder = read(data.metadata, self._sink.name), self._stage_folder(data)
-            pending = state.pending if state is not None else None
+            data = self._readable(lambda: self._catalog.load(self._sink.target.table))
+            state = self._readable(lambda: read(data.metadata, self._sink.name))
+            folder, pending = self._stage_folder(data), state.pending if state is not None else None
         with suppress(MissingError):
-            self._letters.take(pending, folder)
+            self._readable(lambda: self._letters.take(pending, folder))
 
     def announce(self, record: ProgressRecord) -> None:
         """Commit the driver's record; a table of dead letters that was made a moment ago is taken first.
@@ -156,8 +151,10 @@ class Publisher:
             if new is None:
                 return None
             found[:] = self._staged(table, tokens)
-            self._demand_same_layout(table)
-            self._demand_own_files(table)
+            if self._layout is not None:
+                demand_unaltered(table, self._layout, self._columns, sink)
+            if self._sink.target.mode is Mode.UPSERT:
+                demand_own_files(table)
             files = [file.data_file(table.metadata) for stage in found for file in stage.of(Role.DATA)]
             dead = tuple(stage.name for stage in found if stage.of(Role.DEAD_LETTER))
             new = protocol.with_dead_letters(new, record, dead)
@@ -181,19 +178,22 @@ class Publisher:
 
     def sweep(self) -> None:
         """Remove what older runs staged. What cannot be removed now stays for the next start."""
-        tables = self._tables()
-        if Role.DATA not in tables:
-            return
-        state = read(tables[Role.DATA].metadata, self._sink.name)
-        pending = state.pending if state else None
-        kept = pending.stages if pending and not self._is_told(pending.record, tables) else ()
         try:
-            removed = sweep(self._stage_folder(tables[Role.DATA]), self._run.id, tables, kept)
+            removed = self._readable(self._swept)
         except SinkError as error:
             self._say(f"what older runs have staged stays: {error.primary}")
             return
         if removed:
             self._say(f"removed {removed} data files that older runs have staged and never published")
+
+    def _swept(self) -> int:
+        tables = self._tables()
+        if Role.DATA not in tables:
+            return 0
+        state = read(tables[Role.DATA].metadata, self._sink.name)
+        pending = state.pending if state else None
+        kept = pending.stages if pending and not self._is_told(pending.record, tables) else ()
+        return sweep(self._stage_folder(tables[Role.DATA]), self._run.id, tables, kept)
 
     def _taking(self, table: Table, state: State | None, place: Place) -> Change | None:
         del table, place
@@ -250,41 +250,26 @@ class Publisher:
             self._stages = StageFolder({**self._catalog.storage, **given}, table.location(), self._sink.name)
         return self._stages
 
-    def _demand_same_layout(self, table: Table) -> None:
-        """See that files still mean what they meant when they were begun: they go by the ids of columns.
-
-        :raises JobFailedError: columns or partitioning were changed; a start compares them anew.
-        """
-        if self._layout is None or Layout.of(table) == self._layout:
-            return
-        schema, spec = self._layout.read()
-        now = {field.field_id: field for field in table.schema().fields}
-        changed = [f.name for f in schema.fields if f.name in self._columns and now.get(f.field_id) != f]
-        if changed or spec != table.spec():
-            raise JobFailedError(
-                f'table "{self._sink.target.table}" was altered while sink "{self._sink.name}" ran',
-                f"Column {changed[0]!r} is another one." if changed else "Its partitioning is another one.",
-                "The next start compares the query with the table as it is.",
-            )
-
-    def _demand_own_files(self, table: Table) -> None:
-        """See that what is deleted is deleted in all files.
-
-        :raises RefusedError: some are of another partitioning: somebody who had loaded the table before it
-            was changed has written them since.
-        """
-        if self._sink.target.mode is Mode.UPSERT and has_other_files(table):
-            primary = f'table "{self._sink.target.table}" {OTHER_FILES}'
-            raise RefusedError(primary, WHY_OTHER_FILES, REWRITE_OTHER_FILES)
-
     def _present(self, act: Callable[[], Result]) -> Result:
         """Do something with a table that must be there.
 
         :raises RefusedError: it is not.
         """
         try:
+            return self._readable(act)
+        except MissingError as error:
+            raise RefusedError(
+                f'a table of sink "{self._sink.name}" is gone, or hidden', str(error), "Start the sink again."
+            ) from error
+
+    def _readable(self, act: Callable[[], Result]) -> Result:
+        """Do something with a table that need not be there.
+
+        :raises RefusedError: it is hidden from this login, or its progress cannot be read.
+        """
+        try:
             return act()
-        except (MissingError, HiddenError) as error:
+        except HiddenError as error:
             raise RefusedError(
                 f'a table of sink "{self._sink.name}" is gone, or hidden', str(error), "Start the sink again."
             ) from error
