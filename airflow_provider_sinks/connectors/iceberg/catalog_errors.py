@@ -72,26 +72,37 @@ def refused_commit(options: IcebergOptions, name: str, error: Exception) -> Sink
     from sqlalchemy.exc import DBAPIError
 
     match error:
-        case (
-            exceptions.UnauthorizedError() | exceptions.OAuthError() | exceptions.AuthorizationExpiredError()
-        ):
-            return _refused(options, error)
-        case exceptions.ForbiddenError() | exceptions.BadRequestError():
-            return _may_not(
-                options, name, error, "Let the owner of the catalog allow this login to change it."
-            )
-        case exceptions.TooManyRequestsError():
-            return _unavailable(options, error)
+        case exceptions.RESTError():
+            return _refused_by_rest(options, name, error)
         case DBAPIError():
             return _refused_by_database(options, name, error)
-        case OSError() if (
-            options.kind is CatalogKind.JDBC
-        ):  # metadata that are written before the one statement
+        case OSError() if _is_of_storage(options, error):
             return UnavailableError(
                 f'metadata of table "{name}" could not be written',
                 told(error),
                 "See that the storage has room, and that its keys are valid and may write.",
             ).of(options.conn_id)
+    return None
+
+
+def _is_of_storage(options: IcebergOptions, error: OSError) -> bool:
+    """Whether metadata could not be written: a JDBC catalog does that before its one statement.
+
+    Of other catalogs it may be the way to the catalog that broke.
+    """
+    return options.kind is CatalogKind.JDBC and not isinstance(error, ConnectionError | TimeoutError)
+
+
+def _refused_by_rest(options: IcebergOptions, name: str, error: Exception) -> SinkError | None:
+    from pyiceberg import exceptions as found
+
+    match error:
+        case found.UnauthorizedError() | found.OAuthError() | found.AuthorizationExpiredError():
+            return _refused(options, error)
+        case found.ForbiddenError() | found.BadRequestError():
+            return _may_not(options, name, error, "Let the owner of the catalog allow it.")
+        case found.TooManyRequestsError():
+            return _unavailable(options, error)
     return None
 
 
