@@ -103,7 +103,7 @@ def test_what_is_wrong_with_a_connection_is_told_and_no_secret(fields: dict[str,
 
 
 def test_secrets_travel_in_the_private_file_alone() -> None:
-    of_storage = {name: CANARY for name in SECRETS & STORAGE}
+    of_storage = dict.fromkeys(SECRETS & STORAGE, CANARY)
     rest = read({"catalog": "rest", "token": CANARY, **of_storage}, host="https://lake")
     assert CANARY not in repr(rest)
     given = {**PLACE, **of_storage}
