@@ -15,6 +15,8 @@ from pyiceberg.types import StringType
 from airflow_provider_sinks.connectors.epoch_writer import InDoubtError, Token
 from airflow_provider_sinks.connectors.iceberg.catalog import TableCatalog
 from airflow_provider_sinks.connectors.iceberg.stage import FOLDER
+from airflow_provider_sinks.connectors.stored_letters import stored_letters
+from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import FencedError, RefusedError, SinkError, UnavailableError
 from airflow_provider_sinks.core.progress.record import ProgressRecord
 from airflow_provider_sinks.local.postgres import Postgres
@@ -262,6 +264,33 @@ def test_a_start_whose_data_table_is_gone_takes_the_table_of_letters(
     assert lake.set_aside() == [(0, 3), (0, 51)]
     with pytest.raises(FencedError):
         start.connector.demand_in_force()
+
+
+# ---- looking at them
+
+
+def test_what_is_set_aside_is_shown_as_it_is_stored(lake: IcebergHarness, start: PlayedStart) -> None:
+    start.epoch(3, {0: range(50, 55), 1: range(16, 18)}, bad=[51, 53, 17])
+    start.epoch(4, {0: range(55, 60)}, bad=[57])
+    with stored_letters(lake.spec(), ResolvedConnections({"lake": lake._options})) as letters:
+        assert sorted(letter.place for letter in letters.all()) == [(0, 51), (0, 53), (0, 57), (1, 17)]
+        newest = letters.newest(2, lambda letter: letter.place[0] == 0)
+        found, none = letters.at((0, 51)), letters.at((0, 52))
+    assert newest[0].place == (0, 57)
+    assert len(newest) == 2
+    assert none is None
+    assert found is not None
+    assert (found.sink, found.error, found.value, found.epoch) == (SINK, "no JSON", b"as it came", 3)
+    assert (found.origin.topic, found.origin.partition, found.origin.offset) == (SOURCE.name, 0, 51)
+    assert found.can_be_replayed
+
+
+def test_a_table_of_letters_that_is_not_there_has_none(lake: IcebergHarness) -> None:
+    PlayedStart(lake).start()
+    dead = lake.table(suffix="_dead")
+    dead.catalog.drop_table(dead.name())
+    with stored_letters(lake.spec(), ResolvedConnections({"lake": lake._options})) as letters:
+        assert (list(letters.all()), letters.at((0, 0)), letters.newest(3, lambda _: True)) == ([], None, [])
 
 
 def leave_pending_fourth(start: PlayedStart) -> None:

@@ -125,6 +125,7 @@ class DataFiles:
         if self._spec.is_unpartitioned():
             return [(None, rows)]
         found = _determine_partitions(self._spec, self._schema, rows)
+        parts: list[tuple[PartitionKey | None, pa.Table]]
         parts = [(part.partition_key, part.arrow_table_partition) for part in found]
         _demand_all(rows, [part for _, part in parts])
         return parts
