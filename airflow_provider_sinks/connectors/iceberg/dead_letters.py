@@ -101,7 +101,7 @@ class DeadLetters:
         found = _stages(pending, folder)
         if None in found and not is_new:
             raise RefusedError(
-                f"{self._called(pending)} are gone",
+                f"dead letters of {self._epoch(pending)} are gone",
                 "Their rows are committed; what was staged of them was removed before it was published.",
                 "Bring the files back, or name another table in dead_letter: it begins without them.",
             )
@@ -112,19 +112,19 @@ class DeadLetters:
             return [file.data_file(table.metadata) for file in staged]
         except (KeyError, ValueError) as error:
             raise RefusedError(
-                f"{self._called(pending)} were staged for a table that was partitioned otherwise",
+                f"dead letters of {self._epoch(pending)} were staged for a table of another partitioning",
                 f'Table "{self._sink.dead_letter}" has no such partitioning: it is another one.',
                 "Drop it and let the sink make it, or name another table in dead_letter that is not there.",
             ) from error
 
-    def _called(self, pending: Pending) -> str:
-        return f'dead letters of epoch {pending.record.epoch} of sink "{self._sink.name}"'
+    def _epoch(self, pending: Pending) -> str:
+        return f'epoch {pending.record.epoch} of sink "{self._sink.name}"'
 
     def _demand_nothing_left(self, pending: Pending | None, folder: StageFolder | None) -> None:
         if pending is None or folder is None or not any(_stages(pending, folder)):
             return
         raise RefusedError(
-            f"{self._called(pending)} have no table any more",
+            f"dead letters of {self._epoch(pending)} have no table any more",
             "Their rows are committed, and the spec named a table for them when they were staged.",
             "Write dead_letter as it was and start the sink once: it publishes them first.",
         )

@@ -98,6 +98,5 @@ def demand_own_files(table: Table) -> None:
         changed has written them since.
     """
     if has_other_files(table):
-        raise RefusedError(
-            f'table "{".".join(table.name())}" {OTHER_FILES}', WHY_OTHER_FILES, REWRITE_OTHER_FILES
-        )
+        primary = f'table "{".".join(table.name())}" has files of another partitioning than its own'
+        raise RefusedError(primary, WHY_OTHER_FILES, REWRITE_OTHER_FILES)
