@@ -434,6 +434,21 @@ class DriverCommits(ConnectorContract):
         assert failed.token not in tokens
         assert_exact(harness, start.connector, 1, FIRST)
 
+    @pytest.mark.parametrize("happens", [True, False])
+    def test_a_commit_that_is_repeated_behind_a_doubt_loses_nothing_that_was_set_aside(
+        self, harness: Harness, happens: bool
+    ) -> None:
+        start = PlayedStart(harness).start()
+        task = PlayedTask(start, 1, 0, {0: range(5)}, bad=[3]).go_on()
+        assert task.token
+        record = start.record(1, {0: 0}, {0: 5}, rows=4, rows_total=4, dead_total=1)
+        with harness.losing_answers() if happens else harness.losing_commits(), pytest.raises(InDoubtError):
+            start.connector.commit_epoch(record, [task.token])
+        start.connector.commit_epoch(record, [task.token])
+        assert (harness.visible(), harness.set_aside()) == ([(0, at) for at in (0, 1, 2, 4)], [(0, 3)])
+        start.epoch(2, {0: range(5, 10)}, bad=[7])
+        assert harness.set_aside() == [(0, 3), (0, 7)]
+
     def test_the_record_of_an_epoch_stands_beside_the_drivers_own(self, harness: Harness) -> None:
         start = PlayedStart(harness).start()
         start.epoch(1, FIRST)

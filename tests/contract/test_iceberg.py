@@ -9,9 +9,10 @@ import pyarrow as pa
 import pytest
 
 from airflow_provider_sinks.connectors.iceberg import upserts
+from airflow_provider_sinks.core.errors import RefusedError
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.testing.connector_contract import DriverCommits
-from airflow_provider_sinks.testing.played_start import PlayedStart, PlayedTask
+from airflow_provider_sinks.testing.played_start import SOURCE, PlayedStart, PlayedTask
 from tests.contract.iceberg_harness import IcebergHarness, read_by_spec
 
 
@@ -56,3 +57,39 @@ class TestUpsertIceberg(DriverCommits):
             **dict.fromkeys(range(3, 9), "epoch 2"),
         }
         assert harness.visible() == [(0, at) for at in range(9)]
+
+    def test_files_of_another_partitioning_are_a_refusal_until_they_are_rewritten(
+        self, harness: IcebergHarness
+    ) -> None:
+        """An equality delete of a partitioning applies to files of just that one."""
+        start = PlayedStart(harness).start()
+        start.epoch(1, {0: range(3)})
+        with harness.table().update_spec() as change:
+            change.add_identity("part")
+        unfit = start.connector.observe(SOURCE).data.unfit
+        assert unfit is not None
+        assert unfit.what == "has files of another partitioning than its own"
+        assert "rewrite_data_files" in unfit.repair
+        with pytest.raises(RefusedError, match="files of another partitioning"):
+            PlayedStart(harness).start().epoch(2, {0: range(3)})
+        table = harness.table()
+        table.delete()  # what is left of the old partitioning once it was written anew
+        again = PlayedStart(harness).start()
+        again.epoch(2, {0: range(3)})
+        again.epoch(3, {0: range(2, 5)})
+        assert harness.visible() == [(0, at) for at in range(5)]
+
+    def test_a_table_that_is_not_partitioned_any_more_deletes_in_all_files(
+        self, postgres: Postgres, tmp_path: Path
+    ) -> None:
+        harness = IcebergHarness(postgres, tmp_path, mode="upsert", key=["part", "at"], partition_by=["part"])
+        PlayedStart(harness).start().epoch(1, {0: range(3)})
+        with harness.table().update_spec() as change:
+            change.remove_field("part")
+        again = PlayedStart(harness).start()
+        assert again.connector.observe(SOURCE).data.unfit is None
+        again.epoch(2, {0: range(3)})
+        assert harness.visible() == [(0, at) for at in range(3)]
+        for left in harness.made:
+            left.close()
+        harness.close()

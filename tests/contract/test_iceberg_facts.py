@@ -14,9 +14,10 @@ from pyiceberg.table import Table
 from pyiceberg.table.update import RemovePropertiesUpdate, RemoveSnapshotRefUpdate, SetPropertiesUpdate
 from pyiceberg.types import StringType
 
-from airflow_provider_sinks.connectors.iceberg import publication, publisher
+from airflow_provider_sinks.connectors.iceberg import dead_letters, publication
 from airflow_provider_sinks.connectors.iceberg.catalog import TableCatalog
 from airflow_provider_sinks.connectors.iceberg.connector import IcebergConnector
+from airflow_provider_sinks.connectors.iceberg.dead_letters import DeadLetters
 from airflow_provider_sinks.connectors.iceberg.publisher import Publisher
 from airflow_provider_sinks.connectors.iceberg.stage import FOLDER
 from airflow_provider_sinks.core.decision.facts import Existence, Observation, ResourceFacts
@@ -345,7 +346,7 @@ def test_dead_letters_of_a_driver_that_died_behind_the_rows_are_published_once(
     lake: IcebergHarness, start: PlayedStart, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(Publisher, "_publish_pending", lambda _: 1 / 0)
+        patch.setattr(DeadLetters, "keep", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             start.epoch(3, THIRD, bad=[52, 57])
     assert lake.set_aside() == []
@@ -368,7 +369,7 @@ def test_dead_letters_are_not_published_by_a_driver_that_was_overtaken(
             PlayedStart(lake).start()
         return publish(catalog, name, sink, judge)
 
-    monkeypatch.setattr(publisher, "publish", overtaken)
+    monkeypatch.setattr(dead_letters, "publish", overtaken)
     with pytest.raises(FencedError):
         start.epoch(3, THIRD, bad=[52])
     assert lake.set_aside() == [(0, 52)]

@@ -68,6 +68,24 @@ def test_other_catalogs_are_options() -> None:
         ({"extra": {"catalog": "rest"}, "host": "https://a:b@lake"}, "host: holds a login or a query"),
         ({"extra": {"catalog": "rest"}, "host": "lake"}, "host: is no address of a REST catalog"),
         ({"extra": {**PLACE, "s3.region": ["x"]}}, "extra.s3.region: must be text or a number"),
+        ({"extra": {**PLACE, "token": "x"}}, "extra.token: is of a rest catalog, and this is a jdbc one"),
+        ({"extra": {**PLACE, "hive.hive2-compatible": True}}, "extra.hive.hive2-compatible: is of a hive"),
+        (
+            {"extra": {"catalog": "rest", "sslmode": "require"}, "host": "https://lake", "schema": None},
+            "extra.sslmode: is of a jdbc catalog, and this is a rest one",
+        ),
+        (
+            {"extra": {"catalog": "rest"}, "host": "https://lake"},
+            "schema: is of a jdbc catalog, and this is a rest one",
+        ),
+        (
+            {"extra": {"catalog": "rest"}, "host": "https://lake", "schema": None, "login": None},
+            "login: is missing: without it nothing is done with the password",
+        ),
+        (
+            {"extra": {"catalog": "hive", **PLACE}, "schema": None},
+            "login: is of a jdbc or rest catalog, and this is a hive one",
+        ),
         ({"port": 70000}, "port: 70000 is out of range"),
         ({"extra": {**PLACE, "port": "many"}}, "port: -1 is out of range"),
         (
@@ -85,14 +103,17 @@ def test_what_is_wrong_with_a_connection_is_told_and_no_secret(fields: dict[str,
 
 
 def test_secrets_travel_in_the_private_file_alone() -> None:
-    extra = {**PLACE, **{name: CANARY for name in SECRETS if name in ALLOWED}}
-    options = read(extra, **JDBC)
+    of_storage = dict.fromkeys(SECRETS & STORAGE, CANARY)
+    rest = read({"catalog": "rest", "token": CANARY, **of_storage}, host="https://lake")
+    assert CANARY not in repr(rest)
+    given = {**PLACE, **of_storage}
+    options = read(given, **JDBC)
     connections = ResolvedConnections({"lake": options})
     for shown in (repr(options), str(options), options.summary, options.address, repr(connections)):
         assert CANARY not in shown
     back = ResolvedConnections.from_json(connections.to_json()).get("lake", IcebergOptions)
     assert back == options
-    other = ResolvedConnections({"lake": read(extra, **{**JDBC, "password": "another"})})
+    other = ResolvedConnections({"lake": read(given, **{**JDBC, "password": "another"})})
     assert connections.visible_digests() == other.visible_digests()
 
 

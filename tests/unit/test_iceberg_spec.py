@@ -42,6 +42,11 @@ def table(**options: Any) -> dict[str, Any]:
         (table(create=True, partition_by=["bucket(id)"]), {}, "(bucket(16, id))"),
         (table(create=True, partition_by=["day(att)"]), {}, "'att' is no column of the output"),
         (
+            table(create=True, partition_by=["bucket(4, id)", "bucket(8, id)"]),
+            {},
+            "target.iceberg.partition_by[1]: 'bucket(8, id)' and 'bucket(4, id)' make one field: id_bucket",
+        ),
+        (
             table(create=True, mode="upsert", key="id", partition_by="what"),
             {},
             "column 'what' is not in the key: a row could not replace one of another partition",

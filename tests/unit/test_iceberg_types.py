@@ -126,6 +126,35 @@ def test_all_that_does_not_fit_is_told_at_once() -> None:
     assert "column 'id'" not in told
 
 
+@pytest.mark.parametrize("kind", ["float", "double"])
+def test_a_partition_by_a_column_that_has_nan_and_two_zeros_is_refused(kind: str) -> None:
+    given = {"rate": kind, "id": "long"}
+    with pytest.raises(ConfigurationError) as refused:
+        new_table(given, target(create=True, partition_by=["rate"]))
+    assert f"target.iceberg.partition_by[0]: rate is {kind}" in refused.value.detail
+    assert "CAST" in refused.value.detail
+    schema = created(given)
+    spec = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "rate"))
+    with pytest.raises(ConfigurationError) as refused:
+        demand_fit(given, target(), schema, spec)
+    assert f"the table is partitioned by 'rate', which is {kind}" in refused.value.detail
+    assert "DROP PARTITION FIELD rate" in refused.value.detail
+
+
+@pytest.mark.parametrize("kind", ["double", STRUCT], ids=["double", "struct"])
+def test_a_key_by_which_no_rows_are_equal_is_refused_before_a_table_is_made(kind: Any) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        new_table({"id": kind, "what": "string"}, target(create=True, mode="upsert", key="id"))
+    assert "target.iceberg.key: column 'id' is" in refused.value.detail
+    assert "no rows are equal by it" in refused.value.detail
+
+
+def test_a_partition_that_is_named_as_a_column_is_refused() -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        new_table({"at": "timestamp", "at_day": "date"}, target(create=True, partition_by=["day(at)"]))
+    assert "partition_by[0]: its field would be called 'at_day', as a column is" in refused.value.detail
+
+
 def test_columns_that_a_table_needs_are_known() -> None:
     columns = columns_of(created({"id": "long", "what": "string"}, ("id",)))
     assert (columns["id"].is_required, columns["what"].is_required) == (True, False)

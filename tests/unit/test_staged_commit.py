@@ -14,15 +14,16 @@ from airflow_provider_sinks.connectors.epoch_writer import InDoubtError, Token
 from airflow_provider_sinks.connectors.memory.store import Slot
 from airflow_provider_sinks.core.dead_letters.limits import SetAsideLimits
 from airflow_provider_sinks.core.decision.facts import ResourceFacts, Role
-from airflow_provider_sinks.core.errors import FencedError, JobFailedError
+from airflow_provider_sinks.core.errors import FencedError, JobFailedError, UnavailableError
 from airflow_provider_sinks.core.progress.record import SINGLE_WRITER, ProgressRecord
-from airflow_provider_sinks.streaming import staged_commit
+from airflow_provider_sinks.streaming import patience
 from airflow_provider_sinks.streaming.account import Account
 from airflow_provider_sinks.streaming.epoch_action import EpochAction
 from airflow_provider_sinks.streaming.epoch_settings import EpochSettings
 from airflow_provider_sinks.streaming.epochs import Epochs
 from airflow_provider_sinks.streaming.guard import Guard
 from airflow_provider_sinks.streaming.patience import Patience
+from airflow_provider_sinks.streaming.staged_commit import commit_staged
 from airflow_provider_sinks.streaming.task_report import Outcome, TaskReport
 from airflow_provider_sinks.testing.played_start import SOURCE, PlayedStart, PlayedTask, begins, ends, rows_of
 from tests.contract.memory_harness import FlakyStore, MemoryHarness
@@ -60,19 +61,16 @@ def staged(store: FlakyStore) -> tuple[MemoryHarness, PlayedStart, ProgressRecor
 
 
 def commit(start: PlayedStart, record: ProgressRecord, tokens: list[Token]) -> bool:
-    patience = Patience(timedelta(seconds=1))
-    return staged_commit.commit_staged(start.connector, record, tokens, patience)
+    return commit_staged(start.connector, record, tokens, Patience(timedelta(seconds=1)))
 
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(staged_commit, "_AGAIN_SECONDS", 0)
+    monkeypatch.setattr(patience, "_AGAIN_SECONDS", 0.01)
 
 
 @pytest.mark.parametrize(("happens", "attempts"), [(True, 1), (False, 2)])
-def test_a_commit_without_an_answer_is_given_again_only_if_the_target_has_no_record_of_it(
-    happens: bool, attempts: int
-) -> None:
+def test_a_commit_without_an_answer_is_given_again_and_happens_once(happens: bool, attempts: int) -> None:
     store = LosesOnce(happens=happens)
     harness, start, record, tokens = staged(store)
 
@@ -128,13 +126,42 @@ def test_what_is_staged_is_kept_where_a_commit_of_it_may_be_under_way() -> None:
     assert set(store.staged()) == {token.name for token in tokens}
 
 
+class AlwaysDoubts(FlakyStore):
+    def commit(self, *arguments: Any) -> Slot:
+        if arguments[1] != SINGLE_WRITER:
+            return super().commit(*arguments)
+        raise InDoubtError("no answer")
+
+
+def test_doubts_without_end_end_the_driver_within_its_patience_and_the_status_says_what_it_waits_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(patience, "_WORTH_SAYING_SECONDS", 0)
+    store = AlwaysDoubts()
+    _, start, record, tokens = staged(store)
+    waiting, said = Patience(timedelta(seconds=0.3)), list[str]()
+    real = AlwaysDoubts.commit
+
+    def commit_and_listen(self: AlwaysDoubts, *arguments: Any) -> Slot:
+        said.append(waiting.waits_for)
+        return real(self, *arguments)
+
+    monkeypatch.setattr(AlwaysDoubts, "commit", commit_and_listen)
+    with pytest.raises(UnavailableError, match="no answer") as failed:
+        commit_staged(start.connector, record, tokens, waiting)
+
+    assert "has waited for" in failed.value.detail
+    assert start.connector.service in said[-1]
+    assert set(store.staged()) == {token.name for token in tokens}
+
+
 def epochs_of(start: PlayedStart, record: ProgressRecord) -> Epochs:
     """Return the epochs of a started sink, whose checkpoint has the range of the first one."""
     log: Any = SimpleNamespace(
         folder="checkpoint", start_offsets=lambda _: begins(FIRST), offsets=lambda _: ends(FIRST)
     )
     nobody: Any = None
-    target, patience = start.connector, Patience(timedelta(seconds=1))
+    target, waiting = start.connector, Patience(timedelta(seconds=1))
     settings = EpochSettings(
         sink="orders",
         source_topic="source",
@@ -149,8 +176,8 @@ def epochs_of(start: PlayedStart, record: ProgressRecord) -> Epochs:
         factory=start.factory,
     )
     account = Account(start.announcement, {0: 0, 1: 0}, {}, set(start.announcement.writers))
-    guard = Guard(record.identities, lambda: look(start), target.demand_in_force, patience, target.service)
-    run: dict[str, Any] = {"account": account, "target": target, "guard": guard, "patience": patience}
+    guard = Guard(record.identities, lambda: look(start), target.demand_in_force, waiting, target.service)
+    run: dict[str, Any] = {"account": account, "target": target, "guard": guard, "patience": waiting}
     action = EpochAction(settings, **run, to_rows=lambda *_: nobody)
     return Epochs(settings, **run, log=log, action=action, finished=lambda _: None)
 

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Final
 
 from airflow_provider_sinks.connectors.epoch_writer import InDoubtError
 from airflow_provider_sinks.connectors.iceberg.catalog_errors import (
+    CATALOG_TABLES,
     MissingError,
     OvertakenError,
     asking,
+    refused_commit,
     told,
 )
 from airflow_provider_sinks.connectors.iceberg.options import CatalogKind, IcebergOptions
@@ -31,12 +33,11 @@ if TYPE_CHECKING:
 FORMAT_VERSION: Final = 2
 """The only version of Iceberg's format that is written: see :mod:`.observe`."""
 _FILE_IO = "pyiceberg.io.pyarrow.PyArrowFileIO"
-_TABLES = "iceberg_tables"
 _OF_URL = frozenset({"host", "port", "user", "password", "dbname"})
 _OBSTACLE = f"""
     SELECT '"' || current_user || '"', pg_is_in_recovery(),
-           CASE WHEN to_regclass('{_TABLES}') IS NOT NULL
-                THEN has_table_privilege('{_TABLES}', 'UPDATE') END"""
+           CASE WHEN to_regclass('{CATALOG_TABLES}') IS NOT NULL
+                THEN has_table_privilege('{CATALOG_TABLES}', 'UPDATE') END"""
 
 
 class TableCatalog:
@@ -93,8 +94,8 @@ class TableCatalog:
         if in_recovery:
             return "the catalog's server is a read-only standby", ""
         if may_update is False:
-            grant = f"GRANT UPDATE ON {_TABLES} TO {user};"
-            return f"permission denied: UPDATE on table {_TABLES}", grant
+            grant = f"GRANT UPDATE ON {CATALOG_TABLES} TO {user};"
+            return f"permission denied: UPDATE on table {CATALOG_TABLES}", grant
         return "", ""
 
     def load(self, name: str) -> Table:
@@ -149,6 +150,7 @@ class TableCatalog:
 
         :raises OvertakenError: somebody else was first; nothing has changed.
         :raises MissingError: the table is gone; nothing has changed.
+        :raises SinkError: it was refused; nothing has changed.
         :raises InDoubtError: no answer; it may or may not have happened.
         """
         from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
@@ -163,8 +165,11 @@ class TableCatalog:
         except NoSuchTableError as error:
             raise MissingError(str(error)) from error
         except Exception as error:
+            name = ".".join(table.name())
+            if (refused := refused_commit(self._options, name, error)) is not None:
+                raise refused from error
             raise InDoubtError(
-                f"a commit to table {'.'.join(table.name())} was not answered",
+                f"a commit to table {name} was not answered",
                 f"{type(error).__name__}: {told(error)}",
                 "The table's own progress tells: nothing is written twice.",
             ) from error

@@ -6,11 +6,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from airflow_provider_sinks.connectors.iceberg.options import IcebergOptions
-from airflow_provider_sinks.core.errors import AuthenticationError, SinkError, UnavailableError
+from airflow_provider_sinks.connectors.iceberg.options import CatalogKind, IcebergOptions
+from airflow_provider_sinks.core.errors import (
+    AuthenticationError,
+    ConfigurationError,
+    Problem,
+    SinkError,
+    UnavailableError,
+)
 
 _UNDEFINED_TABLE, _NO_PRIVILEGE = "42P01", "42501"
 _WRONG_LOGIN = ("28P01", "28000")
+_READ_ONLY, _NO_ROOM = "25006", "53"
+"""The second is the class of all that a server has no room for: disk, memory, connections."""
+
+
+CATALOG_TABLES = "iceberg_tables"
+"""Where a JDBC catalog keeps the pointers."""
+GRANT_UPDATE = f"GRANT UPDATE ON {CATALOG_TABLES} TO the login of the connection"
 
 
 class MissingError(Exception):
@@ -48,6 +61,63 @@ def asking(options: IcebergOptions) -> Iterator[None]:
         raise _of_database(options, error) from error
     except Exception as error:
         raise _unavailable(options, error) from error
+
+
+def refused_commit(options: IcebergOptions, name: str, error: Exception) -> SinkError | None:
+    """Return why a commit has certainly not happened; nothing where nobody knows.
+
+    :param name: of the table.
+    """
+    from pyiceberg import exceptions
+    from sqlalchemy.exc import DBAPIError
+
+    match error:
+        case exceptions.RESTError():
+            return _refused_by_rest(options, name, error)
+        case DBAPIError():
+            return _refused_by_database(options, name, error)
+        case OSError() if _is_of_storage(options, error):
+            return UnavailableError(
+                f'metadata of table "{name}" could not be written',
+                told(error),
+                "See that the storage has room, and that its keys are valid and may write.",
+            ).of(options.conn_id)
+    return None
+
+
+def _is_of_storage(options: IcebergOptions, error: OSError) -> bool:
+    """Whether metadata could not be written: a JDBC catalog does that before its one statement.
+
+    Of other catalogs it may be the way to the catalog that broke.
+    """
+    return options.kind is CatalogKind.JDBC and not isinstance(error, ConnectionError | TimeoutError)
+
+
+def _refused_by_rest(options: IcebergOptions, name: str, error: Exception) -> SinkError | None:
+    from pyiceberg import exceptions as found
+
+    match error:
+        case found.UnauthorizedError() | found.OAuthError() | found.AuthorizationExpiredError():
+            return _refused(options, error)
+        case found.ForbiddenError() | found.BadRequestError():
+            return _may_not(options, name, error, "Let the owner of the catalog allow it.")
+        case found.TooManyRequestsError():
+            return _unavailable(options, error)
+    return None
+
+
+def _refused_by_database(options: IcebergOptions, name: str, error: Any) -> SinkError | None:
+    state, text = getattr(error.orig, "sqlstate", None) or "", str(error.orig)
+    if state in (_NO_PRIVILEGE, _READ_ONLY):
+        return _may_not(options, name, error, GRANT_UPDATE if state == _NO_PRIVILEGE else "")
+    if state in _WRONG_LOGIN or "password authentication failed" in text:
+        return _refused(options, error)
+    return _unavailable(options, error) if state.startswith(_NO_ROOM) else None
+
+
+def _may_not(options: IcebergOptions, name: str, error: Exception, hint: str) -> ConfigurationError:
+    primary = f'table "{name}" may not be changed with connection "{options.conn_id}"'
+    return ConfigurationError(primary, [Problem(name, told(error))], hint).of(options.conn_id)
 
 
 def told(error: BaseException) -> str:

@@ -23,6 +23,7 @@ from airflow_provider_sinks.connectors.iceberg.progress import records_of_snapsh
 from airflow_provider_sinks.connectors.iceberg.publisher import Publisher
 from airflow_provider_sinks.connectors.iceberg.resetting import reset_table
 from airflow_provider_sinks.connectors.iceberg.sink_tables import SinkTables
+from airflow_provider_sinks.connectors.iceberg.spec import Mode
 from airflow_provider_sinks.connectors.iceberg.types import columns_of
 from airflow_provider_sinks.connectors.plain import PlainConnector
 from airflow_provider_sinks.core.decision.facts import (
@@ -38,6 +39,7 @@ from airflow_provider_sinks.core.errors import (
     JobFailedError,
     Problem,
     SinkError,
+    UnavailableError,
 )
 from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutput
 from airflow_provider_sinks.core.progress.history import History
@@ -114,6 +116,8 @@ class IcebergConnector(PlainConnector):
     def observe(self, source: ResourceFacts) -> Observation:
         """Look at the tables, and read the progress in the first."""
         data, table = self._look(Role.DATA)
+        if table is not None and self._sink.target.mode is Mode.UPSERT:
+            data = look.with_other_files(data, table)
         dead = self._look(Role.DEAD_LETTER)[0] if self._sink.dead_letter else None
         reason, grant = self._catalog.obstacle()
         if reason:
@@ -148,7 +152,11 @@ class IcebergConnector(PlainConnector):
 
     def settings(self, output: ResourceFacts) -> Mapping[str, str]:
         """Return schema and partitioning; properties that somebody has set are lost with the table."""
-        return {LAYOUT: Layout.of(self._catalog.load(output.name)).to_json()}
+        try:
+            return {LAYOUT: Layout.of(self._catalog.load(output.name)).to_json()}
+        except (MissingError, HiddenError) as error:
+            primary = f'layout of table "{output.name}" could not be read'
+            raise UnavailableError(primary, str(error), "Look at the table again.") from error
 
     def health_check(self) -> Health:
         """Load the table; say so where commits take longer than the time between them."""
@@ -170,7 +178,8 @@ class IcebergConnector(PlainConnector):
         """Put this run in force in both tables, once; it is told whether that is done.
 
         Where the data table is missing nobody can publish. What a start makes there it takes by its
-        announcement, which only one of two first starts can make.
+        announcement, which only one of two first starts can make. A table of dead letters that is still
+        there is taken now: it names the run of a table that is gone.
         """
         del writers
         if self._has_taken:
@@ -178,6 +187,8 @@ class IcebergConnector(PlainConnector):
             return True
         self._publisher = Publisher(self._sink, self._catalog, run, self._say)
         if looked.data.existence is Existence.MISSING:
+            if looked.dead_letter is not None and looked.dead_letter.existence is Existence.PRESENT:
+                self._publisher.take_dead_letters()
             return True
         self._publisher.take()
         self._has_taken = True
@@ -189,15 +200,8 @@ class IcebergConnector(PlainConnector):
             return
         if not isinstance(creation, CreateTable):
             raise JobFailedError(f"{creation} is not for Iceberg")
-        with suppress(MissingError):
-            self._catalog.load(creation.name)
-            return
-        if creation.role is Role.DATA and not creation.layout and self._columns:
-            creation = creation.with_columns(self._columns)
-        demand_makeable(creation, ResourceKind.TABLE)
         try:
-            schema, spec = layout_of(creation, self._sink.target)
-            self._catalog.create(creation.name, schema, spec, creation.properties)
+            self._make(creation)
         except HiddenError as error:
             title = creation.role.called(ResourceKind.TABLE)
             problem = Problem(creation.name, str(error))
@@ -266,6 +270,20 @@ class IcebergConnector(PlainConnector):
             f"the last {self._slow} commits took longer than the {self._sink.every.total_seconds():g} s "
             "between two epochs: maintain the table, or raise trigger.every"
         )
+
+    def _make(self, creation: CreateTable) -> None:
+        """Make a table, unless it is there.
+
+        :raises HiddenError: this login may not.
+        """
+        with suppress(MissingError):
+            self._catalog.load(creation.name)
+            return
+        if creation.role is Role.DATA and not creation.layout and self._columns:
+            creation = creation.with_columns(self._columns)
+        demand_makeable(creation, ResourceKind.TABLE)
+        schema, spec = layout_of(creation, self._sink.target)
+        self._catalog.create(creation.name, schema, spec, creation.properties)
 
     def _look(self, role: Role) -> tuple[ResourceFacts, Table | None]:
         return look.look(self._catalog, self._sink.names[role], self._sink.name, role)

@@ -1,14 +1,14 @@
 """Data files of one table, as they are written on an executor: Parquet by Arrow, one file for each partition.
 
 Rows are collected until they are worth a row group. So what is held at a time is one group and the open
-files, however many partitions there are.
+files, of which there are at most :data:`OPEN_FILES_MAX`, however many partitions there are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import pyarrow as pa
@@ -24,9 +24,12 @@ from airflow_provider_sinks.connectors.iceberg.factory import TablePlan
 from airflow_provider_sinks.connectors.iceberg.stage import StagedFile, encoded, new_name
 from airflow_provider_sinks.connectors.iceberg.types import field_of
 from airflow_provider_sinks.core.decision.facts import Role
+from airflow_provider_sinks.core.errors import RefusedError
 
 ROW_GROUP_BYTES = 32 * 1024 * 1024
 """What is collected in memory before it is written, as Arrow counts it."""
+OPEN_FILES_MAX = 64
+"""So many files are written at a time; for one more partition the oldest is closed."""
 _FILE_BYTES_DEFAULT = 512 * 1024 * 1024
 _FILE_BYTES = "write.target-file-size-bytes"
 
@@ -38,7 +41,6 @@ class _OpenFile:
     staged: StagedFile
     writer: ParquetFormatWriter
     size_bytes: int = 0
-    partition: PartitionKey | None = field(default=None, repr=False)
 
 
 class DataFiles:
@@ -108,9 +110,12 @@ class DataFiles:
         rows = pa.Table.from_batches(self._held)
         self._held, self._held_bytes = [], 0
         parts = self._parts(rows.rename_columns([field.name for field in self._written.fields]))
-        self._begin([partition for partition, _ in parts])
+        parts.sort(key=lambda part: _key(part[0]) not in self._open)  # those before one is closed for another
+        new = self._announced([partition for partition, _ in parts])
         for partition, part in parts:
             key = _key(partition)
+            if key in new:
+                self._begin(key, new[key])
             self._open[key].writer.write(self._typed(part))
             self._open[key].size_bytes += part.nbytes
             if self._open[key].size_bytes >= self._limit:
@@ -120,18 +125,24 @@ class DataFiles:
         if self._spec.is_unpartitioned():
             return [(None, rows)]
         found = _determine_partitions(self._spec, self._schema, rows)
-        return [(part.partition_key, part.arrow_table_partition) for part in found]
+        parts: list[tuple[PartitionKey | None, pa.Table]]
+        parts = [(part.partition_key, part.arrow_table_partition) for part in found]
+        _demand_all(rows, [part for _, part in parts])
+        return parts
 
-    def _begin(self, partitions: Iterable[PartitionKey | None]) -> None:
-        """Open a file for each partition that has none, after all of them were announced."""
-        new = [partition for partition in partitions if _key(partition) not in self._open]
-        staged = [self._new_file(partition) for partition in new]
-        if staged:
-            self._announce(staged)
-        for partition, file in zip(new, staged, strict=True):
-            output = self._io.new_output(file.path)
-            writer = ParquetFormatWriter(output, self._in_file, dict(self._plan.properties))
-            self._open[_key(partition)] = _OpenFile(file, writer)
+    def _announced(self, partitions: Iterable[PartitionKey | None]) -> dict[Any, StagedFile]:
+        """Announce a file for each partition that has none open, and return them."""
+        new = {_key(one): self._new_file(one) for one in partitions if _key(one) not in self._open}
+        if new:
+            self._announce(new.values())
+        return new
+
+    def _begin(self, key: Any, file: StagedFile) -> None:
+        while len(self._open) >= OPEN_FILES_MAX:
+            self._finish(next(iter(self._open)))
+        output = self._io.new_output(file.path)
+        writer = ParquetFormatWriter(output, self._in_file, dict(self._plan.properties))
+        self._open[key] = _OpenFile(file, writer)
 
     def _new_file(self, partition: PartitionKey | None) -> StagedFile:
         path = self._places.new_data_location(f"sinks-{new_name()}.parquet", partition)
@@ -198,6 +209,20 @@ def _is_laid_out_as(one: pa.DataType, other: pa.DataType) -> bool:
 
 def _refuse(given: pa.DataType, wanted: pa.DataType) -> NoReturn:
     raise TypeError(f"{given} is not laid out as {wanted}")
+
+
+def _demand_all(rows: pa.Table, parts: Iterable[pa.Table]) -> None:
+    """See that each row is in one part.
+
+    :raises RefusedError: PyIceberg finds the rows of a partition by ``==``, which some values are not.
+    """
+    count = sum(part.num_rows for part in parts)
+    if count != rows.num_rows:
+        raise RefusedError(
+            f"{rows.num_rows} rows fell into partitions with {count} rows",
+            "A value of the partitioning does not equal itself, or equals another one.",
+            "Partition the table by another column.",
+        )
 
 
 def _key(partition: PartitionKey | None) -> Any:

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.connectors.iceberg.creation import CreateTable, SparkType
 from airflow_provider_sinks.connectors.iceberg.layout import Layout
-from airflow_provider_sinks.connectors.iceberg.partitions import PartitionTerm, partition_spec
+from airflow_provider_sinks.connectors.iceberg.partitions import (
+    NOT_EQUAL_TO_ITSELF,
+    PartitionTerm,
+    partition_spec,
+)
 from airflow_provider_sinks.connectors.iceberg.spec import IcebergTarget, Mode
 from airflow_provider_sinks.connectors.iceberg.types import (
     Column,
@@ -61,10 +65,10 @@ def new_table(given: Mapping[str, SparkType], target: IcebergTarget) -> Schema:
         except UnfitError as unfit:
             problems.append(Problem("", str(unfit), unfit.hint))
     if not problems:
-        schema = created(columns, target.key)
-        problems += _of_partitions(target, schema)
+        schema = created(columns)
+        problems += [*_of_partitions(target, schema), *_of_key_types(target, schema)]
         if not problems:
-            return schema
+            return created(columns, target.key)
     raise ConfigurationError(f'table "{target.table}" cannot be made from the query', problems)
 
 
@@ -137,6 +141,12 @@ def _of_partitioning(
     names = written(list(given), target)
     for field in spec.fields:
         source = str(schema.find_column_name(field.source_id))
+        kind = str(schema.find_type(field.source_id))
+        if str(field.transform) == "identity" and kind in NOT_EQUAL_TO_ITSELF:
+            what = (
+                f"the table is partitioned by {source!r}, which is {kind}: NaN is no partition, and 0 is two"
+            )
+            yield Problem(_OPTION, what, f"ALTER TABLE ... DROP PARTITION FIELD {field.name}")
         if source not in names and source.partition(".")[0] not in names:
             what = f"the table is partitioned by {source!r}, which the query does not give"
             yield Problem(_OPTION, what, "add it to the query")
@@ -145,10 +155,7 @@ def _of_partitioning(
 def _of_key(target: IcebergTarget, schema: Schema, spec: PartitionSpec) -> Iterator[Problem]:
     if target.mode is not Mode.UPSERT:
         return
-    for name in target.key:
-        column = columns_of(schema).get(name)
-        if column is not None and ("<" in column.kind or column.kind in ("float", "double")):
-            yield Problem(f"{_OPTION}.key", f"column {name!r} is {column.iceberg}: no rows are equal by it")
+    yield from _of_key_types(target, schema)
     for field in spec.fields:
         source = schema.find_column_name(field.source_id)
         if source not in target.key:
@@ -156,9 +163,20 @@ def _of_key(target: IcebergTarget, schema: Schema, spec: PartitionSpec) -> Itera
             yield Problem(f"{_OPTION}.key", what, f"add {source!r} to the key")
 
 
+def _of_key_types(target: IcebergTarget, schema: Schema) -> Iterator[Problem]:
+    for name in target.key:
+        column = columns_of(schema).get(name)
+        if column is not None and ("<" in column.kind or column.kind in NOT_EQUAL_TO_ITSELF):
+            yield Problem(f"{_OPTION}.key", f"column {name!r} is {column.iceberg}: no rows are equal by it")
+
+
 def _of_partitions(target: IcebergTarget, schema: Schema) -> Iterator[Problem]:
     for index, text in enumerate(target.partition_by):
+        where, term = f"{_OPTION}.partition_by[{index}]", PartitionTerm.parse(text)
         try:
-            partition_spec((PartitionTerm.parse(text),), schema)
+            partition_spec((term,), schema)
         except UnfitError as unfit:
-            yield Problem(f"{_OPTION}.partition_by[{index}]", str(unfit), unfit.hint)
+            yield Problem(where, str(unfit), unfit.hint)
+        if term.name != term.column and term.name in columns_of(schema):
+            what = f"its field would be called {term.name!r}, as a column is"
+            yield Problem(where, what, "give the column another name in the query")

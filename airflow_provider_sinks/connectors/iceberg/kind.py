@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from airflow_provider_sinks.connectors.iceberg.connector import IcebergConnector
+    from airflow_provider_sinks.connectors.iceberg.stored_letters import IcebergLetters
 
 _FORM = TargetForm(
     fields={
@@ -73,6 +74,15 @@ class IcebergKind:
         del read_seconds, held_up
         sink = iceberg_sink(spec)
         return _connector(sink, connections.get(sink.target.iceberg.connection, IcebergOptions), say)
+
+    def letters(self, spec: SinkSpec, connections: ResolvedConnections) -> IcebergLetters:
+        """Return the letters of the sink's table of dead letters."""
+        from airflow_provider_sinks.connectors.iceberg.stored_letters import IcebergLetters
+
+        sink = iceberg_sink(spec)
+        options = connections.get(sink.target.iceberg.connection, IcebergOptions)
+        assert sink.dead_letter is not None  # noqa: S101  whoever asks has looked
+        return IcebergLetters(options, sink.dead_letter.table)
 
     def demand_fits(self, output: DataFrame, spec: SinkSpec) -> None:
         """See that the columns that are named are there, and that a table to be made has types for all."""

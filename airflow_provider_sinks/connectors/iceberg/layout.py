@@ -3,13 +3,43 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from airflow_provider_sinks.core.errors import JobFailedError, RefusedError
 
 if TYPE_CHECKING:
     from pyiceberg.partitioning import PartitionSpec
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table
+
+
+OTHER_FILES = "has files of another partitioning than its own"
+WHY_OTHER_FILES = "An upsert deletes older rows in files of one partitioning alone: those others would stay."
+REWRITE_OTHER_FILES = (
+    "Write all of it anew: CALL <catalog>.system.rewrite_data_files(table => ..., options => "
+    "map('rewrite-all', 'true'))"
+)
+
+
+def has_other_files(table: Table) -> bool:
+    """Return whether files of another partitioning would keep rows that an upsert deletes.
+
+    An equality delete of a partitioned table applies to files of its own partitioning, and no other; one of
+    a table that is not partitioned applies to all.
+    """
+    from pyiceberg.manifest import ManifestContent
+
+    snapshot, spec = table.metadata.current_snapshot(), table.spec()
+    if snapshot is None or spec.is_unpartitioned():
+        return False
+    return any(
+        manifest.partition_spec_id != spec.spec_id
+        and (manifest.has_added_files() or manifest.has_existing_files())
+        for manifest in snapshot.manifests(table.io)
+        if manifest.content == ManifestContent.DATA
+    )
 
 
 @dataclass(frozen=True)
@@ -39,3 +69,34 @@ class Layout:
         from pyiceberg.schema import Schema
 
         return Schema.model_validate_json(self.schema), PartitionSpec.model_validate_json(self.spec)
+
+
+def demand_unaltered(table: Table, begun: Layout, columns: Collection[str], sink: str) -> None:
+    """See that files still mean what they meant when they were begun: they go by the ids of columns.
+
+    :param begun: what they were begun with.
+    :param columns: that are written.
+    :raises JobFailedError: columns or partitioning were changed; a start compares them anew.
+    """
+    if Layout.of(table) == begun:
+        return
+    schema, spec = begun.read()
+    now = {field.field_id: field for field in table.schema().fields}
+    changed = [f.name for f in schema.fields if f.name in columns and now.get(f.field_id) != f]
+    if changed or spec != table.spec():
+        raise JobFailedError(
+            f'table "{".".join(table.name())}" was altered while sink "{sink}" ran',
+            f"Column {changed[0]!r} is another one." if changed else "Its partitioning is another one.",
+            "The next start compares the query with the table as it is.",
+        )
+
+
+def demand_own_files(table: Table) -> None:
+    """See that an upsert deletes in all files.
+
+    :raises RefusedError: some are of another partitioning: somebody who had loaded the table before it was
+        changed has written them since.
+    """
+    if has_other_files(table):
+        primary = f'table "{".".join(table.name())}" has files of another partitioning than its own'
+        raise RefusedError(primary, WHY_OTHER_FILES, REWRITE_OTHER_FILES)

@@ -8,6 +8,12 @@ from typing import TYPE_CHECKING
 from airflow_provider_sinks.connectors.iceberg.catalog import FORMAT_VERSION, TableCatalog
 from airflow_provider_sinks.connectors.iceberg.catalog_errors import HiddenError, MissingError
 from airflow_provider_sinks.connectors.iceberg.creation import DEAD_LETTER_COLUMNS
+from airflow_provider_sinks.connectors.iceberg.layout import (
+    OTHER_FILES,
+    REWRITE_OTHER_FILES,
+    WHY_OTHER_FILES,
+    has_other_files,
+)
 from airflow_provider_sinks.connectors.iceberg.progress import (
     Standing,
     State,
@@ -15,6 +21,7 @@ from airflow_provider_sinks.connectors.iceberg.progress import (
     read,
     standing,
 )
+from airflow_provider_sinks.connectors.iceberg.stage import answering
 from airflow_provider_sinks.connectors.iceberg.types import columns_of, spark_kind
 from airflow_provider_sinks.core.decision.facts import Existence, ResourceFacts, Role, Unfit
 from airflow_provider_sinks.core.progress.history import NO_HISTORY, History
@@ -24,6 +31,7 @@ from airflow_provider_sinks.core.progress.record import ProgressFormatError
 if TYPE_CHECKING:
     from pyiceberg.table import Table
 
+_UNREACHED = Unfit(OTHER_FILES, WHY_OTHER_FILES, REWRITE_OTHER_FILES)
 _RECORDS, _SIZE = "total-records", "total-files-size"
 
 
@@ -49,6 +57,16 @@ def look(catalog: TableCatalog, name: str, sink: str, role: Role) -> tuple[Resou
         unfit=unfit,
     )
     return found, table
+
+
+def with_other_files(facts: ResourceFacts, table: Table) -> ResourceFacts:
+    """Return a table that an upsert writes as unfit where it has files that no delete of it reaches.
+
+    :raises UnavailableError: the storage did not answer.
+    """
+    with answering(table.location()):
+        is_unfit = facts.unfit is None and has_other_files(table)
+    return replace(facts, unfit=_UNREACHED) if is_unfit else facts
 
 
 def identity(table: Table, sink: str) -> str:
@@ -122,6 +140,13 @@ def _unfit_for_dead_letters(table: Table) -> Unfit | None:
                 f"Dead letters have {name} as {spark_kind(kind)}.",
                 "Name a table that is not there: the sink makes it.",
             )
+    by = [str(table.schema().find_column_name(field.source_id)) for field in table.spec().fields]
+    if foreign := [name for name in by if name not in DEAD_LETTER_COLUMNS]:
+        return Unfit(
+            f"is partitioned by {foreign[0]}",
+            "Dead letters have no such column.",
+            f"ALTER TABLE ... DROP PARTITION FIELD {foreign[0]}",
+        )
     required = [c.name for c in columns.values() if c.is_required and c.name not in DEAD_LETTER_COLUMNS]
     if not required:
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
@@ -33,6 +33,14 @@ _OF_STORAGE = """
 STORAGE = frozenset(_OF_STORAGE.split())
 """PyIceberg's names of what it takes to read and write files."""
 ALLOWED = frozenset(_OF_CATALOG.split()) | STORAGE
+_JDBC, _REST, _HIVE = CatalogKind.JDBC, CatalogKind.REST, CatalogKind.HIVE
+_ONLY_OF: Mapping[str, tuple[CatalogKind, ...]] = {
+    **dict.fromkeys(("database", "sslmode", "sslrootcert"), (_JDBC,)),
+    **dict.fromkeys(("oauth2-server-uri", "prefix", "scope", "token"), (_REST,)),
+    "hive.hive2-compatible": (_HIVE,),
+}
+"""What stands in the extra and means something to some catalogs alone."""
+_FIELDS_ONLY_OF = {"schema": (_JDBC,), "login": (_JDBC, _REST), "password": (_JDBC, _REST)}
 DROPPED = frozenset({"catalog_properties", "__fields__"})
 """What the type's own hook may find there, and a sink does not use."""
 REFUSED = {
@@ -108,15 +116,17 @@ class IcebergOptions(ConnectionOptions):
         """
         columns = {"host": host, "port": port, "login": login, "password": password, "schema": schema}
         problems = [*_extra_problems(extra, columns)]
+        given = {name: value for name, value in columns.items() if value}
         columns |= {"port": port or _number(extra.get("port")), "schema": schema or extra.get("database")}
+        problems += _foreign_problems(_kind(extra), given, extra)
         problems += _field_problems(_kind(extra), columns, extra)
         if problems:
             raise ConfigurationError(f'connection "{conn_id}" is not valid for a sink', problems)
         kind = CatalogKind(_kind(extra) or CatalogKind.JDBC)
-        given: dict[str, Any] = {"catalog": kind, "name": conn_id, "port": _PORTS.get(kind)}
+        first: dict[str, Any] = {"catalog": kind, "name": conn_id, "port": _PORTS.get(kind)}
         more = {name: _text(value) for name, value in extra.items() if name in ALLOWED - _PLACED}
-        own = {name: value for name, value in {**given, **columns}.items() if value not in (None, "")}
-        own["port"] = columns["port"] or given["port"]
+        own = {name: value for name, value in {**first, **columns}.items() if value not in (None, "")}
+        own["port"] = columns["port"] or first["port"]
         return cls(conn_id, {name: str(value) for name, value in {**own, **more}.items() if value})
 
     @property
@@ -217,6 +227,24 @@ def _field_problems(kind: str, columns: Mapping[str, Any], extra: Mapping[str, A
         yield Problem("port", "belongs into the address of a REST catalog", "host: https://server:port/path")
     if kind in (CatalogKind.JDBC, CatalogKind.HIVE) and not extra.get("warehouse"):
         yield Problem("extra.warehouse", "is missing", "where new tables lie: s3://bucket/folder")
+
+
+def _foreign_problems(kind: str, given: Iterable[str], extra: Mapping[str, Any]) -> Iterator[Problem]:
+    """Say what another kind of catalog would take, and this one would not even look at."""
+    if kind not in list(CatalogKind):
+        return
+    found = {f"extra.{name}": _ONLY_OF[name] for name in extra if name in _ONLY_OF}
+    found |= {name: kinds for name, kinds in _FIELDS_ONLY_OF.items() if name in given}
+    for where, kinds in found.items():
+        if kind not in kinds:
+            yield Problem(
+                where, f"is of a {' or '.join(kinds)} catalog, and this is a {kind} one", "leave it out"
+            )
+    if kind == CatalogKind.REST and len(one := {"login", "password"} & set(given)) == 1:
+        (missing,) = {"login", "password"} - one
+        (other,) = one
+        what = f"is missing: without it nothing is done with the {other}"
+        yield Problem(missing, what, "id and secret, or leave both out")
 
 
 def _host_problems(kind: str, host: str) -> Iterator[Problem]:

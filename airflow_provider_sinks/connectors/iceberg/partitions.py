@@ -18,6 +18,8 @@ _OF_TIME = ("year", "month", "day", "hour")
 _SIZED = ("bucket", "truncate")
 _NAMES = (*_OF_TIME, *_SIZED)
 _FIRST_FIELD_ID = 1000
+NOT_EQUAL_TO_ITSELF = ("float", "double")
+"""Types that have a value which equals nothing, and two that equal each other."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,10 @@ def partition_spec(terms: tuple[PartitionTerm, ...], schema: Schema) -> Partitio
     for number, term in enumerate(terms):
         source = next(field for field in schema.fields if field.name == term.column)
         transform: Any = parse_transform(term.iceberg)
+        if term.transform == "identity" and str(source.field_type) in NOT_EQUAL_TO_ITSELF:
+            hint = f"partition by another column, or CAST({term.column} AS decimal(...)) in the query"
+            what = f"{term.column} is {source.field_type}, in which NaN is no partition, and 0 is two"
+            raise UnfitError(what, hint)
         if not transform.can_transform(source.field_type):
             raise UnfitError(f"{term.iceberg} does not go with {term.column}, which is {source.field_type}")
         field = PartitionField(

@@ -46,12 +46,21 @@ def announced(
 
 
 def published(
-    sink: str, run: str, state: State | None, standing: Standing, *, record: ProgressRecord, at: Place
+    sink: str,
+    run: str,
+    state: State | None,
+    standing: Standing,
+    *,
+    record: ProgressRecord,
+    at: Place,
+    told: ProgressRecord | None,
 ) -> State | None:
     """Return the state with the record of an epoch; nothing where it is committed already.
 
+    :param told: the epoch whose dead letters are known to be in their table.
     :raises FencedError: another run, or another epoch, is in force.
-    :raises RefusedError: the table does not stand on what was committed before.
+    :raises RefusedError: the table does not stand on what was committed before, or dead letters of an
+        epoch before would be forgotten: only this state names them.
     """
     demand_in_force(sink, state, run)
     assert state is not None  # noqa: S101  nobody is in force there
@@ -68,6 +77,12 @@ def published(
             f'the table of sink "{sink}" was rolled back, or begun anew, while the sink ran',
             f"Snapshot {state.at.snapshot}, of epoch {known.epoch}, is no ancestor of the current one.",
             "Start the sink again: it says what can be done.",
+        )
+    if state.pending is not None and state.pending.record != told:
+        raise RefusedError(
+            f'dead letters of epoch {state.pending.record.epoch} of sink "{sink}" are not in their table yet',
+            "Their rows are committed; the next epoch would forget them.",
+            "Start the sink again: it publishes them first.",
         )
     return state.having(SINGLE_WRITER, record, at)
 

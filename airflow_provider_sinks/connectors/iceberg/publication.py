@@ -21,8 +21,10 @@ from airflow_provider_sinks.core.errors import UnavailableError
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
-    from pyiceberg.table import Table, Transaction
+    from pyiceberg.table import Table
     from pyiceberg.table.snapshots import Snapshot
+
+    from airflow_provider_sinks.connectors.iceberg.row_delta import OneSnapshot
 
 _ATTEMPTS = 30
 _AGAIN_SECONDS = 0.05
@@ -35,7 +37,7 @@ class Change:
 
     :param state: the progress that is committed.
     :param summary: what the snapshot says of it.
-    :param files: that become part of the table; those of keys delete older rows.
+    :param files: that become part of the table, all of one partitioning; those of keys delete older rows.
     """
 
     state: State
@@ -86,7 +88,7 @@ def publish(catalog: TableCatalog, name: str, sink: str, judge: Judge) -> bool:
 class _Changes:
     """A change that is being put together."""
 
-    transaction: Transaction
+    transaction: OneSnapshot
     producer: Any
 
 
@@ -105,6 +107,7 @@ def _fill(table: Table, changes: _Changes, change: Change, sink: str) -> Snapsho
 
     from airflow_provider_sinks.connectors.iceberg.stage import answering
 
+    changes.transaction.spec_id = next((file.spec_id for file in change.files), None)
     with answering(table.location()):
         changes.producer.add(change.files, change.summary)
         changes.transaction.set_properties({key_of(sink): change.state.encode()})

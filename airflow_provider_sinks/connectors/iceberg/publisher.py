@@ -4,10 +4,12 @@ The order of an epoch, and why it is exactly once:
 
 1. The rows become visible with their record, and with the names of the epoch's dead letters, by one change of
    the data table (:mod:`.publication`): the point of no return.
-2. The dead letters are published in their own table, with the same record. A driver that dies in between
-   leaves their names in the data table, and the next start publishes them behind its fence; the record in the
-   table of dead letters says whether that was done.
+2. The dead letters are published in their own table, with the same record (:mod:`.dead_letters`). A driver
+   that dies in between leaves their names in the data table. Whoever changes that table next publishes them
+   first: a repeated commit, the next epoch, or the next start behind its fence.
 3. The stages are removed. Whatever is left of them is swept by the next start.
+
+Behind the first step nothing is rolled back, whatever fails there.
 """
 
 from __future__ import annotations
@@ -21,17 +23,19 @@ from airflow_provider_sinks.connectors.epoch_writer import LostStageError, Token
 from airflow_provider_sinks.connectors.iceberg import protocol
 from airflow_provider_sinks.connectors.iceberg.catalog import TableCatalog
 from airflow_provider_sinks.connectors.iceberg.catalog_errors import HiddenError, MissingError
+from airflow_provider_sinks.connectors.iceberg.dead_letters import DeadLetters
 from airflow_provider_sinks.connectors.iceberg.factory import IcebergWriterFactory, TablePlan
 from airflow_provider_sinks.connectors.iceberg.fit import written
-from airflow_provider_sinks.connectors.iceberg.layout import Layout
+from airflow_provider_sinks.connectors.iceberg.layout import Layout, demand_own_files, demand_unaltered
 from airflow_provider_sinks.connectors.iceberg.options import STORAGE
-from airflow_provider_sinks.connectors.iceberg.progress import Place, State, read, standing, summary
+from airflow_provider_sinks.connectors.iceberg.progress import Pending, Place, State, read, standing, summary
 from airflow_provider_sinks.connectors.iceberg.publication import Change, publish
 from airflow_provider_sinks.connectors.iceberg.sink_tables import SinkTables
+from airflow_provider_sinks.connectors.iceberg.spec import Mode
 from airflow_provider_sinks.connectors.iceberg.stage import Stage, StageFolder
 from airflow_provider_sinks.connectors.iceberg.sweep import referenced, sweep
 from airflow_provider_sinks.core.decision.facts import Role
-from airflow_provider_sinks.core.errors import JobFailedError, RefusedError, SinkError
+from airflow_provider_sinks.core.errors import RefusedError, SinkError
 from airflow_provider_sinks.core.progress.record import (
     DRIVER,
     SINGLE_WRITER,
@@ -56,6 +60,8 @@ class Publisher:
         self._catalog = catalog
         self._run = run
         self._say = say
+        self._letters = DeadLetters(sink, catalog, run.id, say)
+        self._committed: frozenset[str] = frozenset()
         self._stages: StageFolder | None = None
         self._layout: Layout | None = None
         self._columns: tuple[str, ...] = ()
@@ -63,10 +69,23 @@ class Publisher:
 
     def take(self) -> None:
         """Put this run in force in both tables, whoever was; then publish what a driver has left behind."""
-        for name in self._sink.names.values():
-            with suppress(MissingError):  # judged by the decision
-                publish(self._catalog, name, self._sink.name, self._taking)
-        self._publish_pending()
+        with suppress(MissingError):  # judged by the decision
+            name, sink = self._sink.target.table, self._sink.name
+            self._readable(lambda: publish(self._catalog, name, sink, self._taking))
+        self.take_dead_letters()
+
+    def take_dead_letters(self) -> None:
+        """Put this run in force in the table of dead letters; then publish what a driver has left behind.
+
+        What is pending is read behind the fence of the data table: nobody else can add to it any more.
+        """
+        pending, folder = None, None
+        with suppress(MissingError):  # judged by the decision
+            data = self._readable(lambda: self._catalog.load(self._sink.target.table))
+            state = self._readable(lambda: read(data.metadata, self._sink.name))
+            folder, pending = self._stage_folder(data), state.pending if state is not None else None
+        with suppress(MissingError):
+            self._readable(lambda: self._letters.take(pending, folder))
 
     def announce(self, record: ProgressRecord) -> None:
         """Commit the driver's record; a table of dead letters that was made a moment ago is taken first.
@@ -75,10 +94,11 @@ class Publisher:
         """
         run, sink = self._run.id, self._sink.name
         self._generation = record.generation
-        if self._sink.dead_letter is not None:
-            publish(self._catalog, self._sink.dead_letter, sink, self._keeping)
 
         def judge(table: Table, state: State | None, place: Place) -> Change | None:
+            if state is not None:
+                protocol.demand_in_force(sink, state, run)
+            self._letters.keep(state.pending if state else None, self._stage_folder(table))
             stands = standing(table.metadata, state.at if state else None)
             found = protocol.announced(sink, run, state, stands, record=record, at=place)
             return Change(found, summary(sink, run, DRIVER, record)) if found else None
@@ -124,85 +144,62 @@ class Publisher:
         found: list[Stage] = []
 
         def judge(table: Table, state: State | None, place: Place) -> Change | None:
-            stands = standing(table.metadata, state.at if state else None)
-            new = protocol.published(sink, run, state, stands, record=record, at=place)
+            protocol.demand_in_force(sink, state, run)
+            self._letters.tell(state.pending if state else None, self._stage_folder(table))
+            stands, told = standing(table.metadata, state.at if state else None), self._letters.told
+            new = protocol.published(sink, run, state, stands, record=record, at=place, told=told)
             if new is None:
                 return None
             found[:] = self._staged(table, tokens)
-            self._demand_same_layout(table)
+            if self._layout is not None:
+                demand_unaltered(table, self._layout, self._columns, sink)
+            if self._sink.target.mode is Mode.UPSERT:
+                demand_own_files(table)
             files = [file.data_file(table.metadata) for stage in found for file in stage.of(Role.DATA)]
             dead = tuple(stage.name for stage in found if stage.of(Role.DEAD_LETTER))
             new = protocol.with_dead_letters(new, record, dead)
             return Change(new, summary(sink, run, SINGLE_WRITER, record), files)
 
-        is_new = self._present(lambda: publish(self._catalog, self._sink.target.table, sink, judge))
-        if not is_new or any(stage.of(Role.DEAD_LETTER) for stage in found):
-            self._publish_pending()
+        self._present(lambda: publish(self._catalog, self._sink.target.table, sink, judge))
+        self._committed = frozenset(token.name for token in tokens)
+        if dead := tuple(stage.name for stage in found if stage.of(Role.DEAD_LETTER)):
+            folder = self._stages
+            self._present(lambda: self._letters.keep(Pending(record, dead), folder))
         self._forget(found)
         return sum(len(stage.files) for stage in found)
 
     def rollback(self, tokens: Sequence[Token]) -> None:
-        """Remove what tokens stand for, unless a table has it. Must not raise."""
-        stages = self._stages
-        for token in tokens if stages is not None else ():
-            with suppress(SinkError, OSError):
-                stage = stages.read(self._run.id, token.name) if stages else None
-                if stages is not None and stage is not None and not self._is_published(stage):
-                    stages.remove(stage, with_files=True)
+        """Remove what tokens stand for, unless it is committed. Must not raise: what stays is swept."""
+        for token in tokens:
+            with suppress(Exception):
+                stage = self._stages.read(self._run.id, token.name) if self._stages else None
+                if self._stages is not None and stage is not None and not self._is_committed(stage):
+                    self._stages.remove(stage, with_files=True)
 
     def sweep(self) -> None:
         """Remove what older runs staged. What cannot be removed now stays for the next start."""
-        tables = self._tables()
-        if Role.DATA not in tables:
-            return
-        state = read(tables[Role.DATA].metadata, self._sink.name)
-        pending = state.pending if state else None
-        kept = pending.stages if pending and not self._is_told(pending.record, tables) else ()
         try:
-            removed = sweep(self._stage_folder(tables[Role.DATA]), self._run.id, tables, kept)
+            removed = self._readable(self._swept)
         except SinkError as error:
             self._say(f"what older runs have staged stays: {error.primary}")
             return
         if removed:
             self._say(f"removed {removed} data files that older runs have staged and never published")
 
+    def _swept(self) -> int:
+        tables = self._tables()
+        if Role.DATA not in tables:
+            return 0
+        state = read(tables[Role.DATA].metadata, self._sink.name)
+        pending = state.pending if state else None
+        kept = pending.stages if pending and not self._is_told(pending.record, tables) else ()
+        return sweep(self._stage_folder(tables[Role.DATA]), self._run.id, tables, kept)
+
     def _taking(self, table: Table, state: State | None, place: Place) -> Change | None:
         del table, place
         run, sink = self._run.id, self._sink.name
         found = protocol.taken(state, run)
         return Change(found, summary(sink, run)) if found else None
-
-    def _keeping(self, table: Table, state: State | None, place: Place) -> Change | None:
-        """Take a table that nobody has; leave one that this run has."""
-        if state is None:
-            return self._taking(table, state, place)
-        protocol.demand_in_force(self._sink.name, state, self._run.id)
-        return None
-
-    def _publish_pending(self) -> None:
-        """Publish dead letters whose rows are committed, unless that is done."""
-        name, sink, run = self._sink.dead_letter, self._sink.name, self._run.id
-        data = self._tables().get(Role.DATA)
-        state = read(data.metadata, sink) if data is not None else None
-        if name is None or data is None or state is None or state.pending is None:
-            return
-        pending, folder = state.pending, self._stage_folder(data)
-
-        def judge(table: Table, dead: State | None, place: Place) -> Change | None:
-            if dead is not None:
-                protocol.demand_in_force(sink, dead, run)
-                if dead.epoch == pending.record:
-                    return None
-            stages = [folder.read(pending.record.run, one) for one in pending.stages]
-            if None in stages:
-                self._say(f"dead letters of epoch {pending.record.epoch} are gone: their table was made anew")
-            found = [file for stage in stages if stage for file in stage.of(Role.DEAD_LETTER)]
-            new = (dead or State(run)).having(SINGLE_WRITER, pending.record, place)
-            files = [file.data_file(table.metadata) for file in found]
-            return Change(new, summary(sink, run, SINGLE_WRITER, pending.record), files)
-
-        with suppress(MissingError):  # the decision judges a table of dead letters that is gone
-            publish(self._catalog, name, sink, judge)
 
     def _is_told(self, record: ProgressRecord, tables: dict[Role, Table]) -> bool:
         """Whether the dead letters of an epoch are in their table."""
@@ -211,9 +208,18 @@ class Publisher:
         dead = read(tables[Role.DEAD_LETTER].metadata, self._sink.name)
         return dead is not None and dead.epoch == record
 
-    def _is_published(self, stage: Stage) -> bool:
-        """Whether a table has files of a stage. Asked before they are removed: that cannot be taken back."""
-        return bool(referenced(self._tables().values(), {file.path for file in stage.files}))
+    def _is_committed(self, stage: Stage) -> bool:
+        """Whether a stage is behind the point of no return. Asked before it is removed for good.
+
+        Then the data table names it as pending, or a table has files of it. The data table is loaded first:
+        what it does not name as pending any more is in the other table by then.
+        """
+        tables = self._tables()
+        if stage.name in self._committed or len(tables) < len(self._sink.names):
+            return True
+        state = read(tables[Role.DATA].metadata, self._sink.name)
+        is_pending = state is not None and state.pending is not None and stage.name in state.pending.stages
+        return is_pending or bool(referenced(tables.values(), {file.path for file in stage.files}))
 
     def _forget(self, stages: Iterable[Stage]) -> None:
         for stage in stages:
@@ -244,31 +250,26 @@ class Publisher:
             self._stages = StageFolder({**self._catalog.storage, **given}, table.location(), self._sink.name)
         return self._stages
 
-    def _demand_same_layout(self, table: Table) -> None:
-        """See that files still mean what they meant when they were begun: they go by the ids of columns.
-
-        :raises JobFailedError: columns or partitioning were changed; a start compares them anew.
-        """
-        if self._layout is None or Layout.of(table) == self._layout:
-            return
-        schema, spec = self._layout.read()
-        now = {field.field_id: field for field in table.schema().fields}
-        changed = [f.name for f in schema.fields if f.name in self._columns and now.get(f.field_id) != f]
-        if changed or spec != table.spec():
-            raise JobFailedError(
-                f'table "{self._sink.target.table}" was altered while sink "{self._sink.name}" ran',
-                f"Column {changed[0]!r} is another one." if changed else "Its partitioning is another one.",
-                "The next start compares the query with the table as it is.",
-            )
-
     def _present(self, act: Callable[[], Result]) -> Result:
         """Do something with a table that must be there.
 
         :raises RefusedError: it is not.
         """
         try:
+            return self._readable(act)
+        except MissingError as error:
+            raise RefusedError(
+                f'a table of sink "{self._sink.name}" is gone, or hidden', str(error), "Start the sink again."
+            ) from error
+
+    def _readable(self, act: Callable[[], Result]) -> Result:
+        """Do something with a table that need not be there.
+
+        :raises RefusedError: it is hidden from this login, or its progress cannot be read.
+        """
+        try:
             return act()
-        except (MissingError, HiddenError) as error:
+        except HiddenError as error:
             raise RefusedError(
                 f'a table of sink "{self._sink.name}" is gone, or hidden', str(error), "Start the sink again."
             ) from error

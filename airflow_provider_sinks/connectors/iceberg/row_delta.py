@@ -53,12 +53,23 @@ class OneSnapshot(Transaction):
 
     PyIceberg copies all metadata each time that a transaction is asked for them: a dozen times for a
     snapshot, and they grow with each.
+
+    It also lists all new files as files of the newest partitioning. Dead letters may have been staged before
+    somebody changed that of their table.
     """
+
+    spec_id: int | None = None
+    """The partitioning of the files that are added; ``None``: the table's own."""
 
     @property
     def table_metadata(self) -> TableMetadata:
         """The metadata as they were loaded: nothing is asked for once there is an update."""
-        return super().table_metadata if self._updates else self._table.metadata
+        if self._updates:
+            return super().table_metadata
+        loaded = self._table.metadata
+        if self.spec_id in (None, loaded.default_spec_id):
+            return loaded
+        return loaded.model_copy(update={"default_spec_id": self.spec_id})
 
 
 def _of_four_bytes(field: NestedField) -> NestedField:

@@ -223,6 +223,7 @@ def _partitions(spec: IcebergSink) -> Iterator[Problem]:
     from airflow_provider_sinks.connectors.iceberg.partitions import PartitionTerm
 
     shape, target = spec.readable_shape, spec.target.iceberg
+    named: dict[str, str] = {}
     for index, text in enumerate(target.partition_by):
         where = f"target.iceberg.partition_by[{index}]"
         try:
@@ -230,6 +231,9 @@ def _partitions(spec: IcebergSink) -> Iterator[Problem]:
         except UnfitError as unfit:
             yield Problem(where, str(unfit), unfit.hint)
             continue
+        if (other := named.setdefault(term.name, text)) != text or text in target.partition_by[:index]:
+            what = f"{text!r} and {other!r} make one field: {term.name}"
+            yield Problem(where, what, "leave one of them out")
         if shape is not None and not shape.problems and shape.columns is not None:
             yield from known_column(where, term.column, shape.columns, "the output")
         if target.mode is Mode.UPSERT and term.column not in target.key:

@@ -187,9 +187,10 @@ class StageFolder:
         ):
             out.write(stage.encode())
 
-    def read(self, run: str, name: str) -> Stage | None:
+    def read(self, run: str, name: str, role: Role | None = None) -> Stage | None:
         """Return a stage; nothing where it, or a file that it names, is gone, or where it is not whole.
 
+        :param role: only files for this table need be there; ``None``: all.
         :raises UnavailableError: it could not be read.
         """
         with answering(self._folder):
@@ -198,7 +199,8 @@ class StageFolder:
                     stage = Stage.decode(name, source.read())
             except (FileNotFoundError, ValueError):
                 return None
-            whole = stage.is_whole and all(self._is_there(file) for file in stage.files)
+            needed = stage.files if role is None else stage.of(role)
+            whole = stage.is_whole and all(self._is_there(file) for file in needed)
         return stage if whole else None
 
     def leftovers(self, but: str) -> Iterator[Stage]:

@@ -34,7 +34,7 @@ class NewestRows:
 
     def take(self, rows: pa.RecordBatch) -> None:
         """Take rows, the oldest first."""
-        self._keys.append(rows.select(self._key))
+        self._keys.append(_copied(rows.select(self._key)))
         self._rows.append(rows)
         self._held_bytes += rows.nbytes
         if self._held_bytes >= _IN_MEMORY_BYTES:
@@ -80,3 +80,9 @@ class NewestRows:
             self._file.seek(0)
             yield from pa.ipc.open_stream(self._file)
         yield from self._rows
+
+
+def _copied(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Return rows in memory of their own: as they came, each column holds the message of all columns."""
+    columns = [pa.concat_arrays([column, column.slice(0, 0)]) for column in rows.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=rows.schema)

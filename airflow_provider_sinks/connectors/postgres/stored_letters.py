@@ -6,7 +6,6 @@ A letter's place is where its row stands (``ctid``): page and line, as long as n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime
 from typing import Any, Self
 
 from psycopg import sql
@@ -16,7 +15,7 @@ from airflow_provider_sinks.connectors.postgres import observe as look
 from airflow_provider_sinks.connectors.postgres.creation import DEAD_LETTER_COLUMNS, identifier
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.connectors.postgres.session import ControlConnection, Session, SessionName
-from airflow_provider_sinks.core.dead_letters.letter import ErrorClass, Letter, Origin, headers_from_json
+from airflow_provider_sinks.core.dead_letters.letter import Letter, letter_of_row
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 Takes = Callable[[Letter], bool]
@@ -88,28 +87,4 @@ class PostgresLetters:
 
 def _letter(row: Mapping[str, Any]) -> Letter:
     page, line = row["place"].strip("()").split(",")
-    origin = Origin(
-        row["source_topic"] or "",
-        row["source_partition"],
-        row["source_offset"],
-        _ms(row.get("source_timestamp")),
-        headers_from_json(row.get("headers")),
-        row.get("replays") or 0,
-    )
-    return Letter(
-        (int(page), int(line)),
-        _ms(row["at"]) or 0,
-        row["error"],
-        next((kind for kind in ErrorClass if kind == row.get("error_class")), None),
-        origin,
-        row["key"],
-        row["value"],
-        row["sink"],
-        row.get("generation"),
-        row.get("epoch"),
-        row.get("spec_digest") or "",
-    )
-
-
-def _ms(at: datetime | None) -> int | None:
-    return None if at is None else round(at.timestamp() * 1000)
+    return letter_of_row((int(page), int(line)), row)

@@ -15,7 +15,8 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from datetime import datetime
+from typing import Any, TypeAlias
 
 Headers: TypeAlias = tuple[tuple[str, bytes | None], ...]
 """Of a Kafka record, in their order; a name may stand there more than once."""
@@ -173,7 +174,8 @@ def whole(text: str | None) -> int | None:
 class Letter:
     """A dead letter as it is stored.
 
-    :param place: partition and offset in the topic of dead letters, or page and line of the table.
+    :param place: partition and offset in the topic of dead letters; of a table page and line, or the source's
+        partition and offset, as its target has it.
     :param at_ms: when it was set aside, in milliseconds since 1970.
     :param told_class: the class of its error where the letter tells it.
     :param left_out_bytes: the size of a value that was left out; ``None`` where the record is whole.
@@ -227,3 +229,35 @@ def letter_of_record(
         told.get("spec.digest", ""),
         (whole(told.get("value.bytes")) or 0) if "value.sha256" in told else None,
     )
+
+
+def letter_of_row(place: tuple[int, int], row: Mapping[str, Any]) -> Letter:
+    """Return the letter that the row of a table is; an earlier release made fewer columns.
+
+    :param row: by the names of its columns; times know their zone, headers are JSON.
+    """
+    origin = Origin(
+        row["source_topic"] or "",
+        row["source_partition"],
+        row["source_offset"],
+        _ms(row.get("source_timestamp")),
+        headers_from_json(row.get("headers")),
+        row.get("replays") or 0,
+    )
+    return Letter(
+        place,
+        _ms(row["at"]) or 0,
+        row["error"],
+        next((kind for kind in ErrorClass if kind == row.get("error_class")), None),
+        origin,
+        row["key"],
+        row["value"],
+        row["sink"],
+        row.get("generation"),
+        row.get("epoch"),
+        row.get("spec_digest") or "",
+    )
+
+
+def _ms(at: datetime | None) -> int | None:
+    return None if at is None else round(at.timestamp() * 1000)

@@ -1,0 +1,134 @@
+"""The table of dead letters, as one run of a sink changes it: behind the rows, and each epoch's letters once.
+
+No catalog changes two tables together. So the change of the rows names the stages of the letters
+(:class:`.progress.Pending`), and here these become part of their own table, together with the epoch's record:
+the record says that it is done. Nothing may forget what is pending before (:func:`.protocol.published`).
+
+A table without any state of ours was made a moment ago, in the place of one that is gone. What was pending
+may have been published in that one: there, and nowhere else, letters that are not to be found stop nobody.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow_provider_sinks.connectors.base import Say
+from airflow_provider_sinks.connectors.iceberg import protocol
+from airflow_provider_sinks.connectors.iceberg.catalog import TableCatalog
+from airflow_provider_sinks.connectors.iceberg.progress import Pending, Place, State, summary
+from airflow_provider_sinks.connectors.iceberg.publication import Change, publish
+from airflow_provider_sinks.connectors.iceberg.sink_tables import SinkTables
+from airflow_provider_sinks.connectors.iceberg.stage import Stage, StageFolder
+from airflow_provider_sinks.core.decision.facts import Role
+from airflow_provider_sinks.core.errors import RefusedError
+from airflow_provider_sinks.core.progress.record import SINGLE_WRITER, ProgressRecord
+
+if TYPE_CHECKING:
+    from pyiceberg.manifest import DataFile
+    from pyiceberg.table import Table
+
+
+class DeadLetters:
+    """The dead letters of one run. Without a table of them, nothing is ever set aside.
+
+    :param say: told what a person should know although nothing stops.
+    """
+
+    def __init__(self, sink: SinkTables, catalog: TableCatalog, run: str, say: Say) -> None:
+        self._sink = sink
+        self._catalog = catalog
+        self._run = run
+        self._say = say
+        self.told: ProgressRecord | None = None
+        """The epoch of which this run knows that nothing of it is to be published any more."""
+
+    def take(self, pending: Pending | None, stages: StageFolder | None) -> None:
+        """Put this run in force, whoever was, and publish what is pending by the same change.
+
+        :raises MissingError: there is no such table.
+        """
+        self._change(pending, stages, takes=True)
+
+    def keep(self, pending: Pending | None, stages: StageFolder | None) -> None:
+        """Publish what is pending, unless that is done; a table that nobody has is taken.
+
+        :raises FencedError: a newer run is in force.
+        :raises MissingError: there is no such table.
+        """
+        self._change(pending, stages, takes=False)
+
+    def tell(self, pending: Pending | None, stages: StageFolder) -> None:
+        """Do :meth:`keep`, unless it is known that it is done."""
+        if pending is not None and pending.record != self.told:
+            self.keep(pending, stages)
+
+    def _change(self, pending: Pending | None, stages: StageFolder | None, *, takes: bool) -> None:
+        name, sink = self._sink.dead_letter, self._sink.name
+        if name is None:
+            self._demand_nothing_left(pending, stages)
+        else:
+
+            def judge(table: Table, state: State | None, place: Place) -> Change | None:
+                if not takes and state is not None:
+                    protocol.demand_in_force(sink, state, self._run)
+                return self._judge(table, state, place, pending, stages)
+
+            publish(self._catalog, name, sink, judge)
+        self.told = pending.record if pending else self.told
+
+    def _judge(
+        self,
+        table: Table,
+        state: State | None,
+        place: Place,
+        pending: Pending | None,
+        stages: StageFolder | None,
+    ) -> Change | None:
+        sink, run = self._sink.name, self._run
+        new = protocol.taken(state, run)
+        if pending is None or stages is None or (state is not None and state.epoch == pending.record):
+            return Change(new, summary(sink, run)) if new else None
+        files = self._files(table, pending, stages, is_new=state is None)
+        told = (new or state or State(run)).having(SINGLE_WRITER, pending.record, place)
+        return Change(told, summary(sink, run, SINGLE_WRITER, pending.record), files)
+
+    def _files(self, table: Table, pending: Pending, folder: StageFolder, *, is_new: bool) -> list[DataFile]:
+        """Return the letters that are pending.
+
+        :param is_new: the table has no state of ours.
+        :raises RefusedError: they are gone.
+        """
+        found = _stages(pending, folder)
+        if None in found and not is_new:
+            raise RefusedError(
+                f"dead letters of {self._epoch(pending)} are gone",
+                "Their rows are committed; what was staged of them was removed before it was published.",
+                "Bring the files back, or name another table in dead_letter: it begins without them.",
+            )
+        if None in found:
+            self._say(f"dead letters of epoch {pending.record.epoch} are gone: their table was made anew")
+        staged = [file for stage in found if stage for file in stage.of(Role.DEAD_LETTER)]
+        try:
+            return [file.data_file(table.metadata) for file in staged]
+        except (KeyError, ValueError) as error:
+            raise RefusedError(
+                f"dead letters of {self._epoch(pending)} were staged for a table of another partitioning",
+                f'Table "{self._sink.dead_letter}" has no such partitioning: it is another one.',
+                "Drop it and let the sink make it, or name another table in dead_letter that is not there.",
+            ) from error
+
+    def _epoch(self, pending: Pending) -> str:
+        return f'epoch {pending.record.epoch} of sink "{self._sink.name}"'
+
+    def _demand_nothing_left(self, pending: Pending | None, folder: StageFolder | None) -> None:
+        if pending is None or folder is None or not any(_stages(pending, folder)):
+            return
+        raise RefusedError(
+            f"dead letters of {self._epoch(pending)} have no table any more",
+            "Their rows are committed, and the spec named a table for them when they were staged.",
+            "Write dead_letter as it was and start the sink once: it publishes them first.",
+        )
+
+
+def _stages(pending: Pending, folder: StageFolder) -> list[Stage | None]:
+    return [folder.read(pending.record.run, name, Role.DEAD_LETTER) for name in pending.stages]
