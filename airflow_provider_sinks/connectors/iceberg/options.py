@@ -63,6 +63,18 @@ SECRETS = frozenset(
     }
 )
 """Never shown."""
+ADDRESSES = frozenset(
+    {
+        "adls.account-host",
+        "adls.account-name",
+        "gcs.service.host",
+        "host",
+        "oauth2-server-uri",
+        "s3.endpoint",
+        "warehouse",
+    }
+)
+"""They lead to servers, or to the place of the tables, which may name one."""
 FILES = frozenset({"sslrootcert"})
 """They name files of the worker."""
 HARMLESS = frozenset({"s3.connect-timeout", "s3.request-timeout", "hive.hive2-compatible"})
