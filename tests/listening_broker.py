@@ -50,11 +50,13 @@ class Listener:
     """A server on this machine, and all that was ever said to it.
 
     :param visits: how often somebody connected.
+    :param greeting: what a service says in the place of an answer, if it does not speak HTTP.
     :param logins: user and password of who logged in; of SCRAM the proof, which can be guessed at offline.
     """
 
     address: str
     visits: int = 0
+    greeting: bytes = b""
     logins: list[tuple[str, str]] = field(default_factory=list)
     _heard: bytearray = field(default_factory=bytearray)
 
@@ -208,6 +210,9 @@ def _as_service(listener: Listener, connected: socket.socket, status: int, answe
             listener.logins.append((user, password))
         elif kind:
             listener.logins.append(("", told))
+        if listener.greeting:
+            connected.sendall(listener.greeting)
+            return
         length = f"Content-Type: application/json\r\nContent-Length: {len(answer)}\r\n\r\n"
         connected.sendall(f"HTTP/1.1 {status} Said\r\n{length}".encode() + answer)
 

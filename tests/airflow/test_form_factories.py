@@ -191,8 +191,8 @@ def test_a_secret_is_named_by_a_variable_that_is_there_for_it(value: object, *, 
     "option",
     [
         "token", "password", "ssl.key.pem", "ssl.keystore.password", "s3.secret-access-key",
-        "s3.session-token", "adls.account-key", "adls.sas-token", "gcs.oauth2.token", "credential", "header.Authorization",
-        "basic.auth.user.info", "sslpassword", "sasl.jaas.config",
+        "s3.session-token", "adls.account-key", "adls.sas-token", "gcs.oauth2.token", "credential",
+        "header.Authorization", "basic.auth.user.info", "sslpassword", "sasl.jaas.config",
     ],
 )  # fmt: skip
 def test_no_secret_of_any_type_stands_in_the_conf_of_a_run(option: str) -> None:

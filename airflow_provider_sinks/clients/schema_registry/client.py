@@ -5,6 +5,7 @@ It is confluent-kafka's own, which tries one address after the other. Safe for t
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _REFERENCES_DEEPEST = 20
+_MOST_KINDS = 20
 _MISSING, _CONFLICT, _NOT_A_SCHEMA = 404, 409, 422
 _IDS = "/schemas/ids"
 
@@ -55,7 +57,9 @@ class SchemaRegistry:
 
     def kinds(self) -> tuple[str, ...]:
         """Return what kinds of schemas it keeps, such as ``AVRO``."""
-        return tuple(self._ask("say what kinds of schemas it keeps", self._client.get_schema_types))
+        return self._ask(
+            "say what kinds of schemas it keeps", lambda: _kinds(self._client.get_schema_types())
+        )
 
     def by_id(self, schema_id: int) -> StoredSchema | None:
         """Return a schema by its id; ``None`` where the registry has none of it."""
@@ -183,7 +187,7 @@ class SchemaRegistry:
             seconds = time.monotonic() - begun
             raise UnavailableError(
                 f"{self.service} could not {what}",
-                f"No answer after {seconds:.1f} s: {type(error).__name__}: {error}",
+                f"No answer after {seconds:.1f} s: {confluent.lost(error)}",
                 f'Check the address in connection "{self.options.conn_id}", and that the registry is up.',
             ).of(self.options.conn_id) from None
         except (ValueError, KeyError, TypeError) as error:
@@ -194,7 +198,7 @@ class SchemaRegistry:
             ).of(self.options.conn_id) from None
 
     def _said(self, error: SchemaRegistryError, what: str) -> SinkError:
-        status, said = error.http_status_code, str(error.error_message)[:500]
+        status, said = error.http_status_code, confluent.said(error)
         primary = f"{self.service} did not {what}"
         conn_id = self.options.conn_id
         if status in (401, 403):
@@ -208,6 +212,18 @@ class SchemaRegistry:
         problem = Problem("host", f"HTTP {status}: {said}")
         hint = "Name the address that its API begins at, such as https://registry:8081."
         return ConfigurationError(primary, [problem], hint).of(conn_id)
+
+
+def _kinds(found: Any) -> tuple[str, ...]:
+    """Take names only: a server of whoever wrote the address may answer anything.
+
+    :raises ValueError: something else came.
+    """
+    if not isinstance(found, list) or len(found) > _MOST_KINDS:
+        raise ValueError("no list of kinds")
+    if not all(isinstance(kind, str) and re.fullmatch(r"[A-Z][A-Z_]{0,31}", kind) for kind in found):
+        raise ValueError("a kind that is no name")
+    return tuple(found)
 
 
 def _quoted(subject: str) -> str:

@@ -6,6 +6,7 @@ import ssl
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -35,7 +36,14 @@ def registry_checks(validation: Validation, options: RegistryOptions) -> Connect
     if all(one.stopped is not None for one in facts) or any(one.stopped is Stop.FORBIDDEN for one in facts):
         yield checks.skips("registry", "it was not reached")
         return None
-    registry, begun = SchemaRegistry(options), time.monotonic()
+    with closing(SchemaRegistry(options)) as registry:
+        return (yield from _answers(validation, options, registry, checks))
+
+
+def _answers(
+    validation: Validation, options: RegistryOptions, registry: SchemaRegistry, checks: Checks
+) -> ConnectionChecks:
+    begun = time.monotonic()
     try:
         kinds = within(validation.deadline.left(_SECONDS), registry.kinds)
     except SinkError as error:
@@ -43,7 +51,6 @@ def registry_checks(validation: Validation, options: RegistryOptions) -> Connect
         return None
     yield checks.passes("registry", f"it keeps {', '.join(sorted(kinds))}", time.monotonic() - begun)
     yield from _source_schemas(validation, checks, registry)
-    registry.close()
     return options
 
 
