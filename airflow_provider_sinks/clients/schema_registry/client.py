@@ -39,6 +39,14 @@ _MISSING, _CONFLICT, _NOT_A_SCHEMA = 404, 409, 422
 _IDS = "/schemas/ids"
 
 
+class UnresolvedError(ConfigurationError):
+    """A schema that another one refers to is not registered."""
+
+
+class RefusedQuestionError(ConfigurationError):
+    """The registry speaks as one, and does not answer this question; another one it may."""
+
+
 class SchemaRegistry:
     """One registry.
 
@@ -62,7 +70,10 @@ class SchemaRegistry:
         )
 
     def by_id(self, schema_id: int) -> StoredSchema | None:
-        """Return a schema by its id; ``None`` where the registry has none of it."""
+        """Return a schema by its id; ``None`` where the registry has none of it.
+
+        :raises RefusedQuestionError: the registry says something else about this id.
+        """
         what = f"give the schema with id {schema_id}"
         found = self._ask_or_none(what, lambda: self._client._rest_client.get(f"{_IDS[1:]}/{schema_id}"))  # noqa: SLF001  get_schema keeps what it got, references unread
         return None if found is None else self._stored({**found, "id": schema_id})
@@ -127,7 +138,7 @@ class SchemaRegistry:
     def referred(self, references: Sequence[Reference]) -> tuple[str, ...]:
         """Return the texts of the schemas that are referred to, what they need themselves first.
 
-        :raises ConfigurationError: one is not there.
+        :raises UnresolvedError: one is not there.
         """
         texts: dict[tuple[str, int], str] = {}
         self._collect(references, texts, 0)
@@ -150,15 +161,19 @@ class SchemaRegistry:
             )
             if found is None:
                 problem = Problem(one.name, f'subject "{one.subject}" has no version {one.version}')
-                raise ConfigurationError("a schema that is referred to is not registered", [problem]).of(
+                raise UnresolvedError("a schema that is referred to is not registered", [problem]).of(
                     self.options.conn_id
                 )
             self._collect(references_of(found), texts, depth + 1)
             texts[one.subject, one.version] = found["schema"]
 
     def _stored(self, found: Mapping[str, Any]) -> StoredSchema:
+        """Return a schema with what it refers to, as far as that is there: another one may do without it."""
         stored = StoredSchema.from_mapping(found)
-        return replace(stored, referred=self.referred(stored.references))
+        try:
+            return replace(stored, referred=self.referred(stored.references))
+        except UnresolvedError as error:
+            return replace(stored, missing="; ".join(map(str, error.problems)))
 
     def _ask_or_none(self, what: str, question: Callable[[], T]) -> T | None:
         """Return the answer; ``None`` where it is that there is no such thing."""
@@ -206,9 +221,11 @@ class SchemaRegistry:
             return AuthenticationError(primary, f"HTTP {status}: {said}", hint).of(conn_id)
         if status in (_CONFLICT, _NOT_A_SCHEMA):
             word = "incompatible" if status == _CONFLICT else "no schema to it"
-            return ConfigurationError(primary, [Problem("", f"it is {word}: {said}")])
+            return RefusedQuestionError(primary, [Problem("", f"it is {word}: {said}")])
         if status >= 500 or status in (408, 429):
             return UnavailableError(primary, f"HTTP {status}: {said}", "Look at the registry.").of(conn_id)
+        if confluent.is_structured(error):
+            return RefusedQuestionError(primary, [Problem("", f"HTTP {status}: {said}")]).of(conn_id)
         problem = Problem("host", f"HTTP {status}: {said}")
         hint = "Name the address that its API begins at, such as https://registry:8081."
         return ConfigurationError(primary, [problem], hint).of(conn_id)

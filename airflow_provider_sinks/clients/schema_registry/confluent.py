@@ -63,12 +63,19 @@ def said(error: SchemaRegistryError) -> str:
     answers may be for nobody's eyes.
     """
     code, message = error.error_code, error.error_message
-    if isinstance(code, int) and not isinstance(code, bool) and code > 0 and isinstance(message, str):
+    if is_structured(error):
         line = " ".join("".join(sign if sign.isprintable() else " " for sign in message).split())
         shown = line if len(line) <= _LONGEST_MESSAGE else f"{line[:_LONGEST_MESSAGE]}..."
         return f"{shown} (error code {code})"
     length = _length(message)
     return "no error as a schema registry tells it" + (f", but {length} bytes" if length is not None else "")
+
+
+def is_structured(error: SchemaRegistryError) -> bool:
+    """Return whether an error has the form of a registry's API."""
+    code = error.error_code
+    is_code = isinstance(code, int) and not isinstance(code, bool) and code > 0
+    return is_code and isinstance(error.error_message, str)
 
 
 def _length(message: object) -> int | None:

@@ -15,7 +15,12 @@ from airflow_provider_sinks.clients.schema_registry.client import SchemaRegistry
 from airflow_provider_sinks.clients.schema_registry.options import RegistryOptions
 from airflow_provider_sinks.clients.time_limit import within
 from airflow_provider_sinks.connectors.connection_checks import ConnectionChecks, Validation
-from airflow_provider_sinks.connectors.schema_registry.source_schemas import reader_schemas
+from airflow_provider_sinks.connectors.schema_registry.source_schemas import (
+    ReaderSchema,
+    newest,
+    reader_schemas,
+    written_by,
+)
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family
 from airflow_provider_sinks.core.checks.network import Layer, Stop, network_checks
 from airflow_provider_sinks.core.errors import SinkError
@@ -70,6 +75,27 @@ def _source_schemas(validation: Validation, checks: Checks, registry: SchemaRegi
         yield checks.passes(
             f"schema of the source's {reader.part}", f"{reader.schema.name}, of {reader.origin}"
         )
+        yield from _writers(validation, checks, registry, reader)
+
+
+def _writers(
+    validation: Validation, checks: Checks, registry: SchemaRegistry, reader: ReaderSchema
+) -> Iterator[Check]:
+    """Say which versions under the source's subject cannot be read: records of theirs would be set aside."""
+    name, begun = f"schemas of who wrote the source's {reader.part}", time.monotonic()
+    try:
+        found = within(validation.deadline.left(_SECONDS), lambda: [*newest(registry, reader.subject)])
+    except SinkError as error:
+        yield checks.judged_by(name, error, time.monotonic() - begun)
+        return
+    judged = {stored.version: written_by(reader, stored) for stored in found}
+    wrong = [f"version {version} {why}" for version, why in judged.items() if isinstance(why, str)]
+    told = f'{len(judged)} of subject "{reader.subject}" can be read'
+    if wrong:
+        hint = "Records that were written by them are set aside; name another `schema` to read by."
+        yield checks.unknown(name, "; ".join(wrong), hint, time.monotonic() - begun)
+    else:
+        yield checks.passes(name, told, time.monotonic() - begun)
 
 
 def _server(url: str) -> str:
