@@ -12,7 +12,6 @@ from confluent_kafka.schema_registry import Schema
 
 from airflow_provider_sinks.clients.schema_registry.options import RegistryOptions
 from airflow_provider_sinks.connectors.base import Run
-from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
 from airflow_provider_sinks.connectors.observer import SinkObserver
 from airflow_provider_sinks.core.errors import ExitCode, FencedError
 from airflow_provider_sinks.core.progress.record import ProgressRecord, partition_writer
@@ -329,8 +328,10 @@ def test_values_without_a_header_that_look_as_if_they_had_one_hold_no_epoch_up(
 
 def test_a_start_that_another_one_has_overtaken_registers_nothing(registered: Registered) -> None:
     source = registered.source("overtaken", ORDER, [])
-    spec = registered.stage.sink("overtaken", source, from_=AVRO, to=AVRO).parsed
-    out = kafka_sink(spec).target.kafka.topic
+    sink = registered.stage.sink("overtaken", source, from_=AVRO, to=AVRO)
+    spec = sink.parsed
+    registered.stage.create_topic(sink.out)
+    registered.stage.create_topic(sink.progress, **{"cleanup.policy": "compact"})
     output = {"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": True, "metadata": {}}]}
     with (
         SinkObserver(spec, registered.stage.connections()) as overtaken,
@@ -347,7 +348,7 @@ def test_a_start_that_another_one_has_overtaken_registers_nothing(registered: Re
         with pytest.raises(FencedError, match="another start of sink"):
             overtaken.connector.announce(announced)
 
-    assert registered.versions(f"{out}-value") == 0
+    assert registered.versions(f"{sink.out}-value") == 0
 
 
 def test_a_schema_of_another_kind_sets_its_records_aside(registered: Registered) -> None:

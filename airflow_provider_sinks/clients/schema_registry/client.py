@@ -224,11 +224,10 @@ class SchemaRegistry:
             return RefusedQuestionError(primary, [Problem("", f"it is {word}: {said}")])
         if status >= 500 or status in (408, 429):
             return UnavailableError(primary, f"HTTP {status}: {said}", "Look at the registry.").of(conn_id)
-        if confluent.is_structured(error):
-            return RefusedQuestionError(primary, [Problem("", f"HTTP {status}: {said}")]).of(conn_id)
         problem = Problem("host", f"HTTP {status}: {said}")
         hint = "Name the address that its API begins at, such as https://registry:8081."
-        return ConfigurationError(primary, [problem], hint).of(conn_id)
+        kind = RefusedQuestionError if confluent.is_structured(error) else ConfigurationError
+        return kind(primary, [problem], hint).of(conn_id)
 
 
 def _kinds(found: Any) -> tuple[str, ...]:
