@@ -19,7 +19,8 @@ from airflow_provider_sinks.local import spark
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres
 from tests import administrator
-from tests.installed_connector import Installed, install
+from tests.installed_connector import REDIS_EXAMPLE, Installed, install
+from tests.redis_server import RedisServer
 from tests.support import TopicFactory
 
 
@@ -67,6 +68,19 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 def installed_files(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     """The example connector, installed; this process finds it only where a test says so."""
     return install(tmp_path_factory.mktemp("connector"))
+
+
+@pytest.fixture(scope="session")
+def installed_redis(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The example connector for Redis, likewise."""
+    return install(tmp_path_factory.mktemp("redis connector"), REDIS_EXAMPLE)
+
+
+@pytest.fixture(scope="session")
+def redis_server(stack_folder: Path) -> Iterator[RedisServer]:
+    """A Redis that everyone shares; use keys of your own."""
+    with RedisServer.started(stack_folder / "redis") as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,7 @@ from airflow_provider_sinks.core.spec import kinds
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "sinks-connector-files"
+REDIS_EXAMPLE = EXAMPLE.with_name("sinks-connector-redis")
 
 
 @dataclass(frozen=True)
@@ -55,10 +56,10 @@ def register(folder: Path, *kinds_of: str) -> Installed:
     return Installed(folder, about)
 
 
-def install(folder: Path) -> Installed:
-    """Build the example and install it, in seconds: it needs nothing that is not here."""
+def install(folder: Path, project: Path = EXAMPLE) -> Installed:
+    """Build a connector's project and install it, in seconds: it needs nothing that is not here."""
     source = folder / "source"
-    shutil.copytree(EXAMPLE, source)  # a build writes beside what it builds
+    shutil.copytree(project, source)  # a build writes beside what it builds
     _uv("build", "--wheel", "--no-build-isolation", "--out-dir", str(folder / "dist"), str(source))
     (wheel,) = (folder / "dist").glob("*.whl")
     target = folder / "installed"

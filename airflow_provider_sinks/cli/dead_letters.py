@@ -44,7 +44,7 @@ def count(options: argparse.Namespace) -> None:
     with _letters(options) as (_, letters, takes):
         counted = Counter(_kind(letter) for letter in letters.all() if takes(letter))
     rows = [
-        {"class": kind, "error": _short(error), "letters": number, "came_back": back}
+        {"class": kind, "error": error, "letters": number, "came_back": back}
         for (kind, error), (number, back) in _by_error(counted)
     ]
     show(rows, options.output)
@@ -169,7 +169,7 @@ def _whole(letter: Letter, mask: Mask) -> dict[str, Any]:
 
 
 def _kind(letter: Letter) -> tuple[str, str, bool]:
-    return letter.error_class.value, letter.error, letter.origin.replays > 0
+    return letter.error_class.value, _short(letter.error), letter.origin.replays > 0
 
 
 def _by_error(counted: Counter[tuple[str, str, bool]]) -> list[tuple[tuple[str, str], tuple[int, int]]]:

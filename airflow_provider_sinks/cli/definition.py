@@ -75,6 +75,7 @@ FUNCTIONS = {
     "rewind": "acting.rewind",
     "reset": "acting.reset",
     "drop": "acting.drop",
+    "new-connector": "new_connector.new_connector",
     "dead-letters list": "dead_letters.list_letters",
     "dead-letters count": "dead_letters.count",
     "dead-letters show": "dead_letters.show_letter",
@@ -177,6 +178,19 @@ def get_cli_commands() -> list[CLICommand]:
             ARG_YES,
         ),
     ]
+    commands.append(
+        _command(
+            "new-connector",
+            "write a project with a target of your own that works; asks no Airflow",
+            Arg(("name",), help="how specs call the target, such as shelf", metavar="NAME"),
+            Arg(
+                ("-F", "--folder"),
+                help="where the project goes; it must not be there (default: ./sinks-connector-NAME)",
+                metavar="FOLDER",
+            ),
+            ARG_OUTPUT,
+        )
+    )
     commands.append(
         GroupCommand(
             name="dead-letters",

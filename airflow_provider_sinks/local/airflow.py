@@ -52,29 +52,38 @@ class DagRun:
 class AirflowStack:
     """One Airflow with its own home, user and password."""
 
-    def __init__(self, home: Path, dags_folder: Path, env: Mapping[str, str]) -> None:
+    def __init__(
+        self, home: Path, dags_folder: Path, env: Mapping[str, str], python: str = sys.executable
+    ) -> None:
         self.home = home
+        self._program = [python, "-m", "airflow"]
         self.dags_folder = dags_folder
         self.user = "admin"
         self.password = secrets.token_urlsafe(12)
         self._port = free_port()
         self._passwords = home / "passwords.json"
         self.environment = {**_clean_environment(), **self._settings(), **env}
-        program = [sys.executable, "-m", "airflow"]
         self._services = {
-            name: Service(f"airflow {name}", [*program, name], home, env=self.environment)
+            name: Service(f"airflow {name}", [*self._program, name], home, env=self.environment)
             for name in _COMPONENTS
         }
 
     @classmethod
-    def start(cls, home: Path, dags_folder: Path, env: Mapping[str, str] | None = None) -> Self:
+    def start(
+        cls,
+        home: Path,
+        dags_folder: Path,
+        env: Mapping[str, str] | None = None,
+        python: str = sys.executable,
+    ) -> Self:
         """Start an Airflow and return when its API answers and its parts report that they are healthy.
 
         :param home: for its database, configuration and logs.
         :param dags_folder: where it looks for DAG files.
         :param env: more environment variables, which win over ours; tasks see them too.
+        :param python: the program of an environment that has an Airflow; ours by default.
         """
-        stack = cls(home, dags_folder, env or {})
+        stack = cls(home, dags_folder, env or {}, python)
         try:
             with step("Airflow") as line:
                 line.say("making the database")
@@ -189,7 +198,7 @@ class AirflowStack:
     def command(self, *arguments: str) -> str:
         """Run an ``airflow`` command beside this Airflow and return what it prints."""
         done = subprocess.run(
-            [sys.executable, "-m", "airflow", *arguments],
+            [*self._program, *arguments],
             cwd=self.home,
             env=self.environment,
             capture_output=True,

@@ -8,7 +8,7 @@ task: what of it is committed, its writer finds behind its own fence, and leaves
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pyspark.sql import DataFrame
 
@@ -109,7 +109,7 @@ class EpochAction:
             reports = self._act_patiently(rows, record)
             self._guard.check()
             self._raise_if_stopped(reports)
-            tokens = [Token(r.writer, r.staged, r.rows) for r in reports if r.staged]
+            tokens = _tokens(reports)
             if not tokens or commit_staged(
                 self._target, self._account.whole_record(record, reports), tokens, self._patience
             ):
@@ -154,15 +154,25 @@ class EpochAction:
         return reports
 
     def _run_tasks(self, rows: DataFrame, plan: EpochPlan) -> list[TaskReport]:
-        """Run the tasks, and once more where rows turned out to be larger than was allowed for."""
+        """Run the tasks, and once more where rows turned out to be larger than was allowed for.
+
+        Not behind a task that ends the driver: to open its writer again would fence the newer start that
+        has fenced it.
+        """
         while True:
-            crossing = self._batches.bounded(rows)
-            tasks = _numbered(crossing).mapInArrow(write_epoch(plan, crossing.columns), REPORT_SCHEMA)
-            reports = [TaskReport.from_json(row.report) for row in tasks.collect()]
+            reports = self._reports(rows, plan)
             if not self._batches.learn(reports):
                 return reports
+            self._raise_if_stopped(reports)
+            self._guard.check()
+            self._target.rollback_epoch(_tokens(reports))
             say(f"epoch {plan.record.epoch} is written again: it has larger rows than those before it")
             plan = plan.repeated()
+
+    def _reports(self, rows: DataFrame, plan: EpochPlan) -> list[TaskReport]:
+        crossing = self._batches.bounded(rows)
+        tasks = _numbered(crossing).mapInArrow(write_epoch(plan, crossing.columns), REPORT_SCHEMA)
+        return [TaskReport.from_json(row.report) for row in tasks.collect()]
 
     def _raise_if_stopped(self, reports: Sequence[TaskReport]) -> None:
         for report in reports:
@@ -176,6 +186,11 @@ class EpochAction:
             if report.outcome == Outcome.STOPPED:
                 problems = [Problem("", report.detail)] if report.detail else []
                 raise ConfigurationError(report.primary, problems, report.hint)
+
+
+def _tokens(reports: Iterable[TaskReport]) -> list[Token]:
+    """Return what tasks have staged."""
+    return [Token(report.writer, report.staged, report.rows) for report in reports if report.staged]
 
 
 def _numbered(rows: DataFrame) -> DataFrame:

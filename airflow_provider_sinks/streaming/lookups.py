@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
-from airflow_provider_sinks.connectors.postgres.client import PostgresClient
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
@@ -19,6 +18,9 @@ from airflow_provider_sinks.core.query.lookup_keys import lookup_keys
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.streaming.driver_log import say
 from airflow_provider_sinks.streaming.patience import Patience
+
+if TYPE_CHECKING:
+    from airflow_provider_sinks.connectors.postgres.client import PostgresClient
 
 
 class Lookups:
@@ -65,7 +67,7 @@ class Lookups:
         found = {}
         for name in self._spec.lookups:
             table = self._spec.lookups[name].postgres
-            client = PostgresClient(self._connections.get(table.connection, PostgresOptions))
+            client = self._client(table.connection)
             found[name] = client.read_nothing(table.table, table.columns)
         return found
 
@@ -101,7 +103,7 @@ class Lookups:
 
     def _read(self, spark: SparkSession, name: str) -> None:
         table = self._spec.lookups[name].postgres
-        client = PostgresClient(self._connections.get(table.connection, PostgresOptions))
+        client = self._client(table.connection)
         rows = client.read(table.table, table.columns, table.max_bytes)
         now = {field.name: str(field.type) for field in rows.schema}
         first = self._types.setdefault(name, now)
@@ -112,6 +114,12 @@ class Lookups:
         rows = rows.select([column for column in first if column in now])
         self._tell_duplicates(name, table.table, rows)
         view(spark, name, rows)
+
+    def _client(self, connection: str) -> PostgresClient:
+        """Return the client of a database. Only a sink with lookups needs psycopg where its driver runs."""
+        from airflow_provider_sinks.connectors.postgres.client import PostgresClient
+
+        return PostgresClient(self._connections.get(connection, PostgresOptions))
 
     def _tell_duplicates(self, name: str, table: str, rows: pa.Table) -> None:
         """Say once in the log how many keys stand in several rows."""

@@ -7,7 +7,7 @@ that runs in the JVM alone.
 
 Few rows can still be many bytes, and only the rows tell. So a row of more than :data:`ROW_BYTES_MAX` is not
 brought here: it comes as a mark, and an epoch with such a mark is left to the executors, which read their
-rows one batch after another. The driver never holds more than rows times that size, whatever the source has.
+rows one batch after another. Whether few records mean few rows, the plan says (:mod:`.sink_query`).
 
 Nothing about exactness changes. The driver runs the same tasks with the same writers' ids, holders and
 records; when epochs grow, the executors' writers fence the driver's, and the other way round. That the input

@@ -44,6 +44,21 @@ class Answer:
         return json.loads(self.out)
 
 
+def answered(capture: pytest.CaptureFixture[str], *arguments: str) -> Answer:
+    """Run ``airflow sinks`` with these arguments."""
+    from airflow.cli.cli_parser import get_parser
+
+    capture.readouterr()
+    options = get_parser().parse_args(["sinks", *arguments])
+    started = time.monotonic()
+    with pytest.raises(SystemExit) as ended:
+        options.func(options)
+    out, err = capture.readouterr()
+    code = ended.value.code
+    assert isinstance(code, int)
+    return Answer(code, _without_log(out), _without_log(err), time.monotonic() - started)
+
+
 @dataclass
 class Desk:
     """A place to run commands at, with one sink that Airflow knows."""
@@ -55,17 +70,7 @@ class Desk:
     runs: list[str] = field(default_factory=list)
 
     def run(self, *arguments: str) -> Answer:
-        from airflow.cli.cli_parser import get_parser
-
-        self.capture.readouterr()
-        options = get_parser().parse_args(["sinks", *arguments])
-        started = time.monotonic()
-        with pytest.raises(SystemExit) as ended:
-            options.func(options)
-        out, err = self.capture.readouterr()
-        code = ended.value.code
-        assert isinstance(code, int)
-        return Answer(code, _without_log(out), _without_log(err), time.monotonic() - started)
+        return answered(self.capture, *arguments)
 
     def tell(self, *statuses: SinkStatus) -> None:
         """Show statuses as the sink's task does."""

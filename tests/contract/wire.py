@@ -68,6 +68,13 @@ class Wire(ABC):
                 if line.server.getsockname()[1] == server_sees_port:
                     line.cut()
 
+    def cut_client(self, port: int) -> None:
+        """Break the connection that comes from this port of a client."""
+        for line in self._lines:
+            with contextlib.suppress(OSError):
+                if line.client.getpeername()[1] == port:
+                    line.cut()
+
     def close(self) -> None:
         self._listener.close()
         for line in self._lines:

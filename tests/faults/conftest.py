@@ -38,7 +38,7 @@ def world(broker: KafkaBroker, postgres: Postgres, tmp_path_factory: pytest.Temp
 @pytest.fixture(scope="session")
 def campaign(world: World, request: pytest.FixtureRequest) -> Iterator[Campaign]:
     """Tell the stories of all selected tests, from the first test that waits for a chapter."""
-    items = [item for item in request.session.items if isinstance(item, pytest.Function)]
+    items = [item for item in request.session.items if isinstance(item, pytest.Function) and _is_here(item)]
     wanted = [_params(item)["told"] for item in items if "told" in _params(item)]
     running = Campaign(world, {**stories.STORIES, **memory_stories.STORIES}, wanted, _SIDE_BY_SIDE)
     request.config.stash[_RESULTS] = running.results
@@ -55,7 +55,7 @@ def told(campaign: Campaign, request: pytest.FixtureRequest) -> Any:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give each test here time for all stories: the first that waits may wait for the last of them."""
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if _is_here(item):
             item.add_marker(pytest.mark.timeout(900 + _SECONDS_PER_ROUND * ROUNDS))
 
 
@@ -65,6 +65,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.section(f"faults: {ROUNDS} rounds, FAULT_SEED={SEED}")
         for line in config.stash[_RESULTS]:
             terminalreporter.write_line(line)
+
+
+def _is_here(item: pytest.Item) -> bool:
+    """Whether a test is one of this folder; others may run with it."""
+    return Path(__file__).parent in item.path.parents
 
 
 def _params(item: pytest.Function) -> dict[str, Any]:

@@ -59,10 +59,11 @@ def yarn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[YarnCluster]:
 
 @pytest.fixture(scope="session")
 def shared_driver(
-    tmp_path_factory: pytest.TempPathFactory, installed_files: Installed
+    tmp_path_factory: pytest.TempPathFactory, installed_files: Installed, installed_redis: Installed
 ) -> Iterator[SharedDriver]:
-    """A running driver, that finds the example connector; the tests of sinks give it their launches."""
-    driver = SharedDriver(tmp_path_factory.mktemp("shared driver"), installed_files.folder)
+    """A running driver, that finds the example connectors; the tests of sinks give it their launches."""
+    folder = tmp_path_factory.mktemp("shared driver")
+    driver = SharedDriver(folder, installed_files.folder, installed_redis.folder)
     try:
         yield driver.wait_ready()
     finally:

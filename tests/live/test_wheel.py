@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 import yaml
 
+from airflow_provider_sinks.cli.new_connector import template
 from tests.airflow.api_server import account, airflow_url
 from tests.airflow_side import airflow_db
+from tests.live.built_wheel import PROJECT, PROJECT_URL, clean_environment, run, wheel
 
-__all__ = ["airflow_db", "airflow_url"]
+__all__ = ["airflow_db", "airflow_url", "wheel"]
 pytestmark = pytest.mark.filterwarnings("default")  # of the Airflow in this process
-PROJECT = Path(__file__).parents[2]
-PROJECT_URL = "https://forge.example/team/sinks"
-CONSTRAINTS = str(PROJECT / "constraints.txt")
 
 
 AS_TYPED = """
@@ -51,49 +47,10 @@ FILE = re.compile(r"^```yaml\n(# connections\.yaml.*?)^```", re.MULTILINE | re.D
 DOCUMENTED, FILES = documented(), documented_files()
 
 
-def run(*command: str, folder: Path, given: str = "") -> str:
-    """Run a command outside of the checkout, so that only the installed package can be found."""
-    ours = ("AIRFLOW_", "PYTHONPATH", "VIRTUAL_ENV")
-    env = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env=env | {"AIRFLOW_HOME": str(folder)},
-        input=given,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, f"{command}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
-    return done.stdout
-
-
-def uv(*arguments: str, folder: Path) -> str:
-    return run(sys.executable, "-m", "uv", *arguments, folder=folder)
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel as who publishes it makes it, through a source distribution: nothing older slips in."""
-    folder = tmp_path_factory.mktemp("wheel")
-    options = ["--quiet", "--python", sys.executable, "--build-constraints", CONSTRAINTS]
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("PROJECT_URL", PROJECT_URL)
-        uv("build", *options, "--out-dir", str(folder), str(PROJECT), folder=folder)
-    (built,) = folder.glob("*.whl")
-    return built
-
-
 @pytest.fixture(scope="module")
 def clean_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The Python of an environment that has the wheel and what it asks for, and nothing else."""
-    folder = tmp_path_factory.mktemp("clean environment")
-    uv("venv", "--quiet", "--python", sys.executable, str(folder), folder=folder)
-    python = str(folder / "bin" / "python")
-    options = ["--quiet", "--python", python, "--constraints", CONSTRAINTS]
-    options += ["--build-constraints", CONSTRAINTS]
-    uv("pip", "install", *options, f"{wheel}[kafka,postgres]", folder=folder)
-    return python
+    return clean_environment(tmp_path_factory.mktemp("clean environment"), f"{wheel}[kafka,postgres]")
 
 
 @pytest.fixture(scope="module")
@@ -171,7 +128,7 @@ def test_the_forms_are_in_the_wheel(clean_python: str, tmp_path: Path) -> None:
     )
     made = run(clean_python, "-c", code, folder=tmp_path)
 
-    forms = "alter_connection pause_or_resume_sink reset_sink rewind_sink run_sink_once"
+    forms = "alter_connection pause_or_resume_sink replay_dead_letters reset_sink rewind_sink run_sink_once"
     assert forms in made
 
 
@@ -209,6 +166,14 @@ def test_no_type_becomes_generic_on_the_command_line(clean_python: str, home: Pa
 
     made = json.loads((home / "all.json").read_text())
     assert [made[f"by_hand_{kind}"]["conn_type"] for kind in types] == types
+
+
+def test_a_connector_is_written_from_what_the_wheel_has(clean_python: str, tmp_path: Path) -> None:
+    run(clean_python, "-m", "airflow", "sinks", "new-connector", "shelf", folder=tmp_path)
+
+    written = tmp_path / "sinks-connector-shelf"
+    ours = {path.replace("mytarget", "shelf") for path in template()}
+    assert {str(path.relative_to(written)) for path in written.rglob("*") if path.is_file()} == ours
 
 
 def test_the_commands_of_sinks_reach_an_airflow(clean_python: str, home: Path, airflow_url: str) -> None:

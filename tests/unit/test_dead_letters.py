@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from airflow_provider_sinks.connectors import rows as columns
+from airflow_provider_sinks.connectors.kafka.dead_letters import DeadLetterRecord
 from airflow_provider_sinks.connectors.letter_rows import LetterRows
 from airflow_provider_sinks.core.dead_letters.letter import (
     Circumstances,
@@ -156,6 +157,12 @@ def test_an_error_that_comes_with_a_row_is_of_its_record_or_of_its_conversion(
     error: str, kind: ErrorClass
 ) -> None:
     assert ErrorClass.of_row(error) is kind
+
+
+def test_a_letter_weighs_what_it_has_with_its_headers() -> None:
+    letter = DeadLetterRecord(b"key", b"value", (("name", b"told"), ("none", None)))
+
+    assert letter.size_bytes == 3 + 5 + 4 + 4 + 4
 
 
 @pytest.mark.parametrize("at_ms", [None, 1_700_000_000_000_000, -(10**17)])

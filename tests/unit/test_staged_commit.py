@@ -128,16 +128,8 @@ def test_what_is_staged_is_kept_where_a_commit_of_it_may_be_under_way() -> None:
     assert set(store.staged()) == {token.name for token in tokens}
 
 
-def test_stages_that_are_always_gone_end_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, start, record, _ = staged(FlakyStore())
-    writes: list[ProgressRecord] = []
-
-    def act(_: EpochAction, rows: object, record: ProgressRecord) -> list[TaskReport]:
-        del rows
-        writes.append(record)
-        return [TaskReport("p0", Outcome.COMMITTED, rows=20, staged="on another machine")]
-
-    monkeypatch.setattr(EpochAction, "_act", act)
+def epochs_of(start: PlayedStart, record: ProgressRecord) -> Epochs:
+    """Return the epochs of a started sink, whose checkpoint has the range of the first one."""
     log: Any = SimpleNamespace(
         folder="checkpoint", start_offsets=lambda _: begins(FIRST), offsets=lambda _: ends(FIRST)
     )
@@ -160,13 +152,73 @@ def test_stages_that_are_always_gone_end_the_job(monkeypatch: pytest.MonkeyPatch
     guard = Guard(record.identities, lambda: look(start), target.demand_in_force, patience, target.service)
     run: dict[str, Any] = {"account": account, "target": target, "guard": guard, "patience": patience}
     action = EpochAction(settings, **run, to_rows=lambda *_: nobody)
-    epochs = Epochs(settings, **run, log=log, action=action, finished=lambda _: None)
+    return Epochs(settings, **run, log=log, action=action, finished=lambda _: None)
+
+
+def run_epoch(epochs: Epochs) -> None:
+    nobody: Any = None
+    epochs(nobody, 0)
+
+
+def test_stages_that_are_always_gone_end_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, start, record, _ = staged(FlakyStore())
+    writes: list[ProgressRecord] = []
+
+    def act(_: EpochAction, rows: object, record: ProgressRecord) -> list[TaskReport]:
+        del rows
+        writes.append(record)
+        return [TaskReport("p0", Outcome.COMMITTED, rows=20, staged="on another machine")]
+
+    monkeypatch.setattr(EpochAction, "_act", act)
 
     with pytest.raises(JobFailedError, match="stage is gone before it is committed") as failed:
-        epochs(nobody, 0)
+        run_epoch(epochs_of(start, record))
 
     assert len(writes) == 4
     assert "executors and driver reach the same place" in failed.value.hint
+
+
+LARGE = TaskReport("", Outcome.LARGE_ROWS)
+
+
+def reporting(monkeypatch: pytest.MonkeyPatch, *attempts: list[TaskReport]) -> list[list[TaskReport]]:
+    """Let tasks say this, one attempt after the other; return the attempts that are left."""
+    left = list(attempts)
+    monkeypatch.setattr(EpochAction, "_reports", lambda *_: left.pop(0))
+    return left
+
+
+def test_an_epoch_is_not_written_again_for_large_rows_by_a_driver_that_was_fenced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, start, record, _ = staged(FlakyStore())
+    left = reporting(monkeypatch, [TaskReport("p0", Outcome.FENCED, primary="overtaken"), LARGE], [LARGE])
+
+    with pytest.raises(FencedError, match="overtaken"):
+        run_epoch(epochs_of(start, record))
+
+    assert len(left) == 1
+
+
+def test_what_was_staged_before_an_epoch_is_written_again_is_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = FlakyStore()
+    harness, start, record, first = staged(store)
+    again = [PlayedTask(start, 1, partition, FIRST).go_on().token for partition in FIRST]
+    written = [
+        [
+            TaskReport(token.writer, Outcome.COMMITTED, rows=token.rows, staged=token.name)
+            for token in tokens
+            if token
+        ]
+        for tokens in (first, again)
+    ]
+    reporting(monkeypatch, [*written[0], LARGE], written[1])
+
+    run_epoch(epochs_of(start, record))
+
+    assert (harness.visible(), store.staged()) == (rows_of(FIRST), ())
 
 
 def look(start: PlayedStart) -> Mapping[Role, ResourceFacts]:

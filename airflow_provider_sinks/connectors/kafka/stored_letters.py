@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -67,10 +68,11 @@ class KafkaLetters:
         found: list[Letter] = []
         while stops:
             starts = {p: max(whole[p][0], end - window) for p, end in stops.items()}
-            found += filter(takes, self._read({p: (starts[p], end) for p, end in stops.items()}))
+            read = filter(takes, self._read({p: (starts[p], end) for p, end in stops.items()}))
+            found = heapq.nlargest(limit, itertools.chain(found, read), key=_age)
             stops = {p: at for p, at in starts.items() if at > whole[p][0] and len(found) < limit}
             window *= _WINDOW_GROWS
-        return heapq.nlargest(limit, found, key=lambda letter: (letter.at_ms, letter.place))
+        return found
 
     def at(self, place: tuple[int, int]) -> Letter | None:
         """Return the letter of a place, if one is there."""
@@ -137,6 +139,10 @@ class KafkaLetters:
             f"{error.args[0].str()} (Kafka at {self._servers})",
             f"Allow Read on topic {self._topic} to the user of the connection.",
         )
+
+
+def _age(letter: Letter) -> tuple[int, tuple[int, int]]:
+    return letter.at_ms, letter.place
 
 
 def _letter(partition: int, offset: int, message: Message) -> Letter:
