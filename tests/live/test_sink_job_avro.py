@@ -331,7 +331,7 @@ def test_a_start_that_another_one_has_overtaken_registers_nothing(registered: Re
     sink = registered.stage.sink("overtaken", source, from_=AVRO, to=AVRO)
     spec = sink.parsed
     registered.stage.create_topic(sink.out)
-    registered.stage.create_topic(sink.progress, **{"cleanup.policy": "compact"})
+    registered.stage.create_topic(sink.progress, 1, **{"cleanup.policy": "compact"})
     output = {"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": True, "metadata": {}}]}
     with (
         SinkObserver(spec, registered.stage.connections()) as overtaken,
