@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 _PREFIX = "sink:"
+_NAMING = ("connection", "registry")
+"""What names a connection in an end of a sink."""
 
 
 def sink_asset(sink: object) -> Asset | None:
@@ -92,14 +94,13 @@ def connection_ids(sink: object) -> list[str]:
 
 
 def _connections_of(end: object) -> Iterator[str]:
-    """Yield the connection of ``{kafka: {connection: ...}}`` or of the short form ``connection/topic``."""
+    """Yield those of ``{kafka: {connection: ..., registry: ...}}``, or that of ``connection/topic``."""
     if _is_literal(end):
         yield end.rpartition("/")[0]
     elif isinstance(end, Mapping):
         for service in end.values():
-            conn_id = service.get("connection") if isinstance(service, Mapping) else None
-            if _is_literal(conn_id):
-                yield conn_id
+            named = [service.get(key) for key in _NAMING] if isinstance(service, Mapping) else ()
+            yield from filter(_is_literal, named)
 
 
 def _is_literal(text: object) -> TypeGuard[str]:

@@ -50,11 +50,13 @@ class Listener:
     """A server on this machine, and all that was ever said to it.
 
     :param visits: how often somebody connected.
+    :param greeting: what a service says in the place of an answer, if it does not speak HTTP.
     :param logins: user and password of who logged in; of SCRAM the proof, which can be guessed at offline.
     """
 
     address: str
     visits: int = 0
+    greeting: bytes = b""
     logins: list[tuple[str, str]] = field(default_factory=list)
     _heard: bytearray = field(default_factory=bytearray)
 
@@ -95,6 +97,20 @@ def listening_broker() -> Iterator[Listener]:
 def listening_database() -> Iterator[Listener]:
     """Start a Postgres that asks for the password in clear."""
     with _listening(_as_database) as listener:
+        yield listener
+
+
+@contextlib.contextmanager
+def listening_service(answer: bytes = b'["AVRO"]', status: int = 200) -> Iterator[Listener]:
+    """Start a service that speaks HTTP, and answers each question as a schema registry does.
+
+    :param answer: what it says, as JSON.
+    """
+
+    def serve(listener: Listener, connected: socket.socket) -> None:
+        _as_service(listener, connected, status, answer)
+
+    with _listening(serve) as listener:
         yield listener
 
 
@@ -178,6 +194,27 @@ def _as_database(listener: Listener, connected: socket.socket) -> None:
     connected.sendall(b"R" + struct.pack(">ii", 8, 3))
     (length,) = struct.unpack(">xi", listener.hear(connected, 5))
     listener.logins.append((user, listener.hear(connected, length - 4).rstrip(b"\0").decode()))
+
+
+def _as_service(listener: Listener, connected: socket.socket, status: int, answer: bytes) -> None:
+    while True:
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            head += listener.hear(connected, 1)
+        words = dict(line.split(": ", 1) for line in head.decode("latin-1").split("\r\n")[1:] if line)
+        named = {name.lower(): value for name, value in words.items()}
+        listener.hear(connected, int(named.get("content-length", 0)))
+        kind, _, told = named.get("authorization", "").partition(" ")
+        if kind == "Basic":
+            user, _, password = base64.b64decode(told).decode().partition(":")
+            listener.logins.append((user, password))
+        elif kind:
+            listener.logins.append(("", told))
+        if listener.greeting:
+            connected.sendall(listener.greeting)
+            return
+        length = f"Content-Type: application/json\r\nContent-Length: {len(answer)}\r\n\r\n"
+        connected.sendall(f"HTTP/1.1 {status} Said\r\n{length}".encode() + answer)
 
 
 def _text(value: str) -> bytes:

@@ -109,14 +109,25 @@ def connect(host: str, port: int, trail: Trail, family: int = socket.AF_UNSPEC) 
 
     :raises StoppedError: the name stands for nothing, or for what nothing may be sent to; or nobody answers.
     """
+    places = resolve(host, port, trail, family)
+    with trail.step(Layer.TCP):
+        return _first(places, trail)
+
+
+def resolve(
+    host: str, port: int, trail: Trail, family: int = socket.AF_UNSPEC
+) -> list[tuple[int, tuple[str, int]]]:
+    """Return what a name stands for, each with its family; nothing is sent to anybody but the name service.
+
+    :raises StoppedError: the name stands for nothing, or for what nothing may be sent to.
+    """
     with trail.step(Layer.NAME):
         places = _resolve(host, port, trail, family)
         for address in trail.addresses:
             reason = forbidden(address)
             if reason:
                 raise StoppedError(Stop.FORBIDDEN, f"{address} is refused: {reason}")
-    with trail.step(Layer.TCP):
-        return _first(places, trail)
+    return places
 
 
 def shake_hands(plain: socket.socket, context: ssl.SSLContext, host: str, trail: Trail) -> ssl.SSLSocket:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from airflow.sdk import DAG, Param, task
 
 from airflow_provider_sinks.core.alter.leave import SECRET_PREFIX, leave_problems
-from airflow_provider_sinks.core.connection.airflow_account import CONN_ID
+from airflow_provider_sinks.core.connection.airflow_account import CONN_ID, account_problems
+from airflow_provider_sinks.core.connection.types import all_address_names, all_secret_names
 from airflow_provider_sinks.forms.fields import (
     connection_field,
     connection_problems,
@@ -20,7 +22,7 @@ from airflow_provider_sinks.forms.form_dag import demand_fitting, form_dag
 from airflow_provider_sinks.forms.people import People
 from airflow_provider_sinks.operators.alter_connection_restart import AlterConnectionRestartOperator
 
-_NAMES: dict[str, Any] = {"type": ["array", "null"], "items": {"type": "string", "pattern": r"^[\w.]+$"}}
+_NAMES: dict[str, Any] = {"type": ["array", "null"], "items": {"type": "string", "pattern": r"^[\w.-]+$"}}
 _ASKED: dict[str, Any] = {
     "conn_id": "{{ params.conn_id }}",
     "set": "{{ params.set | tojson }}",
@@ -28,8 +30,9 @@ _ASKED: dict[str, Any] = {
     "reset": "{{ (params.reset or []) | join(',') }}",
     "rollback": "{{ params.rollback }}",
 }
-_SERVER_OPTIONS = ("bootstrap.servers", "metadata.broker.list", "host")
-"""The options that name a server, of each type of connection, by all their names."""
+_SOUNDING = r"[pP]assw|[sS]ecret|[tT]oken|[cC]redential|[aA]uthorization|jaas|user\.info|account-key|key\.pem"
+"""What no option may hold in clear, whether a type of connection knows it or not: it would stand in the conf
+of the run before it could be refused."""
 _SUBJECT = "Take options away from connection {{ params.conn_id }}?"
 _BODY = "Drop: {{ params.drop }}. Reset: {{ params.reset }}. What was checked: the log of task *plan*."
 
@@ -53,9 +56,11 @@ def alter_connection_dag(
 
     :param dag_id: the DAG's id.
     :param connections: those that may be altered; ``None`` means every one that a sink may use.
-    :param servers: where new options may lead to, such as ``["new:9093"]`` for Kafka and ``["pg.example"]``
-        for Postgres; ``None`` means anywhere, and then a Variable that is there for alterations goes wherever
-        the person who fills in the form says.
+    :param servers: where new options may lead to, written as the option is: ``["new:9093"]`` for Kafka,
+        ``["pg.example"]`` for Postgres, ``["https://registry:8081"]`` for a registry, a catalog or a storage,
+        ``["s3://bucket/folder"]`` for where tables lie. It holds for each option of each type that leads to
+        a server; ``None`` means anywhere, and then a Variable that is there for alterations goes wherever the
+        person who fills in the form says.
     :param users: the Airflow users whose runs do anything; ``None`` means whoever may trigger the DAG.
     :param approvers: who may approve, the name of each by its user id; else whoever may edit the DAG.
     :param secret_prefix: how the names of the Variables begin that may be read as secrets.
@@ -66,9 +71,11 @@ def alter_connection_dag(
     """
     people = People(users, approvers or {})
     leave = {"keep_secrets": False, "secret_prefix": secret_prefix, "allowed_files": allowed_files}
+    offered = [account_problems(conn_id, airflow_api_conn_id) for conn_id in connections or ()]
     own = [*connection_problems(connections), *server_problems(servers), *leave_problems(leave)]
+    own += [replace(one, where="connections") for found in offered for one in found]
     demand_fitting(alter_connection_dag, dag, [*people.problems(), *own])
-    fields = _fields(connections, servers, secret_prefix)
+    fields = _fields(connections, servers, secret_prefix, airflow_api_conn_id)
     with form_dag(alter_connection_dag, dag_id, fields, dag) as made:
         asked = {**_ASKED, **leave, "airflow_api_conn_id": airflow_api_conn_id, **people.guarded}
         plan = AlterConnectionRestartOperator(task_id="plan", dry_run=True, **asked)
@@ -89,6 +96,12 @@ def decide(params: dict[str, Any] | None = None) -> str | None:
     return "approve" if asked["drop"] or asked["reset"] else "apply"
 
 
+def _secret_pattern() -> str:
+    """Return the pattern of all names of secret options, those of each type, and what sounds like one."""
+    known = "|".join(map(re.escape, sorted(all_secret_names())))
+    return f"^({known})$|{_SOUNDING}"
+
+
 def _secret_rule(prefix: str) -> dict[str, Any]:
     """Return what a secret option must be: the name of a Variable that is there for it."""
     named = {"type": "string", "pattern": rf"^{re.escape(prefix)}[\w.-]+$"}
@@ -101,19 +114,22 @@ def _secret_rule(prefix: str) -> dict[str, Any]:
 
 
 def _fields(
-    connections: Sequence[str] | None, servers: Sequence[str] | None, secret_prefix: str
+    connections: Sequence[str] | None, servers: Sequence[str] | None, secret_prefix: str, account: str
 ) -> dict[str, Param]:
     return {
         "conn_id": connection_field(
             connections,
+            {CONN_ID, account},
             description="The id of a connection of type iceberg, kafka or postgres, or of a schema registry.",
         ),
         "set": Param(
             {},
             type="object",
-            properties={} if servers is None else dict.fromkeys(_SERVER_OPTIONS, server_rule(servers)),
-            patternProperties={r"(password|secret|key\.pem)$": _secret_rule(secret_prefix)},
-            additionalProperties={"type": ["string", "number", "boolean", "object"]},
+            properties={}
+            if servers is None
+            else dict.fromkeys(sorted(all_address_names()), server_rule(servers)),
+            patternProperties={_secret_pattern(): _secret_rule(secret_prefix)},
+            additionalProperties={"type": ["string", "number", "boolean"]},
             title="Set",
             description='Options and their new values, such as {"bootstrap.servers": "new:9093"}. A secret '
             f'is named, never written here: {{"sasl.password": {{"secret": "{secret_prefix}<name>"}}}}.',

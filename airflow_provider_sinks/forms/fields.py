@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from airflow.sdk import Param
@@ -40,12 +40,17 @@ def sink_problems(sinks: object) -> Iterator[Problem]:
             yield Problem("sinks", f"holds {sink!r}", "a sink, or its name")
 
 
-def connection_field(connections: Sequence[str] | None, **more: Any) -> Param:
+def connection_field(connections: Sequence[str] | None, never: Collection[str] = (), **more: Any) -> Param:
     """Return the field that names a connection.
 
     :param connections: those that may be chosen; ``None`` means any.
+    :param never: those that may not be chosen in any case.
     """
-    allowed = {"pattern": CONN_ID_PATTERN} if connections is None else {"enum": list(connections)}
+    allowed: dict[str, Any] = {"pattern": CONN_ID_PATTERN}
+    if connections is not None:
+        allowed = {"enum": list(connections)}
+    elif never:
+        allowed["not"] = {"enum": sorted(never)}
     return Param(**{"type": "string", "title": "Connection", **allowed, **more})
 
 

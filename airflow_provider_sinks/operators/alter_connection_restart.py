@@ -40,7 +40,8 @@ class AlterConnectionRestartOperator(BaseOperator):
     with them. A sink that was running must run again within ``watch_timeout``, or the old options come back.
     A retry goes on where the try before it was ended, or undoes it.
 
-    :param conn_id: the connection to alter, of type ``kafka`` or ``postgres``. (templated)
+    :param conn_id: the connection to alter, of a type that sinks use; one of type ``http`` is the registry
+        of a sink, and never ``airflow_api_conn_id``. (templated)
     :param set: options and their new values. A secret is ``{"secret": "<name of a Variable>"}``, and the
         name begins with ``sinks_secret_``. (templated)
     :param drop: options to take away; each must be set. (templated)
@@ -187,5 +188,6 @@ class AlterConnectionRestartOperator(BaseOperator):
             "restart": self.restart,
             "rollback": self.rollback,
             "watch_timeout": self.watch_timeout,
+            "airflow_api_conn_id": self.airflow_api_conn_id,
             **self._leave,
         }

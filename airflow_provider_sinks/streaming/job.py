@@ -169,6 +169,7 @@ class _Job:
         def finished(result: EpochResult) -> None:
             account = started.account
             watch.epoch_is_whole()
+            source.epoch_is_whole()
             self._reporter.epoch(result, account.sums(), account.writers, start.source_end_offsets)
             size.note(sum(result.positions.values()), sum(report.size_bytes for report in result.reports))
 

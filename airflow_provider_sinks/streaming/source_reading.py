@@ -56,6 +56,11 @@ class SourceReading:
         """Return whether a task failed for a schema that had not been asked for, and is known now."""
         return self.written is not None and self.written.learns(error)
 
+    def epoch_is_whole(self) -> None:
+        """Say that the tries of an epoch are over."""
+        if self.written is not None:
+            self.written.epoch_is_whole()
+
     def close(self) -> None:
         """End the client."""
         if self.written is not None:

@@ -2,23 +2,30 @@
 
 An id that the registry does not know is asked for again, for a few seconds: registries copy what they learn,
 and a producer may be faster. Then its records are set aside, and after a while the registry is asked anew.
+
+Each id that has not been asked for costs one more try of the epoch. So that an epoch ends: what is known of
+an id stays so until the epoch is whole, however long it takes, and once an epoch has met :data:`UNKNOWN_MAX`
+unknown ids, it asks for no further one. A topic of something that only looks like the wire format, such as
+Avro without a header, has another id in each record.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
-from airflow_provider_sinks.clients.schema_registry.client import SchemaRegistry
+from airflow_provider_sinks.clients.schema_registry.client import RefusedQuestionError, SchemaRegistry
 from airflow_provider_sinks.clients.schema_registry.schemas import StoredSchema
 from airflow_provider_sinks.clients.wait import holds_within
-from airflow_provider_sinks.connectors.schema_registry.source_schemas import ReaderSchema
-from airflow_provider_sinks.core.schemas.avro import parse
+from airflow_provider_sinks.connectors.schema_registry.source_schemas import (
+    ReaderSchema,
+    newest,
+    written_by,
+)
 from airflow_provider_sinks.core.schemas.avro_types import AvroSchema
-from airflow_provider_sinks.core.schemas.compatibility import unreadable
 from airflow_provider_sinks.core.schemas.subjects import Part
-from airflow_provider_sinks.core.spec.problems import UnfitPartsError
 from airflow_provider_sinks.streaming.avro_values import UNKNOWN_ID, WrittenAs
 from airflow_provider_sinks.streaming.driver_log import say
 from airflow_provider_sinks.streaming.patience import Patience
@@ -29,8 +36,11 @@ WAIT_SECONDS = 5.0
 """How long ids may take to become known: all of them together, in :data:`FORGET_SECONDS`."""
 FORGET_SECONDS = 60.0
 """After so long the registry is asked again about an id that it did not know."""
+UNKNOWN_MAX = 8
+"""So many ids that the registry does not know are asked for in one epoch; others are set aside unasked."""
+_REMEMBERED_MAX = 64
+"""So many of them are known longer than their epoch: each is a branch of the expression that reads."""
 _AGAIN_SECONDS = 0.5
-_FORESEEN_MAX = 20
 
 
 class WrittenSchemas:
@@ -47,25 +57,38 @@ class WrittenSchemas:
         self._known: dict[Part, dict[int, AvroSchema | str]] = {part: {} for part in self._readers}
         self._unknown_since: dict[tuple[Part, int], float] = {}
         self._waited: list[tuple[float, float]] = []
+        self._unknown_in_epoch = 0
 
     def foresee(self) -> None:
         """Ask for the newest schemas under the source's subjects, so that no epoch has to fail for them."""
         for part, reader in self._readers.items():
-            for stored in self._ask(lambda reader=reader: self._newest(reader.subject)):  # type: ignore[misc]
-                self._known[part][stored.id] = self._judged(part, stored)
+            for stored in self._ask(partial(self._newest, reader.subject)):
+                self._known[part][stored.id] = written_by(reader, stored)
 
     def reader(self, part: Part) -> AvroSchema | None:
         """Return what a part is read by; ``None`` where no registry has a schema of it."""
         return self._readers[part].schema if part in self._readers else None
 
     def known(self, part: Part) -> WrittenAs:
-        """Return what is known of a part, for one epoch."""
+        """Return what is known of a part, for one try of an epoch."""
+        others = ""
+        if self._unknown_in_epoch >= UNKNOWN_MAX:
+            others = (
+                f"which was not asked for: {self._registry.service} did not know "
+                f"{self._unknown_in_epoch} others of the same epoch"
+            )
+        return WrittenAs(dict(self._known.get(part, {})), others)
+
+    def epoch_is_whole(self) -> None:
+        """Forget what the registry did not know a while ago: it is asked anew. Called between epochs."""
+        self._unknown_in_epoch = 0
         now = time.monotonic()
-        for (of, schema_id), since in list(self._unknown_since.items()):
-            if now - since > FORGET_SECONDS:
+        oldest_first = sorted(self._unknown_since.items(), key=lambda item: item[1])
+        too_many = len(oldest_first) - _REMEMBERED_MAX
+        for place, ((of, schema_id), since) in enumerate(oldest_first):
+            if place < too_many or now - since > FORGET_SECONDS:
                 del self._unknown_since[of, schema_id]
                 self._known[of].pop(schema_id, None)
-        return dict(self._known.get(part, {}))
 
     def learns(self, error: BaseException) -> bool:
         """Ask for the schema that a task met, and return whether that was why it failed.
@@ -91,13 +114,22 @@ class WrittenSchemas:
             return bool(found)
 
         begun = time.monotonic()
-        is_there = holds_within(is_known, self._wait_left_seconds, pause_seconds=_AGAIN_SECONDS)
-        self._waited.append((begun, time.monotonic() - begun))
+        try:
+            is_there = holds_within(is_known, self._wait_left_seconds, pause_seconds=_AGAIN_SECONDS)
+        except RefusedQuestionError as refused:
+            self._note_unknown(part, schema_id)
+            return f"has schema id {schema_id}: {' '.join(f'{refused.primary} {refused.detail}'.split())}"
+        finally:
+            self._waited.append((begun, time.monotonic() - begun))
         if is_there:
-            return self._judged(part, found[0])
-        self._unknown_since[part, schema_id] = time.monotonic()
+            return written_by(self._readers[part], found[0])
+        self._note_unknown(part, schema_id)
         say(f"schema id {schema_id} of a {part} is not known to {self._registry.service}")
         return f"has schema id {schema_id}, which {self._registry.service} does not know"
+
+    def _note_unknown(self, part: Part, schema_id: int) -> None:
+        self._unknown_since[part, schema_id] = time.monotonic()
+        self._unknown_in_epoch += 1
 
     @property
     def _wait_left_seconds(self) -> float:
@@ -106,21 +138,8 @@ class WrittenSchemas:
         self._waited = [(at, seconds) for at, seconds in self._waited if now - at < FORGET_SECONDS]
         return max(0.0, WAIT_SECONDS - sum(seconds for _, seconds in self._waited))
 
-    def _judged(self, part: Part, stored: StoredSchema) -> AvroSchema | str:
-        """Return a writer's schema, or why nothing that was written by it can be read."""
-        if stored.kind != "AVRO":
-            return f"has schema id {stored.id}, which is of kind {stored.kind}"
-        try:
-            writer = parse(stored.text, stored.referred)
-        except UnfitPartsError as unfit:
-            return f"has schema id {stored.id}, which is no schema: {unfit}"
-        why = unreadable(self._readers[part].schema, writer)
-        return f"has schema id {stored.id}, which cannot be read: {'; '.join(why)}" if why else writer
-
-    def _newest(self, subject: str) -> list[StoredSchema]:
-        versions = sorted(self._registry.versions(subject), reverse=True)[:_FORESEEN_MAX]
-        found = (self._registry.version(subject, version) for version in versions)
-        return [stored for stored in found if stored is not None]
+    def _newest(self, name: str) -> list[StoredSchema]:
+        return list(newest(self._registry, name))
 
     def _ask(self, question: Callable[[], T]) -> T:
         return self._patience.ask(self._registry.service, question)

@@ -222,3 +222,14 @@ def test_many_sinks_can_be_mapped(dag: DAG) -> None:
 
     assert serialised(dag) == serialised(dag)
     assert submit.unmap({"sink": sinks[1]}).outlets[0].name == "sink:two"
+
+
+def test_the_registry_of_a_sink_is_one_of_its_connections_for_who_alters_it() -> None:
+    from airflow_provider_sinks.assets import connection_ids
+
+    avro = {"connection": "kafka_test", "topic": "orders", "format": "avro", "registry": "registry_test"}
+
+    named = connection_ids({**SINK, "source": {"kafka": avro}})
+
+    assert named == ["kafka_test", "registry_test"]
+    assert set(named) == set(SinkSpec.parse({**SINK, "source": {"kafka": avro}}).connections)

@@ -155,6 +155,17 @@ def test_only_the_named_connections_may_be_chosen(factory: str, field: str) -> N
         choice.resolve("c")
 
 
+def test_our_own_account_at_airflow_is_not_taken_at_the_form() -> None:
+    from airflow.sdk.exceptions import ParamValidationError
+
+    choice = make("alter_connection_dag", airflow_api_conn_id="mine").params.get_param("conn_id")
+
+    assert choice.resolve("kafka_prod") == "kafka_prod"
+    for conn_id in ("mine", "airflow_api_default"):
+        with pytest.raises(ParamValidationError):
+            choice.resolve(conn_id)
+
+
 @pytest.mark.parametrize(
     ("value", "is_taken"),
     [
@@ -176,6 +187,34 @@ def test_a_secret_is_named_by_a_variable_that_is_there_for_it(value: object, *, 
             field.resolve({"sasl.password": value})
 
 
+@pytest.mark.parametrize(
+    "option",
+    [
+        "token", "password", "ssl.key.pem", "ssl.keystore.password", "s3.secret-access-key",
+        "s3.session-token", "adls.account-key", "adls.sas-token", "gcs.oauth2.token", "credential",
+        "header.Authorization", "basic.auth.user.info", "sslpassword", "sasl.jaas.config",
+    ],
+)  # fmt: skip
+def test_no_secret_of_any_type_stands_in_the_conf_of_a_run(option: str) -> None:
+    from airflow.sdk.exceptions import ParamValidationError
+
+    field = make("alter_connection_dag", servers=SERVERS).params.get_param("set")
+
+    assert field.resolve({option: {"secret": "sinks_secret_one"}})
+    with pytest.raises(ParamValidationError):
+        field.resolve({option: "in clear"})
+
+
+def test_every_option_that_is_no_secret_is_written_as_it_is() -> None:
+    from airflow_provider_sinks.core.connection.types import all_secret_names, known_types
+
+    field = make("alter_connection_dag").params.get_param("set")
+    known = {name for one in known_types().values() for name in one.alterable.names}
+
+    for option in sorted(known - all_secret_names()):
+        assert field.resolve({option: "a value"}), option
+
+
 SERVERS = ["new:9093", "other:9093", "pg.example"]
 
 
@@ -187,8 +226,15 @@ SERVERS = ["new:9093", "other:9093", "pg.example"]
         ("bootstrap.servers", "evil:9093", False),
         ("bootstrap.servers", "new:9093,evil:9093", False),
         ("bootstrap.servers", "newx9093", False),
-        ("bootstrap.servers", {"secret": "sinks_secret_a"}, False),
         ("metadata.broker.list", "evil:9093", False),
+        ("urls", "new:9093,evil:9093", False),
+        ("urls", "new:9093,other:9093", True),
+        ("oauth2-server-uri", "http://evil/token", False),
+        ("s3.endpoint", "http://evil", False),
+        ("adls.account-name", "evil", False),
+        ("adls.account-host", "evil", False),
+        ("gcs.service.host", "http://evil", False),
+        ("warehouse", "hdfs://evil/folder", False),
         ("host", "pg.example", True),
         ("host", "pgxexample", False),
         ("client.id", "anything", True),
@@ -201,6 +247,8 @@ def test_new_options_lead_to_named_servers_only(option: str, value: object, *, i
     anywhere = make("alter_connection_dag").params.get_param("set")
 
     assert anywhere.resolve({option: value})
+    with pytest.raises(ParamValidationError):
+        anywhere.resolve({option: {"secret": "sinks_secret_a"}})
     if is_taken:
         assert named.resolve({option: value})
     else:
@@ -226,6 +274,16 @@ def test_new_options_lead_to_named_servers_only(option: str, value: object, *, i
         ("run_sink_once_dag", {"values": {"mode": "upsert"}}, "values.mode: is no field of this form"),
         ("alter_connection_dag", {"conections": ["a"]}, '(did you mean "connections"?)'),
         ("alter_connection_dag", {"connections": "kafka_prod"}, "connections: is 'kafka_prod'"),
+        (
+            "alter_connection_dag",
+            {"connections": ["kafka_prod", "airflow_api_default"]},
+            "connections: 'airflow_api_default' leads to Airflow's own API",
+        ),
+        (
+            "alter_connection_dag",
+            {"connections": ["mine"], "airflow_api_conn_id": "mine"},
+            "connections: 'mine' leads to Airflow's own API",
+        ),
         ("alter_connection_dag", {"connections": []}, "connections: is []"),
         ("alter_connection_dag", {"connections": ["a b"]}, "connections: holds 'a b'"),
         ("alter_connection_dag", {"users": "ann"}, "users: is 'ann'"),

@@ -18,10 +18,12 @@ from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.lifecycle.replays import Begun, begin
 from tests.faults.driver import OWNER
 from tests.faults.parts import Part
+from tests.live.registered import KEY, Registered, record
 from tests.live.stage import KeyValue, Sink, Stage
 
 _NARROW = {"schema": "id int NOT NULL, name string NOT NULL"}
 _WIDE = {"schema": "id string, name string"}
+_AVRO = {"format": "avro", "registry": "registry"}
 _LETTERS = 1000
 
 
@@ -227,6 +229,45 @@ def test_letters_of_the_release_before_are_read_and_replayed(
     old = next(letter for letter in _letters(sink) if letter.origin.offset == 77)
     assert (old.error_class, old.told_class, old.sink) == (ErrorClass.PARSE, None, "")
     assert _ids(stage, sink.out) == {"t0": 1, "old": 1}
+
+
+def test_letters_of_an_avro_sink_are_read_by_the_schemas_of_its_source(registered: Registered) -> None:
+    stage, order = registered.stage, record("Order", id="long", what="string")
+    source = registered.source("avro", order, [{"id": 1, "what": "RED"}, {"id": 2, "what": "PINK"}])
+    key = registered.encode(source, record("Key", at="long"), {"at": 7}, KEY)
+    blue = registered.encode(source, order, {"id": 3, "what": "BLUE"})
+    stage.produce(source, [(0, key, blue), (0, key, b"no Avro")])
+    read = {**_AVRO, "key_as": {"column": "k", "format": "avro"}}
+    red = {"type": "enum", "name": "Color", "symbols": ["RED"]}
+    strict = record("Strict", id="long", what=red, at=["null", "long"])
+    sink = stage.sink(
+        "avro",
+        source,
+        from_=read,
+        to={**_AVRO, "schema": json.dumps(strict)},
+        select=["id", "what", "k.at AS at"],
+        dead_letter={"topic": f"{source}-dead"},
+    )
+    assert (sink.run().rows, len(_letters(sink))) == (1, 3)
+    target = dict(sink.spec["target"]["kafka"])  # type: ignore[index]  # a mapping
+    del target["schema"]
+    sink.spec = {**sink.spec, "target": {"kafka": target}}
+
+    status = _replaying(stage, _begin(sink).sink).run()
+
+    assert (status.rows_total, status.dead_total) == (2, 1)
+    assert registered.values(sink) == [
+        {"id": 1, "what": "RED", "at": None},
+        {"id": 2, "what": "PINK", "at": None},
+        {"id": 3, "what": "BLUE", "at": 7},
+    ]
+    assert registered.versions(f"{source}-dead-value") == 0
+    [back] = [letter for letter in _letters(sink) if letter.origin.replays == 1]
+    assert (back.origin.topic, back.origin.offset) == (source, 3)
+    assert (
+        back.error
+        == "The value has no magic byte: it is not in Confluent's wire format, which begins with 0."
+    )
 
 
 def _produce(stage: Stage, topic: str, value: bytes | None, headers: list[tuple[str, bytes]]) -> None:

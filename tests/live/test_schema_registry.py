@@ -160,6 +160,7 @@ def test_a_validation_tells_what_a_start_would_do_and_registers_nothing(
     connections(spark_default=SPARK, kafka_test=kafka, registry={"conn_type": "http", "host": registry.url})
     source, out = topic("source"), topic("out")
     with closing(client(registry.url)) as asked:
+        asked.register(f"{source}-value", NewSchema(json.dumps(record("Order", id="string"))))
         asked.register(f"{source}-value", ORDER)
         asked.register(f"{out}-value", NewSchema(json.dumps(record("Out", id="long"))))
         asked._client.set_compatibility(f"{out}-value", "BACKWARD")
@@ -177,7 +178,11 @@ def test_a_validation_tells_what_a_start_would_do_and_registers_nothing(
         assert asked.versions(f"{out}-value") == (1,)
     new, widened, changed = (of_schemas(report.checks) for report in reports)
     read = new["schema of the source's value"]
-    assert (read.outcome, "shop.Order, of version 1 of subject" in read.detail) == (Outcome.PASS, True)
+    assert (read.outcome, "shop.Order, of version 2 of subject" in read.detail) == (Outcome.PASS, True)
+    wrote = new["schemas of who wrote the source's value"]
+    assert wrote.outcome is Outcome.UNKNOWN
+    assert wrote.detail.startswith("version 1 has schema id ")
+    assert wrote.detail.endswith("which cannot be read: field id is written as string and read as long")
     name = "schema of the target's value"
     assert new[name].detail == f'new: the start registers the first version of subject "{out}-new-value"'
     assert (widened[name].outcome, "compatible with version 1" in widened[name].detail) == (

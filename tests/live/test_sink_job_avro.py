@@ -8,11 +8,16 @@ import uuid
 from decimal import Decimal
 
 import pytest
+from confluent_kafka.schema_registry import Schema
 
 from airflow_provider_sinks.clients.schema_registry.options import RegistryOptions
-from airflow_provider_sinks.core.errors import ExitCode
+from airflow_provider_sinks.connectors.base import Run
+from airflow_provider_sinks.connectors.observer import SinkObserver
+from airflow_provider_sinks.core.errors import ExitCode, FencedError
+from airflow_provider_sinks.core.progress.record import ProgressRecord, partition_writer
 from airflow_provider_sinks.core.schemas.wire import header
 from airflow_provider_sinks.local.processes import free_port
+from airflow_provider_sinks.streaming.written_schemas import UNKNOWN_MAX
 from tests.faults.topics import Record
 from tests.live.registered import KEY, Registered, record
 from tests.live.stage import WHO_WRITES
@@ -265,3 +270,97 @@ def test_a_schema_with_references_is_registered_by_its_record_and_a_delete_is_a_
     assert registered.values(sink) == [{"id": 1, "address": {"city": "Bern"}}, None]
     assert [one.key for one in registered.stage.read(sink.out)] == [None, b"gone"]
     assert registered.versions(f"{sink.out}-shop.Basket") == 1
+
+
+def test_what_counts_in_another_unit_is_set_aside_and_never_read_as_if_it_were_the_same(
+    registered: Registered,
+) -> None:
+    def paid(at: str, scale: int) -> dict[str, object]:
+        amount = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": scale}
+        return record("Paid", id="long", at={"type": "long", "logicalType": at}, amount=amount)
+
+    at = dt.datetime(2024, 2, 29, 23, 59, 59, 123000, tzinfo=dt.UTC)
+    row = {"at": at, "amount": Decimal("1.50")}
+    source = registered.source("units", paid("timestamp-millis", 2), [{"id": 1, **row}])
+    for number, tree in enumerate((paid("timestamp-millis", 3), paid("timestamp-micros", 2)), 2):
+        value = registered.encode(source, tree, {"id": number, **row})
+        registered.stage.produce(source, [(0, None, value)])
+    dead = f"{source}-dead"
+    sink = registered.stage.sink("units", source, from_=AVRO, to=AVRO, dead_letter={"topic": dead})
+
+    status = sink.run()
+
+    assert (status.rows, status.dead_total) == (1, 2)
+    assert registered.values(sink) == [{"id": 3, **row}]
+    millis = "field at is written as long (timestamp-millis) and read as long (timestamp-micros)"
+    cents = "field amount is written as decimal(9,3) and read as decimal(9,2)"
+    errors = [_header(one, "error").partition(", which ")[2] for one in registered.stage.read(dead)]
+    assert errors == [f"cannot be read: {millis}.", f"cannot be read: {millis}; {cents}."]
+
+
+def test_values_without_a_header_that_look_as_if_they_had_one_hold_no_epoch_up(
+    registered: Registered,
+) -> None:
+    source = registered.source("raw", ORDER, [{"id": 1, "what": "tea"}])
+    good = registered.encode(source, ORDER, {"id": 2, "what": "milk"})
+    ids = [*range(2_000_000_000, 2_000_000_040), 2**31, 2**32 - 1]
+    raw = [b"\x00" + number.to_bytes(4, "big") + good[5:] for number in ids]
+    registered.stage.produce(source, ((0, None, value) for value in [*raw, good]))
+    dead = f"{source}-dead"
+    sink = registered.stage.sink("raw", source, from_=AVRO, to=AVRO, dead_letter={"topic": dead})
+
+    status = sink.run()
+
+    assert (status.rows, status.dead_total) == (2, len(raw))
+    assert registered.values(sink) == [{"id": 1, "what": "tea"}, {"id": 2, "what": "milk"}]
+    letters = registered.stage.read(dead)
+    assert [one.value for one in letters] == raw
+    errors = [_header(one, "error") for one in letters]
+    assert errors[-2:] == [
+        f"The value has schema id {number}, which no schema has: the largest is {2**31 - 1}."
+        for number in ids[-2:]
+    ]
+    away = f"which the schema registry at {registered.registry.url} does not know."
+    asked = [error for error in errors if error.endswith(away)]
+    assert len(asked) == UNKNOWN_MAX
+    assert sum("which was not asked for: " in error for error in errors) == 40 - UNKNOWN_MAX
+
+
+def test_a_start_that_another_one_has_overtaken_registers_nothing(registered: Registered) -> None:
+    source = registered.source("overtaken", ORDER, [])
+    sink = registered.stage.sink("overtaken", source, from_=AVRO, to=AVRO)
+    spec = sink.parsed
+    registered.stage.create_topic(sink.out)
+    registered.stage.create_topic(sink.progress, 1, **{"cleanup.policy": "compact"})
+    output = {"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": True, "metadata": {}}]}
+    with (
+        SinkObserver(spec, registered.stage.connections()) as overtaken,
+        SinkObserver(spec, registered.stage.connections()) as other,
+    ):
+        for start in (overtaken, other):
+            aware = start.connector.as_schema_registry_aware()
+            assert aware is not None
+            assert [plan.may_start for plan in aware.plan(output)] == [True]
+            start.connector.open(Run.of(spec), [partition_writer(0)], start.observe())
+        at = {0: 0}
+        announced = ProgressRecord(1, "us", "run", 0, at, at, overtaken.observe().identities())
+
+        with pytest.raises(FencedError, match="another start of sink"):
+            overtaken.connector.announce(announced)
+
+    assert registered.versions(f"{sink.out}-value") == 0
+
+
+def test_a_schema_of_another_kind_sets_its_records_aside(registered: Registered) -> None:
+    source = registered.source("kind", ORDER, [{"id": 1, "what": "tea"}])
+    draft = {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}
+    other = registered.client.register_schema(f"{source}-other", Schema(json.dumps(draft), "JSON"))
+    registered.stage.produce(source, [(0, None, header(other) + b"{}")])
+    dead = f"{source}-dead"
+    sink = registered.stage.sink("kind", source, from_=AVRO, to=AVRO, dead_letter={"topic": dead})
+
+    status = sink.run()
+
+    assert (status.rows, status.dead_total) == (1, 1)
+    [letter] = registered.stage.read(dead)
+    assert _header(letter, "error") == f"The value has schema id {other}, which is of kind JSON."

@@ -9,7 +9,7 @@ from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.preflight import validate
 from airflow_provider_sinks.core.connection.fields import ConnectionFields
 from airflow_provider_sinks.core.errors import SinkError
-from tests.listening_broker import listening_broker, listening_database
+from tests.listening_broker import listening_broker, listening_database, listening_service
 
 SASL = {"security.protocol": "sasl_plaintext", "sasl.username": "me", "sasl.password": "a stored secret"}
 
@@ -47,3 +47,11 @@ def test_a_database_hears_the_password() -> None:
         validate({"pg": ConnectionFields("pg", "postgres", host, port, "me", "a stored secret", "db")})
 
     assert database.logins == [("me", "a stored secret")]
+
+
+def test_a_service_hears_the_password_of_our_preflight() -> None:
+    with listening_service() as service:
+        fields = ConnectionFields("r", "http", f"http://{service.address}", None, "me", "a stored secret")
+        validate({"r": fields}, seconds=5)
+
+    assert ("me", "a stored secret") in service.logins

@@ -300,6 +300,73 @@ def test_a_schema_may_follow_or_it_is_said_which_field_is_in_the_way(
     assert why_not_next(order(**new), order(**old), level) == reasons
 
 
+def logical(kind: str, name: str, **more: Any) -> dict[str, Any]:
+    """Return a type that stands for more."""
+    return {"type": kind, "logicalType": name, **more}
+
+
+def cents(scale: int, **on: Any) -> dict[str, Any]:
+    """Return a decimal, on bytes or on so many of them."""
+    return {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": scale, **on}
+
+
+FIXED = {"type": "fixed", "name": "Amount", "size": 8}
+COUNTED = {
+    "days": logical("int", "date"),
+    "milliseconds of a day": logical("int", "time-millis"),
+    "microseconds of a day": logical("long", "time-micros"),
+    "milliseconds": logical("long", "timestamp-millis"),
+    "microseconds": logical("long", "timestamp-micros"),
+    "local milliseconds": logical("long", "local-timestamp-millis"),
+    "local microseconds": logical("long", "local-timestamp-micros"),
+    "cents": cents(2),
+    "thousandths": cents(3),
+    "cents of more digits": cents(2, precision=12),
+    "cents on fixed": cents(2, **FIXED),
+    "thousandths on fixed": cents(3, **FIXED),
+    "an int": "int",
+    "a long": "long",
+    "bytes": "bytes",
+    "fixed": FIXED,
+}
+
+
+@pytest.mark.parametrize("writes", COUNTED)
+@pytest.mark.parametrize("reads", COUNTED)
+@pytest.mark.parametrize("nullable", [True, False])
+def test_what_a_number_counts_must_be_the_same_for_who_wrote_and_who_reads(
+    reads: str, writes: str, *, nullable: bool
+) -> None:
+    reader, writer = COUNTED[reads], COUNTED[writes]
+    is_read = reads == writes or (writes, reads) == ("an int", "a long")
+
+    found = unreadable(order(at=["null", reader] if nullable else reader), order(at=writer))
+
+    assert (not found) is is_read
+    assert all(why.startswith("field at is written as ") for why in found)
+
+
+@pytest.mark.parametrize(
+    ("reader", "writer", "why"),
+    [
+        (
+            COUNTED["microseconds"],
+            COUNTED["milliseconds"],
+            "written as long (timestamp-millis) and read as long (timestamp-micros)",
+        ),
+        (COUNTED["cents"], COUNTED["thousandths"], "written as decimal(10,3) and read as decimal(10,2)"),
+        (
+            COUNTED["cents on fixed"],
+            COUNTED["thousandths on fixed"],
+            "written as decimal(10,3) on 8 bytes and read as decimal(10,2) on 8 bytes",
+        ),
+        (COUNTED["milliseconds"], "long", "written as long and read as long (timestamp-millis)"),
+    ],
+)
+def test_it_is_said_what_was_counted_and_what_is_read(reader: Any, writer: Any, why: str) -> None:
+    assert unreadable(order(at=reader), order(at=writer)) == (f"field at is {why}",)
+
+
 def test_a_record_inside_itself_is_compared_to_an_end() -> None:
     tree = {"type": "record", "name": "N", "fields": [{"name": "next", "type": ["null", "N"]}]}
 

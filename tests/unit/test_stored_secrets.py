@@ -22,6 +22,7 @@ from airflow_provider_sinks.core.alter.changes import (
 from airflow_provider_sinks.core.alter.fold import alter, variables
 from airflow_provider_sinks.core.alter.leave import Leave
 from airflow_provider_sinks.core.connection.fields import ConnectionFields
+from airflow_provider_sinks.core.connection.types import known_types
 from airflow_provider_sinks.core.errors import ConfigurationError
 
 PEM = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
@@ -176,6 +177,50 @@ def test_every_option_counts_that_is_not_known_to_be_harmless() -> None:
     assert postgres_options.ALLOWED - postgres.harmless == {
         "gssencmode", "sslcert", "sslcrl", "sslkey", "sslmode", "sslrootcert",
     }  # fmt: skip
+
+
+OTHERWISE = {
+    "kafka": {
+        "broker.address.family", "client.dns.lookup", "sasl.mechanism", "sasl.username", "security.protocol",
+        "ssl.ca.location", "ssl.ca.pem", "ssl.certificate.location", "ssl.certificate.pem",
+        "ssl.endpoint.identification.algorithm", "ssl.key.location", "ssl.keystore.location",
+    },
+    "postgres": {
+        "port", "login", "schema", "gssencmode", "sslcert", "sslcrl", "sslkey", "sslmode", "sslrootcert",
+    },
+    "http": {
+        "port", "login", "schema", "ssl.ca.location", "ssl.certificate.location", "ssl.key.location",
+    },
+    "iceberg": {
+        "port", "login", "schema", "catalog", "database", "gcs.project-id", "name", "prefix",
+        "s3.access-key-id", "s3.force-virtual-addressing", "s3.region", "s3.role-arn", "s3.role-session-name",
+        "scope", "sslmode", "sslrootcert",
+    },
+}  # fmt: skip
+"""What decides who hears a secret and leads nowhere by itself: a user, a certificate, a protocol, a name at
+the same server, or a region of the same cloud."""
+
+
+@pytest.mark.parametrize("conn_type", OTHERWISE)
+def test_every_option_that_decides_leads_to_a_server_or_decides_otherwise(conn_type: str) -> None:
+    options = known_types()[conn_type].alterable
+    assert options.addresses is not None
+
+    assert not options.addresses & OTHERWISE[conn_type]
+    assert options.addresses | OTHERWISE[conn_type] == options.deciding
+
+
+def test_the_addresses_of_every_type_of_ours_are_listed() -> None:
+    ours = {name for name, known in known_types().items() if known.__module__.startswith("airflow_provider_")}
+
+    assert ours == set(OTHERWISE)
+
+
+def test_of_a_type_that_lists_none_all_that_decides_leads_somewhere() -> None:
+    options = replace(POSTGRES_TYPE.alterable, addresses=None)
+
+    assert {"host", "sslmode", "sslrootcert"} <= options.address_names
+    assert not {"port", "password", "application_name"} & options.address_names
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ It is confluent-kafka's own, which tries one address after the other. Safe for t
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -33,8 +34,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _REFERENCES_DEEPEST = 20
+_MOST_KINDS = 20
 _MISSING, _CONFLICT, _NOT_A_SCHEMA = 404, 409, 422
 _IDS = "/schemas/ids"
+
+
+class UnresolvedError(ConfigurationError):
+    """A schema that another one refers to is not registered."""
+
+
+class RefusedQuestionError(ConfigurationError):
+    """The registry speaks as one, and does not answer this question; another one it may."""
 
 
 class SchemaRegistry:
@@ -55,10 +65,15 @@ class SchemaRegistry:
 
     def kinds(self) -> tuple[str, ...]:
         """Return what kinds of schemas it keeps, such as ``AVRO``."""
-        return tuple(self._ask("say what kinds of schemas it keeps", self._client.get_schema_types))
+        return self._ask(
+            "say what kinds of schemas it keeps", lambda: _kinds(self._client.get_schema_types())
+        )
 
     def by_id(self, schema_id: int) -> StoredSchema | None:
-        """Return a schema by its id; ``None`` where the registry has none of it."""
+        """Return a schema by its id; ``None`` where the registry has none of it.
+
+        :raises RefusedQuestionError: the registry says something else about this id.
+        """
         what = f"give the schema with id {schema_id}"
         found = self._ask_or_none(what, lambda: self._client._rest_client.get(f"{_IDS[1:]}/{schema_id}"))  # noqa: SLF001  get_schema keeps what it got, references unread
         return None if found is None else self._stored({**found, "id": schema_id})
@@ -123,7 +138,7 @@ class SchemaRegistry:
     def referred(self, references: Sequence[Reference]) -> tuple[str, ...]:
         """Return the texts of the schemas that are referred to, what they need themselves first.
 
-        :raises ConfigurationError: one is not there.
+        :raises UnresolvedError: one is not there.
         """
         texts: dict[tuple[str, int], str] = {}
         self._collect(references, texts, 0)
@@ -146,15 +161,19 @@ class SchemaRegistry:
             )
             if found is None:
                 problem = Problem(one.name, f'subject "{one.subject}" has no version {one.version}')
-                raise ConfigurationError("a schema that is referred to is not registered", [problem]).of(
+                raise UnresolvedError("a schema that is referred to is not registered", [problem]).of(
                     self.options.conn_id
                 )
             self._collect(references_of(found), texts, depth + 1)
             texts[one.subject, one.version] = found["schema"]
 
     def _stored(self, found: Mapping[str, Any]) -> StoredSchema:
+        """Return a schema with what it refers to, as far as that is there: another one may do without it."""
         stored = StoredSchema.from_mapping(found)
-        return replace(stored, referred=self.referred(stored.references))
+        try:
+            return replace(stored, referred=self.referred(stored.references))
+        except UnresolvedError as error:
+            return replace(stored, missing="; ".join(map(str, error.problems)))
 
     def _ask_or_none(self, what: str, question: Callable[[], T]) -> T | None:
         """Return the answer; ``None`` where it is that there is no such thing."""
@@ -183,7 +202,7 @@ class SchemaRegistry:
             seconds = time.monotonic() - begun
             raise UnavailableError(
                 f"{self.service} could not {what}",
-                f"No answer after {seconds:.1f} s: {type(error).__name__}: {error}",
+                f"No answer after {seconds:.1f} s: {confluent.lost(error)}",
                 f'Check the address in connection "{self.options.conn_id}", and that the registry is up.',
             ).of(self.options.conn_id) from None
         except (ValueError, KeyError, TypeError) as error:
@@ -194,7 +213,7 @@ class SchemaRegistry:
             ).of(self.options.conn_id) from None
 
     def _said(self, error: SchemaRegistryError, what: str) -> SinkError:
-        status, said = error.http_status_code, str(error.error_message)[:500]
+        status, said = error.http_status_code, confluent.said(error)
         primary = f"{self.service} did not {what}"
         conn_id = self.options.conn_id
         if status in (401, 403):
@@ -202,12 +221,25 @@ class SchemaRegistry:
             return AuthenticationError(primary, f"HTTP {status}: {said}", hint).of(conn_id)
         if status in (_CONFLICT, _NOT_A_SCHEMA):
             word = "incompatible" if status == _CONFLICT else "no schema to it"
-            return ConfigurationError(primary, [Problem("", f"it is {word}: {said}")])
+            return RefusedQuestionError(primary, [Problem("", f"it is {word}: {said}")])
         if status >= 500 or status in (408, 429):
             return UnavailableError(primary, f"HTTP {status}: {said}", "Look at the registry.").of(conn_id)
         problem = Problem("host", f"HTTP {status}: {said}")
         hint = "Name the address that its API begins at, such as https://registry:8081."
-        return ConfigurationError(primary, [problem], hint).of(conn_id)
+        kind = RefusedQuestionError if confluent.is_structured(error) else ConfigurationError
+        return kind(primary, [problem], hint).of(conn_id)
+
+
+def _kinds(found: Any) -> tuple[str, ...]:
+    """Take names only: a server of whoever wrote the address may answer anything.
+
+    :raises ValueError: something else came.
+    """
+    if not isinstance(found, list) or len(found) > _MOST_KINDS:
+        raise ValueError("no list of kinds")
+    if not all(isinstance(kind, str) and re.fullmatch(r"[A-Z][A-Z_]{0,31}", kind) for kind in found):
+        raise ValueError("a kind that is no name")
+    return tuple(found)
 
 
 def _quoted(subject: str) -> str:

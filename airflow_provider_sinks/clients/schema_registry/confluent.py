@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 
 if TYPE_CHECKING:
     from confluent_kafka.schema_registry import SchemaRegistryClient
+    from confluent_kafka.schema_registry.error import SchemaRegistryError
 
 ANSWER_SECONDS = 5.0
 """How long one address may take to answer."""
@@ -24,6 +26,9 @@ _PATIENCE = {
     "retries.wait.ms": _PAUSE_MILLISECONDS,
     "retries.max.wait.ms": _PAUSE_MILLISECONDS,
 }
+_LONGEST_MESSAGE = 1000
+_UNKNOWN = "Unknown Schema Registry Error: "
+"""How the library begins the message of an answer that is no JSON object; its bytes follow, as a literal."""
 _PACKAGES = 'pip install "airflow-provider-sinks[schema-registry]" where the driver runs, and on the worker'
 
 
@@ -49,6 +54,45 @@ def made(options: RegistryOptions) -> SchemaRegistryClient:
             problem = Problem("extra", f"cannot be used: {error}")
             title = f'connection "{options.conn_id}" is not valid for a schema registry'
             raise ConfigurationError(title, [problem]).of(options.conn_id) from None
+
+
+def said(error: SchemaRegistryError) -> str:
+    """Return what a registry said about an error, on one line.
+
+    Only what has the form of its API: code and message. An address may lead to any server, and what else one
+    answers may be for nobody's eyes.
+    """
+    code, message = error.error_code, error.error_message
+    if is_structured(error):
+        line = " ".join("".join(sign if sign.isprintable() else " " for sign in message).split())
+        shown = line if len(line) <= _LONGEST_MESSAGE else f"{line[:_LONGEST_MESSAGE]}..."
+        return f"{shown} (error code {code})"
+    length = _length(message)
+    return "no error as a schema registry tells it" + (f", but {length} bytes" if length is not None else "")
+
+
+def is_structured(error: SchemaRegistryError) -> bool:
+    """Return whether an error has the form of a registry's API."""
+    code = error.error_code
+    is_code = isinstance(code, int) and not isinstance(code, bool) and code > 0
+    return is_code and isinstance(error.error_message, str)
+
+
+def _length(message: object) -> int | None:
+    """Return how long the answer was of which the library made this message."""
+    if not isinstance(message, str) or not message.startswith(_UNKNOWN):
+        return None
+    with suppress(ValueError, SyntaxError):
+        return len(ast.literal_eval(message.removeprefix(_UNKNOWN)))
+    return None
+
+
+def lost(error: Exception) -> str:
+    """Return why there was no answer; what came in its place is not shown."""
+    from confluent_kafka.schema_registry.common._httpx_compat import httpx
+
+    name = type(error).__name__
+    return f"{name}: {error}" if isinstance(error, httpx.ConnectError | httpx.TimeoutException) else name
 
 
 def _login(options: RegistryOptions) -> dict[str, str]:

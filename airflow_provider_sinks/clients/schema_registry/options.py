@@ -24,6 +24,8 @@ PEM_FILES = {
 ALLOWED = frozenset({"urls", *PEM_FILES})
 """What may stand in the extra."""
 SECRETS = frozenset({"password"})
+ADDRESSES = frozenset({"host", "urls"})
+"""They lead to servers."""
 HARMLESS: frozenset[str] = frozenset()
 REFUSED = {
     "token": "extra is shown to whoever may read connections; write it as the password, and no login",

@@ -38,6 +38,7 @@ class StoredSchema:
     :param id: of the schema, which is the same under all its subjects.
     :param subject: empty where it was asked for by its id.
     :param referred: the texts of the schemas that it names, what they need themselves first.
+    :param missing: which of them is not there; empty where all are.
     """
 
     id: int
@@ -47,6 +48,7 @@ class StoredSchema:
     version: int = 0
     references: tuple[Reference, ...] = ()
     referred: tuple[str, ...] = ()
+    missing: str = ""
 
     @classmethod
     def from_mapping(cls, found: Mapping[str, Any]) -> StoredSchema:

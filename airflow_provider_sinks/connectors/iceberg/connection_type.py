@@ -33,6 +33,7 @@ class IcebergConnectionType(CheckedConnectionType):
         files=names.FILES,
         others=names.DROPPED,
         refused=lambda name: names.REFUSED.get(name, ""),
+        addresses=names.ADDRESSES,
     )
 
     def read(self, fields: ConnectionFields) -> IcebergOptions:

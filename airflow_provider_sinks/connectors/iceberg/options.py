@@ -71,6 +71,18 @@ SECRETS = frozenset(
     }
 )
 """Never shown."""
+ADDRESSES = frozenset(
+    {
+        "adls.account-host",
+        "adls.account-name",
+        "gcs.service.host",
+        "host",
+        "oauth2-server-uri",
+        "s3.endpoint",
+        "warehouse",
+    }
+)
+"""They lead to servers, or to the place of the tables, which may name one."""
 FILES = frozenset({"sslrootcert"})
 """They name files of the worker."""
 HARMLESS = frozenset({"s3.connect-timeout", "s3.request-timeout", "hive.hive2-compatible"})
@@ -79,6 +91,10 @@ SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full"
 _PLACED = frozenset({"database", "port"})
 _PORTS = {CatalogKind.JDBC: 5432, CatalogKind.HIVE: 9083}
 _CONNECT_SECONDS = "10"
+_ON_SERVERS = frozenset({"abfs", "abfss", "hdfs", "http", "https", "viewfs", "wasb", "wasbs", "webhdfs"})
+"""The schemes of folders whose address names a server, and no bucket."""
+_AZURE = "dfs.core.windows.net"
+_HTTPS = 443
 
 
 @dataclass(frozen=True, repr=False)
@@ -157,6 +173,12 @@ class IcebergOptions(ConnectionOptions):
                 return f"{found['host']}:{found['port']}"
 
     @property
+    def further_servers(self) -> dict[str, tuple[str, int]]:
+        """Host and port of each server beside the catalog that it names, by the option; no bucket is one."""
+        found = {name: _server(name, self.parameters.get(name, "")) for name in sorted(ADDRESSES - {"host"})}
+        return {name: place for name, place in found.items() if place is not None}
+
+    @property
     def service(self) -> str:
         """Which catalog this is, for a sentence. No secrets."""
         return f'Iceberg catalog "{self.name}" at {self.address}'
@@ -190,6 +212,19 @@ class IcebergOptions(ConnectionOptions):
     def __repr__(self) -> str:
         shown = {key: "***" if key in SECRETS else value for key, value in self.parameters.items()}
         return f"IcebergOptions(conn_id={self.conn_id!r}, parameters={shown!r})"
+
+
+def _server(name: str, value: str) -> tuple[str, int] | None:
+    """Return where an option leads to; ``None`` where it names no server."""
+    if name == "adls.account-name":
+        value = f"{value}.{_AZURE}" if value else ""
+    if name == "warehouse" and urlsplit(value).scheme not in _ON_SERVERS:
+        return None
+    parts = urlsplit(value if "://" in value else f"//{value}")
+    try:
+        return (parts.hostname, parts.port or _HTTPS) if parts.hostname else None
+    except ValueError:  # what is no port is the client's to refuse
+        return (parts.hostname, _HTTPS) if parts.hostname else None
 
 
 def _kind(extra: Mapping[str, Any]) -> str:

@@ -35,6 +35,7 @@ class KafkaConnectionType(CheckedConnectionType):
         files=option_names.FILES,
         others=option_names.DROPPED,
         refused=option_names.refusal,
+        addresses=option_names.ADDRESSES,
     )
 
     def read(self, fields: ConnectionFields) -> KafkaOptions:

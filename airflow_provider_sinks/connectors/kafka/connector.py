@@ -162,9 +162,12 @@ class KafkaConnector(PlainConnector):
         """Commit a record of the driver, with every id that was fenced and those about to be used.
 
         Schemas are registered before the first one: behind the fence, while a failure still changes nothing.
+        A start that another one has overtaken by then registers nothing; one that is overtaken while it asks
+        the registry may leave a version that nobody writes by, and its record does not commit.
         """
         assert self._records is not None  # noqa: S101  nobody announces before the fence
         if self._schemas is not None and self._written is None:
+            self._records.demand_held()
             self._written = self._schemas.register()
         if record.generation != self._live_run.generation:
             self._run = replace(self._live_run, generation=record.generation, holder=self._records.holder)

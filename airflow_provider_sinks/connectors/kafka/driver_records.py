@@ -6,7 +6,7 @@ from airflow_provider_sinks.connectors.epoch_writer import InDoubtError
 from airflow_provider_sinks.connectors.kafka.in_force import demand_in_force, driver_holder
 from airflow_provider_sinks.connectors.kafka.run import KafkaRun
 from airflow_provider_sinks.connectors.kafka.transaction import Transaction
-from airflow_provider_sinks.core.errors import JobFailedError, UnavailableError
+from airflow_provider_sinks.core.errors import FencedError, JobFailedError, UnavailableError
 from airflow_provider_sinks.core.progress.record import DRIVER, ProgressRecord
 
 
@@ -60,6 +60,20 @@ class DriverRecords:
     def demand_in_force(self) -> None:
         """Raise :class:`FencedError` when a newer start has announced itself."""
         demand_in_force(self._transaction.run)
+
+    def demand_held(self) -> None:
+        """Raise :class:`FencedError` when another start has taken the driver's id since this one did.
+
+        For the time between the fence and the first record, when no record tells of this run yet. A broker
+        that cannot tell is believed to have nothing to say: the record decides then.
+        """
+        run = self._transaction.run
+        if driver_holder(run) not in (None, self.holder):
+            raise FencedError(
+                f'another start of sink "{run.sink}" took over',
+                "It took the transactional id of the driver before this start could announce itself.",
+                "Nothing to do if the other start is yours; else find out who runs the same sink.",
+            )
 
     def close(self) -> None:
         """Drop the producer."""

@@ -88,6 +88,13 @@ def _has_value(names: list[str], target: KafkaTarget) -> Column:
     if not target.tombstones:
         return sql.lit(True)
     others = [named(name).isNotNull() for name in names if name not in target.key]
+    if not others:
+        problem = Problem(
+            "target.kafka.tombstones",
+            f"key has every column, {', '.join(names)}: each row would be a delete",
+            "select a column that is not in the key, or leave tombstones out",
+        )
+        raise ConfigurationError("the value does not fit the query", [problem])
     return functools.reduce(operator.or_, others)
 
 

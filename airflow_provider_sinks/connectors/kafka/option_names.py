@@ -56,6 +56,9 @@ SECRETS = frozenset({"sasl.password", "ssl.key.password", "ssl.key.pem", "ssl.ke
 FILES = frozenset({name for name in ALLOWED if name.endswith(".location")})
 """They name files of the worker."""
 
+ADDRESSES = frozenset({"bootstrap.servers"})
+"""They lead to servers."""
+
 _HARMLESS = """
     broker.address.ttl client.id connections.max.idle.ms message.max.bytes metadata.max.age.ms
     reconnect.backoff.max.ms reconnect.backoff.ms retry.backoff.max.ms retry.backoff.ms

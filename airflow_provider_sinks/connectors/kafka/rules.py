@@ -91,8 +91,7 @@ def _written_schema(where: str, schema: DeclaredSchema | None) -> Iterator[Probl
     try:
         parse(schema.inline)
     except UnfitPartsError as unfit:
-        for problem in unfit.problems:
-            yield Problem(f"{where}: {problem.where}".rstrip(": "), problem.what, problem.hint)
+        yield from unfit.under(where)
 
 
 def _topics(spec: KafkaSink) -> Iterator[Problem]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from airflow_provider_sinks.clients.schema_registry.client import SchemaRegistry
-from airflow_provider_sinks.clients.schema_registry.schemas import NewSchema
+from airflow_provider_sinks.clients.schema_registry.schemas import AVRO, NewSchema, StoredSchema
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink
 from airflow_provider_sinks.connectors.schema_registry.source_schemas import references, registered
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
@@ -89,7 +89,7 @@ def derived(sink: KafkaSink, part: Part, columns: Sequence[Column]) -> str:
         doc = f"The {part} of sink {sink.name}."
         return derive(columns, sink.record_name(part), doc, nullable=part is Part.VALUE)
     except UnfitPartsError as unfit:
-        problems = [Problem(f"column {one.where}", one.what, one.hint) for one in unfit.problems]
+        problems = unfit.under("column", " ")
         raise ConfigurationError(f"the {part} cannot be written in Avro", problems) from None
 
 
@@ -168,7 +168,7 @@ class TargetSchemas:
         found = self._registry.version(name)
         if found is None:
             return SubjectFacts(level)
-        newest = NewestVersion(found.id, found.version, parse(found.text, found.referred))
+        newest = _newest(replace(found, subject=name))
         same = self._registry.find(name, new)
         takes = same is not None or self._registry.takes(name, new)
         return SubjectFacts(level, newest, same, takes)
@@ -182,7 +182,27 @@ def _parsed(part: Part, text: str, referred: Sequence[str]) -> AvroSchema:
     try:
         return parse(text, referred)
     except UnfitPartsError as unfit:
-        problems = [
-            Problem(f"schema: {one.where}".rstrip(": "), one.what, one.hint) for one in unfit.problems
-        ]
-        raise ConfigurationError(f"the schema of the {part} cannot be used", problems) from None
+        raise ConfigurationError(f"the schema of the {part} cannot be used", unfit.under("schema")) from None
+
+
+def _newest(found: StoredSchema) -> NewestVersion:
+    """Return the newest version of a subject, which the next one is compared with.
+
+    :raises ConfigurationError: it is of another kind, or nothing that we can read.
+    """
+    name = f'version {found.version} of subject "{found.subject}"'
+    if found.kind != AVRO:
+        raise _not_comparable(name, [Problem(name, f"is of kind {found.kind}, and format is avro")])
+    if found.missing:
+        raise _not_comparable(name, [Problem(name, f"refers to what is not there: {found.missing}")])
+    try:
+        return NewestVersion(found.id, found.version, parse(found.text, found.referred))
+    except UnfitPartsError as unfit:
+        raise _not_comparable(name, unfit.under(name)) from None
+
+
+def _not_comparable(name: str, problems: Sequence[Problem]) -> ConfigurationError:
+    hint = (
+        "Name another subject (`subjects`), or write by a registered version: `schema: {subject, version}`."
+    )
+    return ConfigurationError(f"no schema can be compared with {name}", problems, hint)

@@ -41,6 +41,9 @@ SECRETS = frozenset({"password"})
 FILES = frozenset({"sslcert", "sslcrl", "sslkey", "sslrootcert"})
 """They name files of the worker."""
 
+ADDRESSES = frozenset({"host"})
+"""They lead to a server."""
+
 _HARMLESS = """
     application_name connect_timeout keepalives keepalives_count keepalives_idle keepalives_interval
     target_session_attrs tcp_user_timeout

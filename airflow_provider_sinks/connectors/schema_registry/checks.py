@@ -6,6 +6,7 @@ import ssl
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,7 +15,12 @@ from airflow_provider_sinks.clients.schema_registry.client import SchemaRegistry
 from airflow_provider_sinks.clients.schema_registry.options import RegistryOptions
 from airflow_provider_sinks.clients.time_limit import within
 from airflow_provider_sinks.connectors.connection_checks import ConnectionChecks, Validation
-from airflow_provider_sinks.connectors.schema_registry.source_schemas import reader_schemas
+from airflow_provider_sinks.connectors.schema_registry.source_schemas import (
+    ReaderSchema,
+    newest,
+    reader_schemas,
+    written_by,
+)
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family
 from airflow_provider_sinks.core.checks.network import Layer, Stop, network_checks
 from airflow_provider_sinks.core.errors import SinkError
@@ -35,7 +41,14 @@ def registry_checks(validation: Validation, options: RegistryOptions) -> Connect
     if all(one.stopped is not None for one in facts) or any(one.stopped is Stop.FORBIDDEN for one in facts):
         yield checks.skips("registry", "it was not reached")
         return None
-    registry, begun = SchemaRegistry(options), time.monotonic()
+    with closing(SchemaRegistry(options)) as registry:
+        return (yield from _answers(validation, options, registry, checks))
+
+
+def _answers(
+    validation: Validation, options: RegistryOptions, registry: SchemaRegistry, checks: Checks
+) -> ConnectionChecks:
+    begun = time.monotonic()
     try:
         kinds = within(validation.deadline.left(_SECONDS), registry.kinds)
     except SinkError as error:
@@ -43,7 +56,6 @@ def registry_checks(validation: Validation, options: RegistryOptions) -> Connect
         return None
     yield checks.passes("registry", f"it keeps {', '.join(sorted(kinds))}", time.monotonic() - begun)
     yield from _source_schemas(validation, checks, registry)
-    registry.close()
     return options
 
 
@@ -63,6 +75,27 @@ def _source_schemas(validation: Validation, checks: Checks, registry: SchemaRegi
         yield checks.passes(
             f"schema of the source's {reader.part}", f"{reader.schema.name}, of {reader.origin}"
         )
+        yield from _writers(validation, checks, registry, reader)
+
+
+def _writers(
+    validation: Validation, checks: Checks, registry: SchemaRegistry, reader: ReaderSchema
+) -> Iterator[Check]:
+    """Say which versions under the source's subject cannot be read: records of theirs would be set aside."""
+    name, begun = f"schemas of who wrote the source's {reader.part}", time.monotonic()
+    try:
+        found = within(validation.deadline.left(_SECONDS), lambda: [*newest(registry, reader.subject)])
+    except SinkError as error:
+        yield checks.judged_by(name, error, time.monotonic() - begun)
+        return
+    judged = {stored.version: written_by(reader, stored) for stored in found}
+    wrong = [f"version {version} {why}" for version, why in judged.items() if isinstance(why, str)]
+    told = f'{len(judged)} of subject "{reader.subject}" can be read'
+    if wrong:
+        hint = "Records that were written by them are set aside; name another `schema` to read by."
+        yield checks.unknown(name, "; ".join(wrong), hint, time.monotonic() - begun)
+    else:
+        yield checks.passes(name, told, time.monotonic() - begun)
 
 
 def _server(url: str) -> str:

@@ -36,6 +36,8 @@ class RegistryConnectionType(CheckedConnectionType):
         files=frozenset(names.PEM_FILES),
         others=frozenset(),
         refused=lambda name: names.REFUSED.get(name, ""),
+        addresses=names.ADDRESSES,
+        serves_others=True,
     )
 
     def read(self, fields: ConnectionFields) -> RegistryOptions:

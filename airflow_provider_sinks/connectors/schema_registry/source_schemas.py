@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from airflow_provider_sinks.clients.schema_registry.client import SchemaRegistry
@@ -12,6 +12,7 @@ from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.schemas.avro import parse
 from airflow_provider_sinks.core.schemas.avro_types import AvroSchema
+from airflow_provider_sinks.core.schemas.compatibility import unreadable
 from airflow_provider_sinks.core.schemas.spark_types import demand_holdable, spark_columns
 from airflow_provider_sinks.core.schemas.subjects import Part, subject
 from airflow_provider_sinks.core.spec.parts import Format
@@ -19,6 +20,9 @@ from airflow_provider_sinks.core.spec.problems import UnfitPartsError
 from airflow_provider_sinks.core.spec.schema_options import DeclaredSchema, SchemaReference, declared
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.core.spec.source import KafkaSource
+
+_NEWEST_MAX = 20
+"""So many versions of a subject are looked at before a record of one is met."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,31 @@ def registered(where: str, registry: SchemaRegistry, name: str, version: int | N
     if found.kind.lower() != Format.AVRO:
         problem = Problem(where, f'subject "{name}" is of kind {found.kind}, and format is avro')
         raise ConfigurationError("the schema is of another kind", [problem])
+    if found.missing:
+        raise ConfigurationError(
+            "a schema that is referred to is not registered", [Problem(where, found.missing)]
+        )
     return found
+
+
+def newest(registry: SchemaRegistry, name: str) -> Iterator[StoredSchema]:
+    """Give the newest versions of a subject, the last one first, as many as may count."""
+    for version in sorted(registry.versions(name), reverse=True)[:_NEWEST_MAX]:
+        found = registry.version(name, version)
+        if found is not None:
+            yield found
+
+
+def written_by(reader: ReaderSchema, stored: StoredSchema) -> AvroSchema | str:
+    """Return what a writer wrote by, or why nothing that was written by it can be read."""
+    if stored.kind.lower() != Format.AVRO:
+        return f"has schema id {stored.id}, which is of kind {stored.kind}"
+    try:
+        writer = parse(stored.text, stored.referred)
+    except UnfitPartsError as unfit:
+        return f"has schema id {stored.id}, which is no schema: {stored.missing or unfit}"
+    why = unreadable(reader.schema, writer)
+    return f"has schema id {stored.id}, which cannot be read: {'; '.join(why)}" if why else writer
 
 
 def _subject(kafka: KafkaSource, part: Part, record: str) -> str:
@@ -126,7 +154,4 @@ def _held(where: str, schema: AvroSchema, part: Part) -> AvroSchema:
 
 
 def _unfit(where: str, unfit: UnfitPartsError) -> ConfigurationError:
-    problems = [
-        Problem(f"{where}: {one.where}" if one.where else where, one.what, one.hint) for one in unfit.problems
-    ]
-    return ConfigurationError("the schema of the source cannot be used", problems)
+    return ConfigurationError("the schema of the source cannot be used", unfit.under(where))

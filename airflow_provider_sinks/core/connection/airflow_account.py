@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -58,6 +58,21 @@ class AirflowAccount:
         if problems:
             raise ConfigurationError(f'connection "{conn_id}" does not lead to an Airflow', problems)
         return cls(_url(host or "", port, schema), login or "", password or "", token, conn_id)
+
+
+def account_problems(conn_id: object, account: object) -> Iterator[Problem]:
+    """Say that a connection is our own account at Airflow's API, which nobody may lead to another server.
+
+    Whoever did would hear all that is sent there next: the password of this account, and in the next
+    alteration the secrets of the connection that it alters.
+
+    :param conn_id: of the connection that is to be altered; compared as a database may, without case.
+    :param account: the account of who asks; that by the usual id is meant as well.
+    """
+    accounts = {name.casefold() for name in (CONN_ID, account) if isinstance(name, str)}
+    if isinstance(conn_id, str) and conn_id.strip().casefold() in accounts:
+        what = f"{conn_id!r} leads to Airflow's own API, and is altered by nobody who uses it"
+        yield Problem("conn_id", what, "change it in Airflow's UI")
 
 
 def _url(host: str, port: int | None, schema: str | None) -> str:

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 COLUMNS = ("host", "port", "login", "password", "schema")
 """The fields of a connection beside its extra."""
 
+_NEVER_PLACES = frozenset({"port", "login", "schema"})
+"""Fields that alone lead to no other machine."""
+
 _OTHERS = "other users of the connection read it, and no sink does; change it in Airflow's UI"
 _IDENTITY = "it says what the connection is; make a new connection instead"
 _IDENTITY_NAMES = ("conn_id", "conn_type", "connection_id", "description", "extra", "team_name")
@@ -25,6 +28,9 @@ class AlterableOptions:
     :param files: those that name files of the worker.
     :param others: those in the extra that only other users of the connection read.
     :param refused: says why no sink takes an option; an empty text for one that nobody knows.
+    :param addresses: those that lead to a server; ``None`` for all that decide who hears a secret.
+    :param serves_others: connections of this type are there for others than sinks too: only one that a sink
+        names is altered.
     """
 
     columns: frozenset[str]
@@ -35,11 +41,31 @@ class AlterableOptions:
     files: frozenset[str]
     others: frozenset[str]
     refused: Callable[[str], str]
+    addresses: frozenset[str] | None = None
+    serves_others: bool = False
+
+    @property
+    def deciding(self) -> frozenset[str]:
+        """Those that are no secret, and decide who hears one: all that are not known to be harmless."""
+        return (self.columns | self.in_extra) - self.secrets - self.harmless
+
+    @property
+    def address_names(self) -> frozenset[str]:
+        """All names of the options that lead somewhere."""
+        return self._all_names(self.deciding - _NEVER_PLACES if self.addresses is None else self.addresses)
+
+    @property
+    def secret_names(self) -> frozenset[str]:
+        """All names of the options that are secret."""
+        return self._all_names(self.secrets)
 
     @property
     def names(self) -> tuple[str, ...]:
         """All names that may be written, sorted."""
         return tuple(sorted(self.columns | self.in_extra | self.aliases.keys()))
+
+    def _all_names(self, names: frozenset[str]) -> frozenset[str]:
+        return names | {other for other, name in self.aliases.items() if name in names}
 
     def canonical(self, name: str) -> str:
         """Return the first name of an option."""

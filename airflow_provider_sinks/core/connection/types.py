@@ -77,3 +77,13 @@ def known_types() -> Mapping[str, ConnectionType]:
 def secret_names() -> frozenset[str]:
     """Return the names of all options that are secret in any type."""
     return frozenset().union(*(known.alterable.secrets for known in known_types().values()))
+
+
+def all_secret_names() -> frozenset[str]:
+    """Return the same, with second names."""
+    return frozenset().union(*(known.alterable.secret_names for known in known_types().values()))
+
+
+def all_address_names() -> frozenset[str]:
+    """Return all names of the options that lead to a server in any type."""
+    return frozenset().union(*(known.alterable.address_names for known in known_types().values()))

@@ -1,8 +1,9 @@
 """May a schema follow another one? And may a value of the one be read by the other? With reasons, by field.
 
-The rules are Avro's own (*Schema Resolution* of its specification); a registry's answer counts, and these
-say why. Of keys more is demanded: the id of the schema is part of a key's bytes, so that with any other
-schema an equal key is another key, to compaction, to partitions and to every upsert behind it.
+The rules are Avro's own (*Schema Resolution* of its specification), and one more: what a number counts must
+not change. A registry's answer counts, and these say why. Of keys more is demanded: the id of the schema is
+part of a key's bytes, so that with any other schema an equal key is another key, to compaction, to partitions
+and to every upsert behind it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from airflow_provider_sinks.core.schemas.avro_types import (
     AvroType,
     Enum,
     Fixed,
+    Logical,
     Map,
     Named,
     Primitive,
@@ -32,6 +34,19 @@ _WIDENS = {
     "bytes": ("string",),
 }
 """What a written type may be read as."""
+_UNITS = frozenset(
+    {
+        "date",
+        "decimal",
+        "local-timestamp-micros",
+        "local-timestamp-millis",
+        "time-micros",
+        "time-millis",
+        "timestamp-micros",
+        "timestamp-millis",
+    }
+)
+"""Logical types that say what a number counts: it means another thing by any other."""
 
 
 class Level(enum.StrEnum):
@@ -141,13 +156,27 @@ def _enum_misfits(reads: Enum, writes: Enum, path: str) -> Iterator[str]:
 def _is_read(reads: AvroType, writes: AvroType) -> bool:
     """Whether a type without parts is read as another one."""
     if isinstance(reads, Fixed) and isinstance(writes, Fixed):
-        return (reads.size, _last(reads.name)) == (writes.size, _last(writes.name))
+        same = (reads.size, _last(reads.name)) == (writes.size, _last(writes.name))
+        return same and _means_the_same(reads.logical, writes.logical)
     return isinstance(reads, Primitive) and isinstance(writes, Primitive) and _widens(reads, writes)
 
 
+def _means_the_same(reads: Logical, writes: Logical) -> bool:
+    """Whether a number that is written as the one is told as it was meant by the other.
+
+    Avro resolves the plain types below, and Spark (``AvroDataToCatalyst``) takes the number by the reader's
+    schema: milliseconds as microseconds, a day as a microsecond, cents as thousandths. Nobody converts.
+    """
+    if _UNITS.isdisjoint({reads.name, writes.name}):
+        return True
+    return reads == writes
+
+
 def _widens(reads: Primitive, writes: Primitive) -> bool:
-    if {reads.logical.name, writes.logical.name} & {"decimal"}:
-        return reads.logical == writes.logical and reads.kind == writes.kind
+    if not _means_the_same(reads.logical, writes.logical):
+        return False
+    if reads.logical.name in _UNITS:
+        return reads.kind == writes.kind
     return reads.kind == writes.kind or reads.kind in _WIDENS.get(writes.kind, ())
 
 
@@ -181,7 +210,8 @@ def described(kind: AvroType) -> str:
 
 def _described_leaf(kind: Primitive | Fixed) -> str:
     if kind.logical.name == "decimal":
-        return f"decimal({kind.logical.precision},{kind.logical.scale})"
+        digits = f"decimal({kind.logical.precision},{kind.logical.scale})"
+        return f"{digits} on {kind.size} bytes" if isinstance(kind, Fixed) else digits
     if isinstance(kind, Fixed):
         return f"fixed of {kind.size} bytes"
     return f"{kind.kind} ({kind.logical.name})" if kind.logical.name else kind.kind

@@ -119,7 +119,7 @@ def _problems(kind: AvroType, path: str) -> Iterator[Problem]:
             yield Problem(path, "is always null, and no type", "leave this field out")
         case Primitive() | Fixed() if kind.logical.precision > _DECIMAL_DIGITS_MAX:
             what = f"has {kind.logical.precision} digits, and Spark has {_DECIMAL_DIGITS_MAX}"
-            yield Problem(path, what, "leave this field out, or read it without its logicalType")
+            yield Problem(path, what, "leave this field out of the schema that the sink reads by")
         case _:
             return
 

@@ -32,6 +32,17 @@ class UnfitPartsError(ValueError):
         self.problems = tuple(problems)
         super().__init__("; ".join(map(str, self.problems)))
 
+    def under(self, where: str, between: str = ": ") -> tuple[Problem, ...]:
+        """Return the problems by the name of the value.
+
+        :param where: what people call the value.
+        :param between: what stands between it and the place inside it.
+        """
+        return tuple(
+            replace(one, where=f"{where}{between}{one.where}" if one.where else where)
+            for one in self.problems
+        )
+
 
 def problems_of(error: ValidationError, model: type[BaseModel]) -> tuple[Problem, ...]:
     """Translate all errors, in the order of the input."""

@@ -78,8 +78,7 @@ def _registered_schema(
         else:
             demand_holdable(found)
     except UnfitPartsError as unfit:
-        for problem in unfit.problems:
-            yield Problem(f"{where}: {problem.where}".rstrip(": "), problem.what, problem.hint)
+        yield from unfit.under(where)
 
 
 def _source_key(spec: SinkSpec) -> Iterator[Problem]:

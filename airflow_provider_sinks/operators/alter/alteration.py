@@ -23,7 +23,7 @@ from airflow_provider_sinks.core.connection.fields import ConnectionFields
 from airflow_provider_sinks.core.connection.options import ConnectionOptions
 from airflow_provider_sinks.core.errors import ConfigurationError, SinkError
 from airflow_provider_sinks.operators.alter.arguments import AlterOrder
-from airflow_provider_sinks.operators.alter.checks import check_connection, check_sinks
+from airflow_provider_sinks.operators.alter.checks import check_connection, check_sinks, demand_named
 from airflow_provider_sinks.operators.alter.dependent_sinks import DependentSinks, Returns
 from airflow_provider_sinks.operators.alter.locked_connection import LockedConnection
 
@@ -112,7 +112,7 @@ class Alteration:
     def _carry_out(self, step: Step) -> None:
         match step:
             case Step.READ:
-                self._facts = self._locked.read(self._order.changes, self._order.leave)
+                self._facts = self._read()
             case Step.VALIDATE:
                 self._facts = self._validate()
             case Step.PREFLIGHT:
@@ -136,6 +136,12 @@ class Alteration:
     def _known(self) -> Facts:
         assert self._facts is not None  # noqa: S101  every step but the first comes after it
         return self._facts
+
+    def _read(self) -> Facts:
+        facts = self._locked.read(self._order.changes, self._order.leave)
+        if facts.before is Before.ABSENT:  # else an alteration has begun, and is brought to its end
+            demand_named(self._sinks, self._locked.old)
+        return facts
 
     def _validate(self) -> Facts:
         check_connection(self._locked.new, self._log)

@@ -17,6 +17,7 @@ from airflow_provider_sinks.core.alter.changes import Change, DropOption, ResetO
 from airflow_provider_sinks.core.alter.leave import Leave, leave_problems
 from airflow_provider_sinks.core.alter.statement import Statement, parse_statement
 from airflow_provider_sinks.core.alter.steps import Wishes
+from airflow_provider_sinks.core.connection.airflow_account import account_problems
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.spec.problems import UnfitError, UnfitPartsError
 from airflow_provider_sinks.operators.arguments import (
@@ -65,7 +66,8 @@ class AlterArguments(Arguments):
 
 def _read(arguments: Mapping[str, Any]) -> AlterArguments:
     primary = "AlterConnectionRestartOperator cannot take its arguments"
-    others = [*_subject_problems(arguments), *leave_problems(arguments)]
+    account = account_problems(arguments["conn_id"], arguments["airflow_api_conn_id"])
+    others = [*_subject_problems(arguments), *account, *leave_problems(arguments)]
     return AlterArguments.read(primary, arguments, others)
 
 
@@ -93,7 +95,7 @@ def demand_valid(arguments: Mapping[str, Any]) -> None:
     _read(arguments)
     statement = arguments["statement"]
     if statement is not None and not is_template(statement):
-        _statement(statement)
+        _demand_no_account(_statement(statement), arguments)
 
 
 def read_order(arguments: Mapping[str, Any]) -> AlterOrder:
@@ -107,6 +109,7 @@ def read_order(arguments: Mapping[str, Any]) -> AlterOrder:
     statement = _statement(text) if text else Statement(str(given.conn_id), _changes(given))
     flags = {**given.flags, **statement.flags}
     before_id(statement.conn_id)
+    _demand_no_account(statement, arguments)
     return AlterOrder(
         conn_id=statement.conn_id,
         changes=statement.changes,
@@ -115,6 +118,11 @@ def read_order(arguments: Mapping[str, Any]) -> AlterOrder:
         watch_seconds=given.watch_timeout,
         leave=Leave(arguments["keep_secrets"], arguments["secret_prefix"], tuple(arguments["allowed_files"])),
     )
+
+
+def _demand_no_account(statement: Statement, arguments: Mapping[str, Any]) -> None:
+    if problems := [*account_problems(statement.conn_id, arguments["airflow_api_conn_id"])]:
+        raise ConfigurationError(f'connection "{statement.conn_id}" cannot be altered', problems)
 
 
 def _changes(given: AlterArguments) -> tuple[Change, ...]:

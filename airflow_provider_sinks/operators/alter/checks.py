@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,30 @@ class _Asked:
     spec: SinkSpec
     witness: Witness | None
     connections: Mapping[str, Given]
+
+
+def demand_named(sinks: DependentSinks, connection: ConnectionFields) -> None:
+    """Refuse a connection that may be anybody's, unless a sink names it for what its type is there for.
+
+    One of type ``http`` may lead to Airflow's own API, or to any service that Airflow talks to.
+
+    :raises ConfigurationError: no sink names it.
+    """
+    if not connection.of_known_type().alterable.serves_others:
+        return
+    if not any(_names(found.spec, connection) for found in sinks.seen if found.spec is not None):
+        what = f"is {connection.conn_type}, and no sink names it: it may be there for somebody else"
+        raise ConfigurationError(
+            f'connection "{connection.conn_id}" was not altered',
+            [Problem("conn_type", what)],
+            "Change it in Airflow's UI.",
+        )
+
+
+def _names(spec: SinkSpec, connection: ConnectionFields) -> bool:
+    with suppress(ConfigurationError):  # a sink whose target cannot be loaded here tells nothing
+        return connection_types(spec).get(connection.conn_id) == connection.conn_type
+    return False
 
 
 def check_connection(new: ConnectionFields, log: Logger) -> None:
