@@ -19,6 +19,7 @@ from airflow_provider_sinks.connectors.stored_letters import stored_letters
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import FencedError, RefusedError, SinkError, UnavailableError
 from airflow_provider_sinks.core.progress.record import ProgressRecord
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.streaming import patience
 from airflow_provider_sinks.streaming.patience import Patience
@@ -251,6 +252,37 @@ def test_letters_of_a_table_that_was_dropped_and_made_anew_stop_nobody(
     again = PlayedStart(lake).start()
     again.epoch(4, {0: range(63, 66)}, bad=[64])
     assert lake.set_aside() == [(0, 64)]
+
+
+def test_a_sink_may_change_its_table_of_letters_and_come_back_to_it(
+    lake: IcebergHarness, start: PlayedStart, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start.epoch(3, {0: range(60, 63)}, bad=[61])
+    with monkeypatch.context() as patch:
+        spec = lake.spec().model_dump(by_alias=True, exclude_none=True, mode="json")
+        other = SinkSpec.parse({**spec, "dead_letter": {"table": "shop.other_dead"}})
+        patch.setattr(lake, "spec", lambda _: other)
+        PlayedStart(lake).start().epoch(4, {0: range(63, 66)}, bad=[64])
+    assert lake.set_aside() == [(0, 61)]
+    PlayedStart(lake).start().epoch(5, {0: range(66, 69)}, bad=[67])
+    assert lake.set_aside() == [(0, 61), (0, 67)]
+
+
+def test_a_sink_without_a_table_of_letters_starts_once_nothing_is_pending(
+    lake: IcebergHarness, start: PlayedStart, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave_pending(start, lake)
+    given = lake.spec().model_dump(by_alias=True, exclude_none=True, mode="json")
+    without = SinkSpec.parse({name: part for name, part in given.items() if name != "dead_letter"})
+    with monkeypatch.context() as patch:
+        patch.setattr(lake, "spec", lambda _: without)
+        with pytest.raises(RefusedError, match="have no table any more") as refused:
+            PlayedStart(lake).open()
+    assert "Write shop.orders_dead as dead_letter" in refused.value.hint
+    PlayedStart(lake).start()
+    assert lake.set_aside() == [(0, 51)]
+    monkeypatch.setattr(lake, "spec", lambda _: without)
+    PlayedStart(lake).open()
 
 
 def test_a_start_whose_data_table_is_gone_takes_the_table_of_letters(

@@ -10,12 +10,14 @@ may have been published in that one: there, and nowhere else, letters that are n
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.connectors.base import Say
 from airflow_provider_sinks.connectors.iceberg import protocol
 from airflow_provider_sinks.connectors.iceberg.catalog import TableCatalog
-from airflow_provider_sinks.connectors.iceberg.progress import Pending, Place, State, summary
+from airflow_provider_sinks.connectors.iceberg.catalog_errors import HiddenError, MissingError
+from airflow_provider_sinks.connectors.iceberg.progress import Pending, Place, State, read, summary
 from airflow_provider_sinks.connectors.iceberg.publication import Change, publish
 from airflow_provider_sinks.connectors.iceberg.sink_tables import SinkTables
 from airflow_provider_sinks.connectors.iceberg.stage import Stage, StageFolder
@@ -64,6 +66,9 @@ class DeadLetters:
 
     def _change(self, pending: Pending | None, stages: StageFolder | None, *, takes: bool) -> None:
         name, sink = self._sink.dead_letter, self._sink.name
+        told = pending.record if pending else self.told
+        if pending is not None and self._is_told_elsewhere(pending):
+            pending = None
         if name is None:
             self._demand_nothing_left(pending, stages)
         else:
@@ -74,7 +79,16 @@ class DeadLetters:
                 return self._judge(table, state, place, pending, stages)
 
             publish(self._catalog, name, sink, judge)
-        self.told = pending.record if pending else self.told
+        self.told = told
+
+    def _is_told_elsewhere(self, pending: Pending) -> bool:
+        """Whether letters are in the table that the sink had when they were set aside."""
+        if pending.table in ("", self._sink.dead_letter):
+            return False
+        with suppress(MissingError, HiddenError):
+            state = read(self._catalog.load(pending.table).metadata, self._sink.name)
+            return state is not None and state.epoch == pending.record
+        return False
 
     def _judge(
         self,
@@ -126,7 +140,7 @@ class DeadLetters:
         raise RefusedError(
             f"dead letters of {self._epoch(pending)} have no table any more",
             "Their rows are committed, and the spec named a table for them when they were staged.",
-            "Write dead_letter as it was and start the sink once: it publishes them first.",
+            f"Write {pending.table or 'the table that it was'} as dead_letter and start the sink once.",
         )
 
 

@@ -62,10 +62,12 @@ class Pending:
     """Dead letters of an epoch whose rows are committed: whoever finds them here publishes them.
 
     :param stages: the names of what is staged.
+    :param table: that they were staged for; a sink may have another one since.
     """
 
     record: ProgressRecord
     stages: tuple[str, ...]
+    table: str = ""
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ class State:
                     {str(writer): _record(record) for writer, record in found["records"].items()},
                     Place(*map(int, found["at"])) if found["at"] else None,
                     int(found["lacks"]),
-                    Pending(_record(pending["record"]), tuple(pending["stages"])) if pending else None,
+                    _pending_of(pending) if pending else None,
                 )
         except ProgressFormatError:
             raise
@@ -240,7 +242,13 @@ def _record(found: Any) -> ProgressRecord:
 
 
 def _pending(pending: Pending | None) -> Any:
-    return {"record": _plain(pending.record), "stages": list(pending.stages)} if pending else None
+    if pending is None:
+        return None
+    return {"record": _plain(pending.record), "stages": list(pending.stages), "table": pending.table}
+
+
+def _pending_of(found: Mapping[str, Any]) -> Pending:
+    return Pending(_record(found["record"]), tuple(found["stages"]), str(found.get("table", "")))
 
 
 def _dump(value: Any) -> str:

@@ -87,9 +87,9 @@ def published(
     return state.having(SINGLE_WRITER, record, at)
 
 
-def with_dead_letters(state: State, record: ProgressRecord, stages: tuple[str, ...]) -> State:
+def with_dead_letters(state: State, pending: Pending) -> State:
     """Return the state with dead letters to be published; without any, nothing is to be done any more."""
-    return replace(state, pending=Pending(record, stages) if stages else None)
+    return replace(state, pending=pending if pending.stages else None)
 
 
 def demand_in_force(sink: str, state: State | None, run: str) -> None:

@@ -156,17 +156,19 @@ class Publisher:
             if self._sink.target.mode is Mode.UPSERT:
                 demand_own_files(table)
             files = [file.data_file(table.metadata) for stage in found for file in stage.of(Role.DATA)]
-            dead = tuple(stage.name for stage in found if stage.of(Role.DEAD_LETTER))
-            new = protocol.with_dead_letters(new, record, dead)
+            new = protocol.with_dead_letters(new, self._pending(record, found))
             return Change(new, summary(sink, run, SINGLE_WRITER, record), files)
 
         self._present(lambda: publish(self._catalog, self._sink.target.table, sink, judge))
         self._committed = frozenset(token.name for token in tokens)
-        if dead := tuple(stage.name for stage in found if stage.of(Role.DEAD_LETTER)):
-            folder = self._stages
-            self._present(lambda: self._letters.keep(Pending(record, dead), folder))
+        if (pending := self._pending(record, found)).stages:
+            self._present(lambda: self._letters.keep(pending, self._stages))
         self._forget(found)
         return sum(len(stage.files) for stage in found)
+
+    def _pending(self, record: ProgressRecord, stages: Iterable[Stage]) -> Pending:
+        named = tuple(stage.name for stage in stages if stage.of(Role.DEAD_LETTER))
+        return Pending(record, named, self._sink.dead_letter or "")
 
     def rollback(self, tokens: Sequence[Token]) -> None:
         """Remove what tokens stand for, unless it is committed. Must not raise: what stays is swept."""
