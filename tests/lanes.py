@@ -39,6 +39,7 @@ def waiting() -> list[Path]:
     names = (
         "live/test_kafka_client.py",
         "live/test_sink_job_silence.py",
+        "live/test_dead_letter_replay.py",
         "contract",
         "airflow/test_checker.py",
     )
@@ -46,18 +47,18 @@ def waiting() -> list[Path]:
 
 
 def drivers() -> list[Path]:
-    """The tests that start Spark drivers themselves, and those without any service.
+    """The tests that start Spark drivers themselves.
 
     The fault tests come first: they need most of the processors, and the other lanes least in the beginning.
     """
     live = sorted(set(_HERE.glob("live/test_sink_job_*.py")) - set(waiting()))
-    return [_HERE / "faults", _HERE / "unit", *live]
+    return [_HERE / "faults", *live]
 
 
 def all_others() -> list[str]:
     """The rest, whatever it is: a new file cannot be forgotten."""
     ignored = [_SCENARIOS, *drivers(), *waiting()]
-    folders = [_HERE / "airflow", _HERE / "live"]
+    folders = [_HERE / "unit", _HERE / "airflow", _HERE / "live"]
     return [*map(str, folders), *(f"--ignore={path}" for path in ignored)]
 
 
