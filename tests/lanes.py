@@ -34,7 +34,7 @@ def waiting() -> list[Path]:
     """The tests that wait for most of their time, for what a silent or a dead broker lets them wait for.
 
     The contract of connectors waits for writers that were fenced to find out by whom. Behind it the checker's
-    tests, each of which reads folders in processes of its own: this lane has time for it.
+    tests, each of which reads folders in processes of its own, and some that start drivers: it has the time.
     """
     names = (
         "live/test_kafka_client.py",
@@ -42,6 +42,8 @@ def waiting() -> list[Path]:
         "live/test_dead_letter_replay.py",
         "contract",
         "airflow/test_checker.py",
+        "live/test_sink_job_avro.py",
+        "live/test_sink_job_files.py",
     )
     return [_HERE / name for name in names]
 
