@@ -236,7 +236,7 @@ def test_a_partition_that_was_added_is_known_once_topics_were_listed(
     name, producer = topic(partitions=1), make.begun()
     _write(producer, name, [b"old"])
     producer.flush(_SECONDS)
-    administrator.grow_topic(AdminClient(make.options.librdkafka()), name, 2)
+    administrator.grow_topic(topics.admin_client(tuple(make.options.librdkafka().items())), name, 2)
 
     def send() -> Refused | None:
         carried = Carried(partitions=np.array([1], np.int32))
@@ -250,12 +250,8 @@ def test_a_partition_that_was_added_is_known_once_topics_were_listed(
     assert refused is not None
     assert refused.error.code() == KafkaError._UNKNOWN_PARTITION
     assert taken is None
-    assert [
-        (r.partition, r.value) for r in topics.read(make.options.librdkafka(), name, "read_uncommitted")
-    ] == [
-        (0, b"old"),
-        (1, b"new"),
-    ]
+    found = topics.read(make.options.librdkafka(), name, topics.UNCOMMITTED)
+    assert [(r.partition, r.value) for r in found] == [(0, b"old"), (1, b"new")]
 
 
 def test_a_record_by_itself_has_partition_and_headers(make: Makes, topic: TopicFactory) -> None:
