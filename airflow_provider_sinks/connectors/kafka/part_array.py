@@ -73,12 +73,14 @@ def part_array(topic: int, keys: pa.Array, values: pa.Array, carried: Carried) -
         _put(parts, own + place, kind, first=address, second=size)
     if carried.times_ms is not None:
         _put(parts, own + _FIXED, librdkafka.TIME_PART, long=integers(carried.times_ms))
-    names = None if headers is None else _put_headers(parts, own + fixed, counts, headers)
-    return PartArray(parts, firsts, (keys, values, headers, names))
+    held = () if headers is None else _put_headers(parts, own + fixed, counts, headers)
+    return PartArray(parts, firsts, (keys, values, *held))
 
 
-def _put_headers(parts: np.ndarray, firsts: np.ndarray, counts: np.ndarray, headers: pa.Array) -> np.ndarray:
-    """Put the headers of each row behind its other parts; return the names, as C has them.
+def _put_headers(
+    parts: np.ndarray, firsts: np.ndarray, counts: np.ndarray, headers: pa.Array
+) -> tuple[object, ...]:
+    """Put the headers of each row behind its other parts; return what they are in.
 
     :param firsts: where those of each row begin.
     """
@@ -88,7 +90,7 @@ def _put_headers(parts: np.ndarray, firsts: np.ndarray, counts: np.ndarray, head
     value, size = places(values)
     put = np.repeat(firsts, counts) + within
     _put(parts, put, librdkafka.HEADER_PART, first=name, second=value, third=size)
-    return held
+    return values, held
 
 
 def _c_strings(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
