@@ -58,7 +58,7 @@ class SinkQuery:
             self._source,
             started.account.positions,
             records,
-            with_headers=spec.dead_letter is not None and spec.shape.row_wise,
+            with_headers=spec.reads_headers and spec.shape.row_wise,
         )
         frame = read if spec.shape.row_wise else self._stateful(spark, read)
         writer = frame.writeStream.foreachBatch(epochs).outputMode(spec.stream_mode.value)
@@ -83,7 +83,7 @@ class SinkQuery:
                 self._source,
                 begin,
                 end,
-                with_headers=spec.dead_letter is not None,
+                with_headers=spec.reads_headers,
             )
             dead = transform.dead_letters(transform.parse(records, spec.source.kafka, self._written))
             return self._project(transform.with_source_columns(batch, dead))

@@ -10,7 +10,14 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.connectors.base import SinkConnector
 from airflow_provider_sinks.connectors.epoch_writer import EpochWriter
-from airflow_provider_sinks.connectors.kafka.columns import KEY, VALUE
+from airflow_provider_sinks.connectors.kafka.columns import (
+    HEADER_NAME,
+    HEADER_VALUE,
+    HEADERS,
+    KEY,
+    TIME,
+    VALUE,
+)
 from airflow_provider_sinks.connectors.kafka.creation import CreateTopic
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink, kafka_sink
@@ -34,6 +41,9 @@ SCHEMA = pa.schema(
         rows.RAW_HEADERS: pa.string(),
     }
 )
+_HEADER = pa.struct([(HEADER_NAME, pa.string()), (HEADER_VALUE, pa.binary())])
+CARRYING = SCHEMA.append(pa.field(HEADERS, pa.list_(_HEADER))).append(pa.field(TIME, pa.int64()))
+_TIME_MS = 1_700_000_000_000
 _TIMEOUT = "10s"
 
 
@@ -68,6 +78,7 @@ class KafkaHarness(Harness):
         return list(self.spec(sink).creations().values())
 
     def batch(self, partition: int, offsets: range, bad: Sequence[int] = ()) -> pa.RecordBatch:
+        """Return rows; those of odd partitions carry headers and times, so that they go by a call each."""
         found = [
             {
                 rows.PARTITION: partition,
@@ -75,10 +86,12 @@ class KafkaHarness(Harness):
                 rows.ERROR: "no JSON" if at in bad else None,
                 VALUE: None if at in bad else f"{partition} {at}".encode(),
                 rows.RAW_VALUE: b"as it came",
+                HEADERS: None if at in bad else [{HEADER_NAME: "at", HEADER_VALUE: b"%d" % at}],
+                TIME: None if at in bad else _TIME_MS + at,
             }
             for at in offsets
         ]
-        return pa.RecordBatch.from_pylist(found, SCHEMA)
+        return pa.RecordBatch.from_pylist(found, CARRYING if partition % 2 else SCHEMA)
 
     def visible(self, sink: str = SINK) -> list[Coordinates]:
         found = [(record.value() or b"").split() for record in self._read(sink, Role.DATA)]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from airflow_provider_sinks.connectors.kafka import librdkafka, transaction, writer
+from airflow_provider_sinks.connectors.kafka import arrow_producer, librdkafka, transaction
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.processes import LOCALHOST
@@ -45,7 +45,7 @@ class TestKafka(ExecutorCommits):
         self, harness: KafkaHarness, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(librdkafka, "untested", lambda: "librdkafka 9 is untested.")
-        monkeypatch.setattr(writer, "ArrowProducer", None)  # nobody may ask for it
+        monkeypatch.setattr(arrow_producer, "ArrowProducer", None)  # nobody may ask for it
         start, said = PlayedStart(harness), list[str]()
         monkeypatch.setattr(start.connector, "_say", said.append)
 

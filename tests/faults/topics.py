@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Self
 
@@ -54,6 +54,7 @@ class Record:
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, str | bytes | None], ...] = ()
+    at_ms: int = field(default=0, compare=False)
 
 
 def admin_client(client: tuple[tuple[str, str], ...]) -> AdminClient:
@@ -208,4 +209,5 @@ class _Reader:
                 message.key(),
                 message.value(),
                 tuple(headers) if isinstance(headers, list) else (),
+                message.timestamp()[1],
             )

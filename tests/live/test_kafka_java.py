@@ -1,4 +1,4 @@
-"""The options for Spark's Kafka source, read by Kafka's own Java classes."""
+"""The options for Spark's Kafka source, read by Kafka's own Java classes; and the hash of keys by them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -19,6 +21,7 @@ from py4j.java_gateway import (  # type: ignore[import-untyped]
     launch_gateway,
 )
 
+from airflow_provider_sinks.connectors.kafka.murmur2 import murmur2, murmur2_of, partitions_of
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.local import spark
@@ -60,6 +63,19 @@ def consumer_values(java: Any, options: KafkaOptions) -> Any:
     text = "org.apache.kafka.common.serialization.StringDeserializer"
     given |= {"key.deserializer": text, "value.deserializer": text}
     return java.org.apache.kafka.clients.consumer.ConsumerConfig(java.java.util.HashMap(given)).values()
+
+
+def test_keys_are_hashed_and_placed_as_by_javas_producer(java: Any) -> None:
+    chance = np.random.default_rng(20)
+    keys = [chance.bytes(size) for size in range(530) for _ in range(4)] + [b"", b"21", bytes(5_000)]
+    hashed = java.org.apache.kafka.common.utils.Utils
+    placed = java.org.apache.kafka.clients.producer.internals.BuiltInPartitioner
+
+    theirs = [(hashed.murmur2(key) & 0xFFFFFFFF, placed.partitionForKey(key, 7)) for key in keys]
+
+    ours = murmur2(pa.array([b"cut", *keys], pa.binary()).slice(1))
+    assert list(zip(ours.tolist(), partitions_of(ours, 7).tolist(), strict=True)) == theirs
+    assert [murmur2_of(key) for key in keys] == ours.tolist()
 
 
 @pytest.mark.parametrize("password", [pytest.param(text, id=name) for name, text in PASSWORDS.items()])

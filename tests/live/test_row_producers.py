@@ -10,26 +10,40 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
+from airflow_provider_sinks.connectors.epoch_writer import RejectedRowError
 from airflow_provider_sinks.connectors.kafka.arrow_producer import ArrowProducer
+from airflow_provider_sinks.connectors.kafka.carried import Carried
+from airflow_provider_sinks.connectors.kafka.columns import HEADER_NAME, HEADER_VALUE
 from airflow_provider_sinks.connectors.kafka.connection import REFUSED_CREDENTIALS, Complaints
 from airflow_provider_sinks.connectors.kafka.object_producer import ObjectProducer
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
+from airflow_provider_sinks.connectors.kafka.row_limits import RowLimits
 from airflow_provider_sinks.connectors.kafka.row_producer import ProducerKind, Refused, RowProducer
+from airflow_provider_sinks.connectors.kafka.run import KafkaTopics
 from airflow_provider_sinks.connectors.kafka.transactions import producer_config, warm_up
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.listeners import Mechanism, Sasl
 from tests import administrator
+from tests.faults import topics
 from tests.faults.topics import Record, read
 from tests.support import TopicFactory, until
 
 _SECONDS = 30.0
 _VALUES: list[bytes | None] = [b"first", None, b"", b"\x00 with \x00 zeros", b"last"]
 _KEYS: list[bytes | None] = [b"k", b"tombstone", None, b"", b"\x00k"]
+_HEADERS: list[list[tuple[str, bytes | None]]] = [
+    [("a", b"1"), ("a", b"2"), ("\u00fc", None)],
+    [],
+    [("empty", b"")],
+    [("", b"\x00b")],
+    [("z", bytes(1_000)), ("a", b"last")],
+]
 
 
 @dataclass
@@ -98,6 +112,12 @@ def _column(values: list[bytes | None]) -> pa.Array:
     return pa.array(values, pa.binary())
 
 
+def _headers(given: list[list[tuple[str, bytes | None]]]) -> pa.Array:
+    kind = pa.list_(pa.struct([(HEADER_NAME, pa.string()), (HEADER_VALUE, pa.binary())]))
+    rows = [[{HEADER_NAME: name, HEADER_VALUE: value} for name, value in row] for row in given]
+    return pa.array(rows, kind)
+
+
 def _write(producer: RowProducer, topic: str, values: list[bytes | None]) -> Refused | None:
     return producer.produce_rows(topic, pa.nulls(len(values), pa.binary()), _column(values), _give_up)
 
@@ -129,15 +149,109 @@ def test_rows_arrive_as_they_were_and_in_order(make: Makes, topic: TopicFactory,
 
 
 def test_equal_keys_meet_where_javas_producer_puts_them(make: Makes, topic: TopicFactory) -> None:
-    """Known from Java: murmur2 of these keys, over 4 partitions, ignoring the sign."""
+    """Known from Java: murmur2 of these keys, over 4 partitions, ignoring the sign; an empty key is one."""
     name, producer = topic(partitions=4), make.begun()
     murmur2 = {b"21": -973932308, b"foobar": -790332482, b"a-little-bit-long-string": -985981536}
+    murmur2 |= {b"": 275646681}
 
-    producer.produce_rows(name, pa.array(list(murmur2)), pa.array([b"x"] * 3), _give_up)
+    producer.produce_rows(name, pa.array(list(murmur2)), pa.array([b"x"] * 4), _give_up)
     producer.commit_transaction(_SECONDS)
 
     found = {r.key: r.partition for r in _read(make, name)}
     assert found == {key: (value & 0x7FFFFFFF) % 4 for key, value in murmur2.items()}
+
+
+def test_rows_carry_headers_times_and_partitions(make: Makes, topic: TopicFactory) -> None:
+    name, producer = topic(partitions=3), make.begun()
+    times, partitions = pa.array([7, 1, 2, 3, 4, 5], pa.int64()), np.array([0, 2, 1, 2, 1, 2], np.int32)
+    keys, values, headers = _column([b"cut", *_KEYS]), _column([b"cut", *_VALUES]), _headers([[], *_HEADERS])
+
+    refused = producer.produce_rows(
+        name,
+        keys.slice(1),
+        values.slice(1),
+        _give_up,
+        Carried(headers.slice(1), times.slice(1), partitions[1:]),
+    )
+    producer.commit_transaction(_SECONDS)
+
+    found = sorted((r.at_ms, r.partition, r.key, r.value, r.headers) for r in _read(make, name))
+    assert refused is None
+    assert found == list(
+        zip([1, 2, 3, 4, 5], [2, 1, 2, 1, 2], _KEYS, _VALUES, map(tuple, _HEADERS), strict=True)
+    )
+
+
+@pytest.mark.parametrize("has_headers", [False, True], ids=["by the batch", "one by one"])
+def test_rows_go_where_they_are_sent_in_their_order(
+    make: Makes, topic: TopicFactory, has_headers: bool
+) -> None:
+    name, producer = topic(partitions=3), make.begun()
+    values: list[bytes | None] = [b"%d" % number for number in range(300)]
+    partitions = np.arange(300, dtype=np.int32) ** 2 % 3
+    headers = _headers([[]] * 300) if has_headers else None
+
+    producer.produce_rows(
+        name, _column([b"same"] * 300), _column(values), _give_up, Carried(headers, None, partitions)
+    )
+    producer.commit_transaction(_SECONDS)
+
+    found = _read(make, name)
+    for partition in range(3):
+        sent = [value for value, at in zip(values, partitions, strict=True) if at == partition]
+        assert [r.value for r in found if r.partition == partition] == sent
+
+
+def test_one_by_one_a_full_queue_is_waited_for_and_a_large_row_is_told(
+    make: Makes, topic: TopicFactory
+) -> None:
+    name = topic()
+    producer = make.begun(queue_buffering_max_messages="50", linger_ms="0", message_max_bytes="2000")
+    values: list[bytes | None] = [b"%d" % number for number in range(500)]
+    waits: list[int] = []
+    carried = Carried(_headers([[("name", b"value")]] * 500))
+
+    refused = producer.produce_rows(
+        name, _column(values), _column(values), lambda: waits.append(producer.poll(0.01)), carried
+    )
+    producer.flush(_SECONDS)
+    large = producer.produce_rows(
+        name,
+        _column([None] * 3),
+        _column([b"v"] * 3),
+        _give_up,
+        Carried(_headers([[], [("large", bytes(3_000))], []])),
+    )
+    producer.commit_transaction(_SECONDS)
+
+    assert (refused, waits != []) == (None, True)
+    assert large is not None
+    assert (large.row, large.error.code()) == (1, KafkaError.MSG_SIZE_TOO_LARGE)
+    assert [r.value for r in _read(make, name)] == [*values, b"v"]
+
+
+def test_a_partition_that_was_added_is_known_once_topics_were_listed(
+    make: Makes, topic: TopicFactory
+) -> None:
+    name, producer = topic(partitions=1), make.begun()
+    _write(producer, name, [b"old"])
+    producer.flush(_SECONDS)
+    administrator.grow_topic(topics.admin_client(tuple(make.options.librdkafka().items())), name, 2)
+
+    def send() -> Refused | None:
+        carried = Carried(partitions=np.array([1], np.int32))
+        return producer.produce_rows(name, _column([None]), _column([b"new"]), _give_up, carried)
+
+    refused = send()
+    producer.list_topics(timeout=_SECONDS)
+    taken = send()
+    producer.flush(1)
+
+    assert refused is not None
+    assert refused.error.code() == KafkaError._UNKNOWN_PARTITION
+    assert taken is None
+    found = topics.read(make.options.librdkafka(), name, topics.UNCOMMITTED)
+    assert [(r.partition, r.value) for r in found] == [(0, b"old"), (1, b"new")]
 
 
 def test_a_record_by_itself_has_partition_and_headers(make: Makes, topic: TopicFactory) -> None:
@@ -227,6 +341,23 @@ def test_a_row_that_the_broker_does_not_take_is_told_with_topic_and_size(
         producer.commit_transaction(_SECONDS)
     assert _cause(raised).txn_requires_abort()
     producer.abort_transaction(_SECONDS)
+
+
+def test_a_time_that_the_broker_refuses_after_all_is_told_by_its_limits(
+    make: Makes, topic: TopicFactory
+) -> None:
+    name, producer = topic(), make.begun()
+    limits = RowLimits(make.options, "s", KafkaTopics(name, name, None, name), "none")
+
+    far = Carried(times_ms=pa.array([2**42], pa.int64()))
+    producer.produce_rows(name, _column([None]), _column([b"row"]), _give_up, far)
+    producer.flush(_SECONDS)
+    [(code, refused, size)] = make.undelivered
+    producer.abort_transaction(_SECONDS)
+
+    limits.note_undelivered(KafkaError(code), refused, size)
+    with pytest.raises(RejectedRowError, match=r"(?s)does not take the timestamp .* goes by its own clock"):
+        limits.demand_delivered()
 
 
 def test_rows_for_a_topic_that_is_gone_are_undelivered_and_do_not_commit(make: Makes) -> None:

@@ -240,6 +240,18 @@ def test_a_stateful_query_reads_and_writes_avro(registered: Registered) -> None:
     assert sorted(registered.values(sink, KEY), key=str) == [{"what": "a"}, {"what": "b"}]
 
 
+def test_the_columns_of_a_key_may_be_left_out_of_a_value(registered: Registered) -> None:
+    source = registered.source("parted", ORDER, [{"id": 1, "what": "tea"}])
+    to = {**AVRO, "key": ["id"], "key_format": "avro", "key_in_value": False, "headers": {"what": "what"}}
+    sink = registered.stage.sink("parted", source, from_=AVRO, to=to)
+
+    sink.run()
+
+    assert registered.values(sink, KEY) == [{"id": 1}]
+    assert registered.values(sink) == [{"what": "tea"}]
+    assert [one.headers for one in registered.stage.read(sink.out)] == [(("what", b"tea"),)]
+
+
 def test_a_registry_that_is_away_is_waited_for_and_then_named(registered: Registered) -> None:
     source = registered.source("away", ORDER, [])
     registered.stage.registry = RegistryOptions("registry", {"url": f"http://127.0.0.1:{free_port()}"})

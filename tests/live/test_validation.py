@@ -265,12 +265,17 @@ def test_a_listener_that_wants_a_user_says_so(guarded: KafkaBroker) -> None:
 def test_how_topics_are_made_is_judged(broker: KafkaBroker, spec: SinkSpec) -> None:
     create(
         broker, NewTopic(spec.source.kafka.topic, 1),
-        NewTopic(f"{spec.name}-out", 1, config={"min.insync.replicas": "2", "cleanup.policy": "compact"}),
+        NewTopic(f"{spec.name}-out", 1, config={
+            "min.insync.replicas": "2",
+            "cleanup.policy": "compact",
+            "message.timestamp.type": "LogAppendTime",
+        }),
         NewTopic(f"{spec.name}-dead", 1, config={"cleanup.policy": "compact"}),
         NewTopic(kafka_sink(spec).progress_topic, 2, config={"cleanup.policy": "compact,delete"}),
     )  # fmt: skip
     extra = {**broker.client_config(), "message.max.bytes": "2000000"}
-    slow = replace_spec(spec, transaction_timeout="15m")
+    target = {"connection": "k", "topic": f"{spec.name}-out", "format": "bytes", "timestamp": "source"}
+    slow = replace_spec(spec, transaction_timeout="15m", target={"kafka": target})
 
     report = validate({"k": ConnectionFields("k", "kafka", extra=extra)}, slow)
 
@@ -282,6 +287,9 @@ def test_how_topics_are_made_is_judged(broker: KafkaBroker, spec: SinkSpec) -> N
         progress,
     }, report.table()
     assert named(report)[f"cleanup.policy of {data}"].outcome is Outcome.UNKNOWN
+    times = named(report)[f"message.timestamp.type of {data}"]
+    assert times.outcome is Outcome.UNKNOWN
+    assert "is LogAppendTime: the broker puts its own time in the place of" in times.detail
     assert named(report)["transaction timeout"].detail == "15m of at most 15m"
     assert named(report)["transaction log"].outcome is Outcome.PASS
 

@@ -257,6 +257,19 @@ WRONG: list[tuple[str, Any, str]] = [
     (f"{T}.value", "userid", "'userid' is the key already"),
     (f"{T}.format", "text", "text needs one column for the value, but there are 2"),
     (f"{T}.tombstones", "yes", "must be true or false, not text"),
+    (f"{T}.key_in_value", "no", "must be true or false, not text"),
+    (f"{T}.headers", "sorce", "'sorce' is no way to make headers (did you mean \"source\"?)"),
+    (f"{T}.headers", {}, "target.kafka.headers: names no header (source, or {name: column})"),
+    (f"{T}.headers", ["userid"], "target.kafka.headers: names no header"),
+    (f"{T}.headers", {" ": "userid"}, "' ' is no name of a header"),
+    (f"{T}.headers", {"a": 1}, "headers: 1, for header 'a', is no column"),
+    (f"{T}.headers", {"a": "usrid"}, "headers.a: 'usrid' is no column of the output (did you mean"),
+    (f"{T}.timestamp", "nwo", "target.kafka.timestamp: 'nwo' is no time (did you mean \"now\"?)"),
+    (f"{T}.timestamp", {"colum": "viewtime"}, 'is no time (did you mean "column"?)'),
+    (f"{T}.timestamp", {"column": ""}, "target.kafka.timestamp: '' is no column"),
+    (f"{T}.timestamp", {"column": "viewtim"}, "timestamp.column: 'viewtim' is no column of the output"),
+    (f"{T}.partition_by", "usrid", "target.kafka.partition_by[0]: 'usrid' is no column of the output"),
+    (f"{T}.partition_by", ["userid", "userid"], "target.kafka.partition_by: names a column twice"),
     (f"{T}.partitions", True, "must be a whole number, not true or false"),
     (f"{T}.replication_factor", 0, "0 is less than 1"),
     (f"{T}.config", {"a": 1.5}, "target.kafka.config.a: must be text"),
@@ -323,6 +336,8 @@ def test_the_settings_of_a_vendors_broker_are_taken() -> None:
 
 WRONG_WITH_STATE: list[tuple[str, Any, str]] = [
     ("target.kafka.key", [], "target.kafka.key: is missing: a stateful query needs one"),
+    ("target.kafka.headers", "source", "headers: source does not go with GROUP BY, count(), window(): a row"),
+    ("target.kafka.timestamp", "source", "timestamp: source does not go with GROUP BY, count(), window(): a"),
     ("writers", "per_partition", "per_partition needs a row-wise query, but it has GROUP BY"),
     ("target.kafka.key", ["user"], "'user' is no column of the output"),
 ]
@@ -466,3 +481,41 @@ def test_another_trigger_is_judged_with_the_rest(monkeypatch: pytest.MonkeyPatch
 
     with pytest.raises(ConfigurationError, match="trigger: 1:30:00 is too slow"):
         spec.with_trigger({"every": "90m"})
+
+
+_OWN_OPTIONS = {
+    "key_in_value": False,
+    "headers": {"z": "pageid", "a": "region"},
+    "timestamp": {"column": "pageid"},
+    "partition_by": "region",
+}
+
+
+def test_what_messages_carry_travels_and_is_no_part_of_a_sink_that_says_nothing_of_it() -> None:
+    told = SinkSpec.parse(
+        changed(PAGEVIEWS, "target", {"kafka": PAGEVIEWS["target"]["kafka"] | _OWN_OPTIONS})
+    )
+
+    assert SinkSpec.parse(told.to_mapping()) == told
+    kafka = told.to_mapping()["target"]["kafka"]
+    assert (kafka["partition_by"], list(kafka["headers"])) == (["region"], ["a", "z"])
+    assert not _OWN_OPTIONS.keys() & SinkSpec.parse(PAGEVIEWS).to_mapping()["target"]["kafka"].keys()
+
+
+@pytest.mark.parametrize(
+    ("target", "problem"),
+    [
+        ({"key_in_value": False, "key": []}, "key_in_value: is for a key made of columns"),
+        ({"key_in_value": True, "value": "pageid"}, "key_in_value: does not go with value"),
+        ({"key_in_value": True, "value": "pageid", "format": "text"}, "does not go with format text"),
+        (
+            {"key_in_value": False, "key": ["userid", "region", "pageid"]},
+            "leaves nothing: every column is in",
+        ),
+    ],
+    ids=["no key", "value", "text", "nothing is left"],
+)
+def test_a_key_is_left_out_only_of_a_value_that_has_it(target: dict[str, Any], problem: str) -> None:
+    found = problems(changed(PAGEVIEWS, "target", {"kafka": PAGEVIEWS["target"]["kafka"] | target}))
+
+    assert problem in "\n".join(found)

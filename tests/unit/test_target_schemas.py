@@ -14,13 +14,15 @@ from airflow_provider_sinks.clients.schema_registry.client import SchemaRegistry
 from airflow_provider_sinks.clients.schema_registry.options import RegistryOptions
 from airflow_provider_sinks.connectors.kafka.encoding import _has_value
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink, kafka_sink
-from airflow_provider_sinks.connectors.kafka.written_schemas import TargetSchemas
+from airflow_provider_sinks.connectors.kafka.written_schemas import TargetSchemas, part_columns
 from airflow_provider_sinks.core.errors import ConfigurationError
+from airflow_provider_sinks.core.schemas.subjects import Part
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from tests.answering_registry import Answers, answering
 
 SUBJECT = "/subjects/out-value"
-OUTPUT = {"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": True, "metadata": {}}]}
+COLUMN = {"name": "id", "type": "long", "nullable": True, "metadata": {}}
+OUTPUT = {"type": "struct", "fields": [COLUMN]}
 ORDER = json.dumps({"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]})
 REFERENCE = {"name": "Order", "subject": "orders", "version": 7}
 
@@ -77,3 +79,17 @@ def test_a_sink_that_would_delete_with_each_row_is_refused(names: list[str]) -> 
 
     with pytest.raises(ConfigurationError, match=f"key has every column, {', '.join(names)}: each row would"):
         _has_value(names, target)
+
+
+def test_the_columns_of_the_key_are_left_out_of_the_schema_of_the_value_where_the_spec_says_so() -> None:
+    both = {"type": "struct", "fields": [COLUMN | {"name": name} for name in ("id", "kind")]}
+    source = {"connection": "k", "topic": "in", "format": "json", "schema": "id long, kind long"}
+
+    def names(part: Part, **more: bool) -> list[str]:
+        avro = {"connection": "k", "topic": "out", "format": "avro", "registry": "r", "key": "id", **more}
+        whole = SinkSpec.parse({"name": "s", "source": {"kafka": source}, "target": {"kafka": avro}})
+        return [column.name for column in part_columns(kafka_sink(whole), part, both)]
+
+    assert names(Part.VALUE) == names(Part.VALUE, key_in_value=True) == ["id", "kind"]
+    assert names(Part.VALUE, key_in_value=False) == ["kind"]
+    assert names(Part.KEY, key_in_value=False) == ["id"]

@@ -20,9 +20,13 @@ import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException
 
 from airflow_provider_sinks.connectors.kafka import librdkafka
+from airflow_provider_sinks.connectors.kafka.carried import NOTHING, Carried
 from airflow_provider_sinks.connectors.kafka.librdkafka import Bytes, Header, Message, Part, PartContent
 from airflow_provider_sinks.connectors.kafka.message_array import message_array
+from airflow_provider_sinks.connectors.kafka.part_array import PartArray, part_array
 from airflow_provider_sinks.connectors.kafka.row_producer import Headers, OnError, OnUndelivered, Refused
+
+_EACH_ITS_PARTITION = librdkafka.COPY | librdkafka.EACH_PARTITION
 
 
 class ArrowProducer:
@@ -41,14 +45,28 @@ class ArrowProducer:
         ended.atexit = False  # a process that ends takes librdkafka's threads along
 
     def produce_rows(
-        self, topic: str, keys: pa.Array, values: pa.Array, when_full: Callable[[], None]
+        self,
+        topic: str,
+        keys: pa.Array,
+        values: pa.Array,
+        when_full: Callable[[], None],
+        carried: Carried = NOTHING,
     ) -> Refused | None:
         """Hand over all rows in order, waiting while the queue is full."""
-        target, messages, first = self._topic(topic), message_array(keys, values), 0
+        if carried.needs_calls:
+            return self._produce_each(part_array(self._topic(topic), keys, values, carried), when_full)
+        messages = message_array(keys, values, carried.partitions)
+        flags = librdkafka.COPY if carried.partitions is None else _EACH_ITS_PARTITION
+        return self._produce_batch(self._topic(topic), messages, flags, when_full)
+
+    def _produce_batch(
+        self, topic: int, messages: np.ndarray, flags: int, when_full: Callable[[], None]
+    ) -> Refused | None:
+        """Hand all messages over by one call."""
+        call, first = self._c.rd_kafka_produce_batch, 0
         while first < len(messages):
             rest = messages[first:]
-            flags = librdkafka.ANY_PARTITION, librdkafka.COPY
-            if self._c.rd_kafka_produce_batch(target, *flags, rest.ctypes.data, len(rest)) == len(rest):
+            if call(topic, librdkafka.ANY_PARTITION, flags, rest.ctypes.data, len(rest)) == len(rest):
                 break
             refused = int(np.flatnonzero(rest["err"])[0])
             code = int(rest["err"][refused])
@@ -56,6 +74,17 @@ class ArrowProducer:
             if code != KafkaError._QUEUE_FULL:  # noqa: SLF001  public in C
                 return Refused(first, KafkaError(code))
             when_full()
+        return None
+
+    def _produce_each(self, messages: PartArray, when_full: Callable[[], None]) -> Refused | None:
+        """Hand each message over by a call of its own."""
+        call, handle = self._c.rd_kafka_produceva, self._handle
+        for row, (address, count) in enumerate(messages.calls):
+            while error := call(handle, address, count):
+                found = self._taken_out(error)
+                if found.code() != KafkaError._QUEUE_FULL:  # noqa: SLF001  public in C
+                    return Refused(row, found)
+                when_full()
         return None
 
     def produce(
@@ -137,8 +166,11 @@ class ArrowProducer:
 
     def _demand(self, error: int | None) -> None:
         """Raise what a function has returned, unless that is nothing."""
-        if not error:
-            return
+        if error:
+            raise KafkaException(self._taken_out(error))
+
+    def _taken_out(self, error: int) -> KafkaError:
+        """Return what a function has returned, and free it."""
         c = self._c
         found = KafkaError(
             c.rd_kafka_error_code(error),
@@ -148,7 +180,7 @@ class ArrowProducer:
             txn_requires_abort=bool(c.rd_kafka_error_txn_requires_abort(error)),
         )
         c.rd_kafka_error_destroy(error)
-        raise KafkaException(found)
+        return found
 
 
 def _new_handle(config: Mapping[str, Any], error_callback: Any, delivery_callback: Any) -> int:

@@ -10,9 +10,22 @@ from airflow_provider_sinks.connectors.rows import COORDINATES, RAW
 KEY = "__sinks_key"
 VALUE = "__sinks_value"
 
-WRITER_COLUMNS = (*COORDINATES, KEY, VALUE, *RAW)
-"""Where the row comes from and why it did not parse; key and value for the target (binary); the source
-record's own key and value, which are left out where the sink has no dead-letter topic."""
+HEADERS = "__sinks_headers"
+"""The headers of the message (:data:`HEADERS_TYPE`); absent where the target names none."""
+TIME = "__sinks_time"
+"""Its time in milliseconds since 1970 (long), later than that; absent where it is the time of the writing."""
+PARTITION_KEY = "__sinks_partition_key"
+"""What chooses its partition (binary), as a key does; absent where the key itself does."""
+
+HEADER_NAME, HEADER_VALUE = "name", "value"
+HEADERS_TYPE = f"array<struct<{HEADER_NAME}:string,{HEADER_VALUE}:binary>>"
+"""In Spark's words."""
+CARRIED = (HEADERS, TIME, PARTITION_KEY)
+
+WRITER_COLUMNS = (*COORDINATES, KEY, VALUE, *CARRIED, *RAW)
+"""Where the row comes from and why it did not parse; key and value for the target (binary); what the message
+carries beside them; the source record's own key and value, which are left out where the sink has no
+dead-letter topic."""
 
 
 def is_null(column: pa.Array) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
@@ -19,7 +20,7 @@ from airflow_provider_sinks.connectors.base import (
     Run,
     Say,
 )
-from airflow_provider_sinks.connectors.kafka import librdkafka
+from airflow_provider_sinks.connectors.kafka import row_path
 from airflow_provider_sinks.connectors.kafka.creation import CreateTopic
 from airflow_provider_sinks.connectors.kafka.driver_records import DriverRecords
 from airflow_provider_sinks.connectors.kafka.observer import KafkaObserver
@@ -27,6 +28,8 @@ from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.outputs import Outputs
 from airflow_provider_sinks.connectors.kafka.run import KafkaRun, KafkaTopics
 from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
+from airflow_provider_sinks.connectors.kafka.surely_taken import SurelyTaken
+from airflow_provider_sinks.connectors.kafka.time_limits import TimeLimits
 from airflow_provider_sinks.connectors.kafka.topic_facts import as_emptiable
 from airflow_provider_sinks.connectors.kafka.transactional_ids import (
     IdsToFence,
@@ -82,6 +85,7 @@ class KafkaConnector(PlainConnector):
         self._run: KafkaRun | None = None
         self._records: DriverRecords | None = None
         self._taken_bytes: int | None = None
+        self._time_limits: TimeLimits | None = None
         self._connections = connections
         self._schemas: TargetSchemas | None = None
         self._written: Mapping[Part, WrittenBy] | None = None
@@ -105,12 +109,20 @@ class KafkaConnector(PlainConnector):
 
         if self._written is None and self._spec.target.kafka.registered_parts:
             raise JobFailedError("rows are to be written by schemas that no start has registered")
-        if self._spec.dead_letter is None:
-            return encode(output, self._spec.target.kafka, None, self._written)
+        taken = self._surely_taken() if self._spec.dead_letter is not None else None
+        replayed = self._spec.replay is not None
+        return encode(output, self._spec.target.kafka, taken, self._written, replayed=replayed)
+
+    def _surely_taken(self) -> SurelyTaken:
+        """Return which rows no writer sets aside, as the limits are when they are first asked for."""
         if self._taken_bytes is None:
             # The limit may be lowered meanwhile: a letter has its record only where that came along.
             self._taken_bytes = self._writer_factory.taken_bytes() // _LOWERED_AT_MOST
-        return encode(output, self._spec.target.kafka, self._taken_bytes, self._written)
+        if not self._spec.target.kafka.has_time:
+            return SurelyTaken(self._taken_bytes)
+        if self._time_limits is None:
+            self._time_limits = self._writer_factory.time_limits()
+        return SurelyTaken(self._taken_bytes, self._time_limits.taken_for_long_ms(int(time.time() * 1000)))
 
     def expect(self, output: DataFrame) -> None:
         """Ask the registry what it would say about the schemas to be written; nothing is registered."""
@@ -182,8 +194,8 @@ class KafkaConnector(PlainConnector):
 
     def factory(self) -> KafkaWriterFactory:
         """Return what makes writers under the announced run."""
-        if why := librdkafka.untested():
-            self._say(f"rows go to Kafka as Python objects, which takes more processor time: {why}")
+        if why := row_path.told(self._spec.target.kafka):
+            self._say(why)
         return self._writer_factory
 
     def progress(self) -> History:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
@@ -12,9 +12,12 @@ from pyspark.sql.types import StructType
 
 from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.connectors.encoding import as_json, named
+from airflow_provider_sinks.connectors.kafka import carried_columns
 from airflow_provider_sinks.connectors.kafka.avro_encoding import avro_bytes, avro_error
-from airflow_provider_sinks.connectors.kafka.columns import KEY, VALUE
+from airflow_provider_sinks.connectors.kafka.carried_columns import as_bytes
+from airflow_provider_sinks.connectors.kafka.columns import HEADERS, KEY, PARTITION_KEY, TIME, VALUE
 from airflow_provider_sinks.connectors.kafka.spec import KafkaTarget
+from airflow_provider_sinks.connectors.kafka.surely_taken import SurelyTaken
 from airflow_provider_sinks.connectors.kafka.written_schemas import WrittenBy
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.query.analysis import INTERNAL
@@ -25,46 +28,79 @@ from airflow_provider_sinks.core.spec.parts import Format
 def encode(
     output: DataFrame,
     target: KafkaTarget,
-    taken_bytes: int | None,
+    taken: SurelyTaken | None,
     written: Mapping[Part, WrittenBy] | None = None,
+    *,
+    replayed: bool = False,
 ) -> DataFrame:
     """Return the columns of a Kafka writer (:data:`.columns.WRITER_COLUMNS`) for the rows of a query.
 
     :param output: the query's columns, then the source columns.
-    :param taken_bytes: how large key and value may be to be taken by the topic for sure: only what may be set
-        aside keeps the record's own key and value. ``None`` where nothing is set aside.
+    :param taken: what is not set aside for sure; ``None`` where nothing is set aside.
     :param written: by what the parts are written whose schemas a registry has; ``None`` leaves them empty,
         where only the other columns count.
+    :param replayed: the source records are dead letters.
     :raises ConfigurationError: when the columns do not fit the target's key and format.
     """
     names = [name for name in output.columns if not name.startswith(INTERNAL)]
-    if written:
-        output = output.withColumn(rows.ERROR, _error(output, names, target, written))
+    carried_columns.demand_columns(output, names, target)
+    if written or target.has_time:
+        wrong = _error(output, names, target, written or {}, replayed=replayed)
+        output = output.withColumn(rows.ERROR, sql.coalesce(sql.col(rows.ERROR), wrong))
+    found = {KEY: _key(output, names, target, written), VALUE: _value(output, names, target, written)}
+    found |= _carried(output, target, replayed=replayed)
     is_good = sql.col(rows.ERROR).isNull()
-    key = sql.when(is_good, _key(output, names, target, written)).alias(KEY)
-    value = sql.when(is_good, _value(output, names, target, written)).alias(VALUE)
-    if taken_bytes is None:
+    own = [sql.when(is_good, column).alias(name) for name, column in found.items()]
+    if taken is None:
         # Spark asks each column for its size after each row (spark.sql.execution.arrow.maxBytesPerBatch)
-        return output.select(*rows.COORDINATES, key, value)
-    encoded = output.select(*rows.COORDINATES, key, value, *rows.RAW)
-    size = sum((sql.coalesce(sql.length(name), sql.lit(0)) for name in (KEY, VALUE)), sql.lit(0))
-    needed = ~sql.col(rows.ERROR).isNull() | (size > taken_bytes)
+        return output.select(*rows.COORDINATES, *own)
+    encoded = output.select(*rows.COORDINATES, *own, *rows.RAW)
+    needed = ~is_good | ~_is_surely_taken(encoded, taken)
     raw = [sql.when(needed, sql.col(name)).alias(name) for name in rows.RAW]
-    return encoded.select(*rows.COORDINATES, KEY, VALUE, *raw)
+    return encoded.select(*rows.COORDINATES, *found, *raw)
+
+
+def _carried(output: DataFrame, target: KafkaTarget, *, replayed: bool) -> dict[str, Column]:
+    """Return the columns of what messages carry, as far as the target says something about it."""
+    found = {}
+    if target.headers is not None:
+        found[HEADERS] = carried_columns.headers(output, target, replayed=replayed)
+    if target.has_time:
+        found[TIME] = carried_columns.time_ms(target, replayed=replayed)
+    if target.partition_by:
+        found[PARTITION_KEY] = _text_key(output, target.partition_by)
+    return found
+
+
+def _is_surely_taken(encoded: DataFrame, taken: SurelyTaken) -> Column:
+    size = sum((sql.coalesce(sql.length(name), sql.lit(0)) for name in (KEY, VALUE)), sql.lit(0))
+    if HEADERS in encoded.columns:
+        size = size + carried_columns.headers_bytes(sql.col(HEADERS))
+    is_small = size <= taken.size_bytes
+    if TIME not in encoded.columns:
+        return is_small
+    return is_small & sql.coalesce(sql.col(TIME).between(*taken.times_ms), sql.lit(True))
 
 
 def _error(
-    output: DataFrame, names: list[str], target: KafkaTarget, written: Mapping[Part, WrittenBy]
+    output: DataFrame,
+    names: list[str],
+    target: KafkaTarget,
+    written: Mapping[Part, WrittenBy],
+    *,
+    replayed: bool,
 ) -> Column:
     """Return why a row cannot be written, where its source record parsed."""
     error = sql.lit(None).cast("string")
+    if target.has_time:
+        error = carried_columns.time_error(target, replayed=replayed)
     if Part.VALUE in written:
         columns = _value_columns(output, names, target)
         why = avro_error(columns, written[Part.VALUE], Part.VALUE)
-        error = sql.when(_has_value(names, target), why)
+        error = sql.coalesce(sql.when(_has_value(names, target), why), error)
     if Part.KEY in written:
         error = sql.coalesce(avro_error(_named(target.key), written[Part.KEY], Part.KEY), error)
-    return sql.when(sql.col(rows.ERROR).isNull(), error).otherwise(sql.col(rows.ERROR))
+    return error
 
 
 def _named(names: Iterable[str]) -> list[tuple[str, Column]]:
@@ -74,7 +110,7 @@ def _named(names: Iterable[str]) -> list[tuple[str, Column]]:
 def _value_columns(output: DataFrame, names: list[str], target: KafkaTarget) -> list[tuple[str, Column]]:
     """Return the fields of a value that is a record: of one column, or all of them."""
     if target.value is None:
-        return _named(names)
+        return _named(_fields(names, target))
     kind = output.schema[target.value].dataType
     if not isinstance(kind, StructType):
         raise TypeError(kind)
@@ -111,9 +147,26 @@ def _key(
         return sql.col(rows.RAW_KEY)
     if target.key_format is not None:
         return _registered(_named(target.key), Part.KEY, written)
-    if len(target.key) == 1:
-        return _bytes(output, target.key[0])
-    return _json([named(name) for name in target.key])
+    return _text_key(output, target.key)
+
+
+def _text_key(output: DataFrame, columns: Sequence[str]) -> Column:
+    """Return columns as a key is written of them: one as text, several as JSON."""
+    if len(columns) == 1:
+        return as_bytes(output, columns[0])
+    return _json([named(name) for name in columns])
+
+
+def _fields(names: list[str], target: KafkaTarget) -> list[str]:
+    """Return the columns of a value that has several."""
+    if found := target.value_columns(names):
+        return found
+    problem = Problem(
+        "target.kafka.key_in_value",
+        f"leaves nothing: key has every column, {', '.join(names)}",
+        "select a column that is not in the key",
+    )
+    raise ConfigurationError("the value does not fit the query", [problem])
 
 
 def _registered(
@@ -129,13 +182,13 @@ def _value(
         value = _registered(_value_columns(output, names, target), Part.VALUE, written)
         return sql.when(_has_value(names, target), value)
     if target.format is Format.JSON and target.value is None:
-        value = _json([named(name) for name in names])
+        value = _json([named(name) for name in _fields(names, target)])
         return sql.when(_has_value(names, target), value) if target.tombstones else value
     column = _value_column(names, target)
     kind = dict(output.dtypes)[column]
     if target.format is Format.JSON and kind not in ("string", "binary"):
         return as_json(named(column)).cast("binary")
-    return _bytes(output, column)
+    return as_bytes(output, column)
 
 
 def _value_column(names: list[str], target: KafkaTarget) -> str:
@@ -153,8 +206,3 @@ def _value_column(names: list[str], target: KafkaTarget) -> str:
 
 def _json(columns: list[Column]) -> Column:
     return as_json(sql.struct(*columns)).cast("binary")
-
-
-def _bytes(output: DataFrame, name: str) -> Column:
-    column = named(name)
-    return column if dict(output.dtypes)[name] == "binary" else column.cast("string").cast("binary")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from airflow_provider_sinks.connectors.kafka.limits import read_limits
 from airflow_provider_sinks.connectors.kafka.run import KafkaRun
+from airflow_provider_sinks.connectors.kafka.time_limits import TimeLimits, read_time_limits
 from airflow_provider_sinks.connectors.kafka.writer import KafkaEpochWriter
 
 
@@ -21,12 +22,19 @@ class KafkaWriterFactory:
     compression: str
 
     def taken_bytes(self) -> int:
-        """Return how large key and value of a row may be so that the data topic takes it for sure.
+        """Return how large key, value and headers of a row may be so that the data topic takes it for sure.
 
         :raises UnavailableError: the topic's limit could not be asked for.
         """
         data = self.run.topics.data
         return read_limits(self.run.options, [data], self.compression)[data].surely_taken_bytes
+
+    def time_limits(self) -> TimeLimits:
+        """Return which times of messages the data topic takes.
+
+        :raises UnavailableError: they could not be asked for.
+        """
+        return read_time_limits(self.run.options, self.run.topics.data)
 
     def prepare(self, writer: str) -> KafkaEpochWriter:
         """Return a writer whose producer connects in the background."""

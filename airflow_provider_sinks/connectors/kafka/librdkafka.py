@@ -24,6 +24,8 @@ TESTED = frozenset({"2.16.0"})
 PRODUCER = 0
 ANY_PARTITION = -1
 COPY = 0x2
+EACH_PARTITION = 0x8
+"""Of the batch call: each message names its partition."""
 PURGE_ALL = 0x3
 TEXT_BYTES = 512
 
@@ -74,7 +76,8 @@ class Part(Structure):
     _fields_ = (("kind", c_int), ("u", PartContent))
 
 
-TOPIC_PART, PARTITION_PART, VALUE_PART, KEY_PART, FLAGS_PART, HEADER_PART = 1, 3, 4, 5, 7, 9
+TOPIC_PART, TOPIC_HANDLE_PART, PARTITION_PART, VALUE_PART, KEY_PART = 1, 2, 3, 4, 5
+FLAGS_PART, TIME_PART, HEADER_PART = 7, 8, 9
 """Kinds of a :class:`Part`."""
 
 ErrorCallback = CFUNCTYPE(None, pointer, c_int, c_char_p, pointer)
@@ -99,7 +102,7 @@ _FUNCTIONS = {
     "rd_kafka_commit_transaction": (pointer, pointer, c_int),
     "rd_kafka_abort_transaction": (pointer, pointer, c_int),
     "rd_kafka_produce_batch": (c_int, pointer, c_int32, c_int, pointer, c_int),
-    "rd_kafka_produceva": (pointer, pointer, POINTER(Part), c_size_t),
+    "rd_kafka_produceva": (pointer, pointer, pointer, c_size_t),
     "rd_kafka_poll": (c_int, pointer, c_int),
     "rd_kafka_flush": (c_int, pointer, c_int),
     "rd_kafka_purge": (c_int, pointer, c_int),

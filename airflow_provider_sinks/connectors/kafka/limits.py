@@ -56,7 +56,8 @@ class TopicLimit:
             return f"It has {size:,} bytes, and {CLIENT_LIMIT} of the connection is {self.client_bytes:,}."
         if self.topic_bytes is None or size <= self.topic_bytes:
             return ""
-        compressed = self._compressed_bytes((key or b"") + (value or b""))
+        told = b"".join(name.encode() + (content or b"") for name, content in headers)
+        compressed = self._compressed_bytes((key or b"") + (value or b"") + told)
         if compressed is not None and compressed <= self.topic_bytes * _NEAR:
             return ""
         shrunk = f" (about {compressed:,} with {self.compression})" if compressed is not None else ""

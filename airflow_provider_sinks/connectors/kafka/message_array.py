@@ -35,21 +35,24 @@ _NOWHERE = ctypes.addressof(_NOTHING)
 """An address for columns without a byte: a value that is empty has one, and only a null has none."""
 
 
-def message_array(keys: pa.Array, values: pa.Array) -> np.ndarray:
+def message_array(keys: pa.Array, values: pa.Array, partitions: np.ndarray | None = None) -> np.ndarray:
     """Return one message per row, in order.
 
     :param keys: of bytes; a null is a record without a key.
     :param values: of bytes; a null is a record without a value, which deletes its key in a compacted topic.
+    :param partitions: as numbers, where they are chosen here.
     """
     messages = np.zeros(len(values), MESSAGE)
-    messages["payload"], messages["len"] = _places(values)
+    if partitions is not None:
+        messages["partition"] = partitions
+    messages["payload"], messages["len"] = places(values)
     if keys.null_count < len(keys):
-        messages["key"], messages["key_len"] = _places(keys)
+        messages["key"], messages["key_len"] = places(keys)
     return messages
 
 
-def _places(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return the address of each value, 0 for a null, and its length."""
+def places(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Return of a column of bytes or text the address of each value, 0 for a null, and its length."""
     ends, data = byte_bounds(column), column.buffers()[2]
     addresses = ends[:-1] + (data.address if data is not None and data.size else _NOWHERE)
     if column.null_count:

@@ -2,7 +2,8 @@
 
 For the driver, which writes records only, and for rows where :mod:`.librdkafka` does not know the library.
 ``produce_batch`` sets ``_error`` on a message that it did not take, and raises nothing. When its queue is
-full it refuses the rest of the call, so the tail can be given again without changing the order.
+full it refuses the rest of the call, so the tail can be given again without changing the order. It takes no
+headers, and does not heed the partition that a message names, whatever its documentation says.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from confluent_kafka import KafkaError, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
+from airflow_provider_sinks.connectors.kafka.carried import NOTHING, Carried, each
 from airflow_provider_sinks.connectors.kafka.row_producer import OnError, OnUndelivered, Refused
 
 if TYPE_CHECKING:
@@ -36,9 +38,16 @@ class ObjectProducer(Producer):
         )
 
     def produce_rows(
-        self, topic: str, keys: pa.Array, values: pa.Array, when_full: Callable[[], None]
+        self,
+        topic: str,
+        keys: pa.Array,
+        values: pa.Array,
+        when_full: Callable[[], None],
+        carried: Carried = NOTHING,
     ) -> Refused | None:
         """Hand over all rows in order, waiting while the queue is full."""
+        if carried is not NOTHING:
+            return self._produce_each(topic, keys, values, when_full, carried)
         messages = _messages(keys, values)
         first = 0
         while first < len(messages):
@@ -53,6 +62,27 @@ class ObjectProducer(Producer):
                     message.pop("_error", None)
                 when_full()
             first += taken
+        return None
+
+    def _produce_each(
+        self,
+        topic: str,
+        keys: pa.Array,
+        values: pa.Array,
+        when_full: Callable[[], None],
+        carried: Carried,
+    ) -> Refused | None:
+        """Hand each message over by a call of its own: a batch takes no headers, and minds no partitions."""
+        pairs = zip(keys.to_pylist(), values.to_pylist(), each(carried, len(values)), strict=True)
+        for row, (key, value, beside) in enumerate(pairs):
+            while True:
+                try:
+                    self.produce(topic, value=value, key=key, **beside)
+                    break
+                except BufferError:
+                    when_full()
+                except KafkaException as error:
+                    return Refused(row, error.args[0])
         return None
 
 

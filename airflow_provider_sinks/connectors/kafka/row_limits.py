@@ -11,10 +11,12 @@ import pyarrow as pa
 from confluent_kafka import KafkaError
 
 from airflow_provider_sinks.connectors.epoch_writer import RejectedRowError
+from airflow_provider_sinks.connectors.kafka.carried import Carried, header_bytes, headers_of
 from airflow_provider_sinks.connectors.kafka.columns import KEY, VALUE
 from airflow_provider_sinks.connectors.kafka.limits import TopicLimit, batch_bytes, read_limits
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.record_size import CLIENT_LIMIT, TOPIC_LIMIT
+from airflow_provider_sinks.connectors.kafka.row_times import RowTimes
 from airflow_provider_sinks.connectors.rows import byte_lengths
 from airflow_provider_sinks.core.errors import UnavailableError
 
@@ -64,14 +66,17 @@ class RowLimits:
         :raises RejectedRowError: when such a row has nowhere else to go.
         """
         keys, values, data = rows.column(KEY), rows.column(VALUE), self._topics.data
-        suspects = np.flatnonzero(
-            byte_lengths(keys) + byte_lengths(values) > self.of(data).surely_taken_bytes
-        )
+        headers = Carried.of(rows).headers
+        sizes = byte_lengths(keys) + byte_lengths(values)
+        if headers is not None:
+            sizes += header_bytes(headers)
+        suspects = np.flatnonzero(sizes > self.of(data).surely_taken_bytes)
         if not len(suspects):
             return {}
         self._known = self._read()  # the limit may have been raised since
         judged = {
-            row: self.of(data).why_not(keys[row].as_py(), values[row].as_py()) for row in suspects.tolist()
+            row: self.of(data).why_not(keys[row].as_py(), values[row].as_py(), headers_of(headers, row))
+            for row in suspects.tolist()
         }
         refused = {row: why for row, why in judged.items() if why}
         if refused and self._topics.dead_letter is None:
@@ -94,15 +99,18 @@ class RowLimits:
         self.undelivered = None
 
     def demand_delivered(self) -> None:
-        """Raise when a broker refused a message for its size.
+        """Raise when a broker refused a message for its size or time.
 
         It knows best: the topic's limit may be lower than when this writer asked. Then the task is repeated
         by a writer that asks anew and tells which row it is.
 
-        :raises UnavailableError: the limit has changed.
+        :raises UnavailableError: the limit of the size has changed.
         :raises RejectedRowError: it has not, so that no attempt can help.
         """
         refused = self.undelivered
+        if refused is not None and refused.error.code() == KafkaError.INVALID_TIMESTAMP:
+            why = "The broker refused a record whose timestamp lies at the limit; it goes by its own clock."
+            raise RowTimes(self._options, self._sink, self._topics).rejection(why, None)
         if refused is None or refused.error.code() != KafkaError.MSG_SIZE_TOO_LARGE:
             return
         if self._read() != self._known:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from confluent_kafka import KafkaError
 
+from airflow_provider_sinks.connectors.kafka.carried import NOTHING, Carried
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -38,13 +40,19 @@ class RowProducer(Protocol):
     """
 
     def produce_rows(
-        self, topic: str, keys: pa.Array, values: pa.Array, when_full: Callable[[], None]
+        self,
+        topic: str,
+        keys: pa.Array,
+        values: pa.Array,
+        when_full: Callable[[], None],
+        carried: Carried = NOTHING,
     ) -> Refused | None:
-        """Take all rows over, in order, and have librdkafka choose their partitions.
+        """Take all rows over, in order.
 
         :param keys: of bytes; a null is a record without a key.
         :param values: of bytes; a null is a record without a value.
         :param when_full: called while the queue is full, until it is not; polls, or raises to give up.
+        :param carried: headers, times and partitions; without the last librdkafka chooses them by the keys.
         :returns: the first row that can never be taken; rows behind it may have been taken.
         """
 

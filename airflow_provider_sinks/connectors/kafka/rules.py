@@ -30,6 +30,34 @@ def _key(spec: KafkaSink) -> Iterator[Problem]:
     yield Problem("target.kafka.key", f"is missing: {what}", hint)
 
 
+def _of_source(spec: KafkaSink) -> Iterator[Problem]:
+    """Give what cannot pass from a source record to a row that many records led to."""
+    plan, kafka = spec.readable_shape, spec.target.kafka
+    if plan is None or plan.problems or plan.row_wise:
+        return
+    names = ", ".join(o.clause for o in plan.obstacles)
+    if kafka.passes_headers:
+        what = f"source does not go with {names}: a row comes of many records"
+        yield Problem("target.kafka.headers", what, "{name: column}, or leave it out")
+    if kafka.passes_time:
+        what = f"source does not go with {names}: a row comes of many records"
+        yield Problem("target.kafka.timestamp", what, "{column: name}, or leave it out")
+
+
+def _key_in_value(spec: KafkaSink) -> Iterator[Problem]:
+    kafka, where = spec.target.kafka, "target.kafka.key_in_value"
+    if kafka.key_in_value is None:
+        return
+    if not kafka.key:
+        yield Problem(where, "is for a key made of columns", "name them by key, or leave it out")
+    if kafka.format in (Format.TEXT, Format.BYTES):
+        yield Problem(
+            where, f"does not go with format {kafka.format}: its value is one column", "leave it out"
+        )
+    elif kafka.value is not None:
+        yield Problem(where, "does not go with value: that column is all of the value", "leave it out")
+
+
 def _value(spec: KafkaSink) -> Iterator[Problem]:
     kafka, where = spec.target.kafka, "target.kafka"
     if kafka.format in (Format.TEXT, Format.BYTES) and kafka.tombstones:
@@ -41,16 +69,18 @@ def _value(spec: KafkaSink) -> Iterator[Problem]:
         )
     if kafka.value is not None and kafka.value in kafka.key:
         yield Problem(f"{where}.value", f"{kafka.value!r} is the key already")
-    if len(set(kafka.key)) < len(kafka.key):
-        yield Problem(f"{where}.key", "names a column twice")
+    for option, names in (("key", kafka.key), ("partition_by", kafka.partition_by or ())):
+        if len(set(names)) < len(names):
+            yield Problem(f"{where}.{option}", "names a column twice")
 
 
 def _output_columns(spec: KafkaSink) -> Iterator[Problem]:
     plan, kafka = spec.readable_shape, spec.target.kafka
     if plan is None or plan.problems or plan.unknown_columns or plan.columns is None:
         return
-    for index, name in enumerate(kafka.key):
-        yield from known_column(f"target.kafka.key[{index}]", name, plan.columns, "the output")
+    named = [*((f"key[{index}]", name) for index, name in enumerate(kafka.key)), *kafka.columns_beside]
+    for option, name in named:
+        yield from known_column(f"target.kafka.{option}", name, plan.columns, "the output")
     if kafka.value is not None:
         yield from known_column("target.kafka.value", kafka.value, plan.columns, "the output")
     elif kafka.format in (Format.TEXT, Format.BYTES):
@@ -59,6 +89,9 @@ def _output_columns(spec: KafkaSink) -> Iterator[Problem]:
             what = f"{kafka.format} needs one column for the value, but there are {len(values)}"
             names = f"of {', '.join(values)}" if values else "of the output"
             yield Problem("target.kafka.format", what, f"name one {names} by value")
+    elif kafka.key_in_value is False and kafka.key and not kafka.value_columns(plan.columns):
+        what = "leaves nothing: every column is in the key"
+        yield Problem("target.kafka.key_in_value", what, "select a column that is not in the key")
 
 
 def _registry(spec: KafkaSink) -> Iterator[Problem]:
@@ -110,7 +143,9 @@ def _topics(spec: KafkaSink) -> Iterator[Problem]:
 
 RULES: tuple[Rule, ...] = (
     (needs(*QUERY, "target", "writers"), _key),
+    (needs(*QUERY, "target"), _of_source),
     (needs("target"), _value),
+    (needs("target"), _key_in_value),
     (needs("target"), _registry),
     (needs(*QUERY, "target"), _output_columns),
     (needs("name", "source", "target", "dead_letter", "progress"), _topics),

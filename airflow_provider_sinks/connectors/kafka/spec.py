@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field, StrictBool, model_validator
 
 from airflow_provider_sinks.connectors.kafka.creation import CreateTopic, progress_topic
+from airflow_provider_sinks.connectors.kafka.message_options import SOURCE, Headers, MessageTime, TimeColumn
 from airflow_provider_sinks.connectors.kafka.rules import RULES
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import JobFailedError
@@ -97,6 +98,14 @@ class KafkaTarget(ConnectedTarget):
     subjects: Naming | None = None
     auto_register: Registering | None = None
     tombstones: StrictBool = False
+    key_in_value: StrictBool | None = Field(
+        default=None, description="false: the columns of the key are left out of a value of several columns"
+    )
+    headers: Headers | None = None
+    timestamp: MessageTime | None = None
+    partition_by: Columns | None = Field(
+        default=None, description="columns that choose the partition in the place of the key"
+    )
     partitions: Count | None = None
     replication_factor: Replication | None = None
     config: Config = Field(default_factory=dict)
@@ -117,6 +126,46 @@ class KafkaTarget(ConnectedTarget):
     def registering(self) -> AutoRegister:
         """Whether a start registers what a subject has not yet, resolved."""
         return self.auto_register or AutoRegister.TRUE
+
+    def value_columns(self, names: Sequence[str]) -> list[str]:
+        """Return the columns that become a value of several columns.
+
+        :param names: of the query's columns.
+        """
+        return [name for name in names if self.key_in_value is not False or name not in self.key]
+
+    @property
+    def passes_headers(self) -> bool:
+        """Whether the source record's headers go through."""
+        return self.headers == SOURCE
+
+    @property
+    def header_columns(self) -> Mapping[str, str]:
+        """The columns that become headers, by the names of those."""
+        return self.headers if isinstance(self.headers, Mapping) else {}
+
+    @property
+    def passes_time(self) -> bool:
+        """Whether the source record's time goes through."""
+        return self.timestamp == SOURCE
+
+    @property
+    def has_time(self) -> bool:
+        """Whether messages have another time than that of their writing."""
+        return self.passes_time or self.time_column is not None
+
+    @property
+    def time_column(self) -> str | None:
+        """The column that has the time of a message, where there is one."""
+        return self.timestamp.column if isinstance(self.timestamp, TimeColumn) else None
+
+    @property
+    def columns_beside(self) -> Iterator[tuple[str, str]]:
+        """Each column that a message carries beside key and value, behind the option that names it."""
+        yield from ((f"headers.{header}", column) for header, column in self.header_columns.items())
+        if self.time_column is not None:
+            yield "timestamp.column", self.time_column
+        yield from ((f"partition_by[{index}]", name) for index, name in enumerate(self.partition_by or ()))
 
     def declared(self, part: PartOfRecord) -> DeclaredSchema | None:
         """Return the schema of a part, where the spec says which one it is."""
@@ -193,6 +242,11 @@ class KafkaSink(SinkSpec):
     def target_rules(self) -> tuple[Rule, ...]:
         """The rules between the options of the target and the rest of the sink."""
         return RULES
+
+    @property
+    def reads_headers(self) -> bool:
+        """Whether the source's headers are read: for what is set aside, or because they go through."""
+        return super().reads_headers or self.target.kafka.passes_headers
 
     @property
     def target_registries(self) -> tuple[str, ...]:

@@ -110,11 +110,18 @@ class KafkaClient:
 
         :raises UnavailableError: no answer in time.
         """
+        return {name: found.get(setting, "") for name, found in self.configs(names).items()}
+
+    def configs(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
+        """Return the settings of some topics; none where this user may not see them, or no topic is there.
+
+        :raises UnavailableError: no answer in time.
+        """
         resources = {name: ConfigResource(ResourceType.TOPIC, name) for name in dict.fromkeys(names)}
         timeout = self._connection.timeout_seconds
         asked = list(resources.values())
         futures = self._connection.admin.describe_configs(asked, request_timeout=timeout)
-        return {name: self._setting(futures[asked], setting) for name, asked in resources.items()}
+        return {name: self._config(futures[asked]) for name, asked in resources.items()}
 
     def read_progress(
         self, topic: str, sink: str, timeout_seconds: float, held_up: HeldUp = lambda _: None
@@ -219,12 +226,12 @@ class KafkaClient:
         how = grant(topic.name, operation, self.bootstrap)
         return replace(topic, reason=text_of(error), denied=operation, grant=how)
 
-    def _setting(self, future: Future[Any], setting: str) -> str:
+    def _config(self, future: Future[Any]) -> dict[str, str]:
         try:
             config: Mapping[str, Any] = self._connection.wait(future, "describe the configuration")
         except KafkaException:
-            return ""
-        return str(config[setting].value) if setting in config else ""
+            return {}
+        return {name: str(entry.value) for name, entry in config.items()}
 
     def _wait_until_visible(self, topic: CreateTopic) -> TopicFacts:
         policy_of = [topic.name] if topic.role is Role.PROGRESS else []

@@ -16,14 +16,15 @@ import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException
 
 from airflow_provider_sinks.connectors.epoch_writer import RejectedRowError, Token, WriteResult
-from airflow_provider_sinks.connectors.kafka import librdkafka
-from airflow_provider_sinks.connectors.kafka.arrow_producer import ArrowProducer
+from airflow_provider_sinks.connectors.kafka.carried import Carried
 from airflow_provider_sinks.connectors.kafka.columns import KEY, VALUE, is_null
 from airflow_provider_sinks.connectors.kafka.dead_letters import DeadLetterRecord, dead_letter
 from airflow_provider_sinks.connectors.kafka.in_force import demand_unrivalled
-from airflow_provider_sinks.connectors.kafka.object_producer import ObjectProducer
 from airflow_provider_sinks.connectors.kafka.row_limits import RowLimits
+from airflow_provider_sinks.connectors.kafka.row_partitions import RowPartitions
+from airflow_provider_sinks.connectors.kafka.row_path import producer_kind
 from airflow_provider_sinks.connectors.kafka.row_producer import Refused, RowProducer
+from airflow_provider_sinks.connectors.kafka.row_times import RowTimes
 from airflow_provider_sinks.connectors.kafka.run import KafkaRun
 from airflow_provider_sinks.connectors.kafka.transaction import Transaction
 from airflow_provider_sinks.connectors.kafka.transactions import QUEUED_BYTES_MAX
@@ -32,10 +33,13 @@ from airflow_provider_sinks.core.dead_letters.letter import ErrorClass
 from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
 
+SetAside = tuple[str, ErrorClass]
+"""Why a row is set aside, and the class of that."""
 _SHORT_QUEUE_BYTES = 1024 * 1024
 _QUEUE_POLL_SECONDS = 0.01
 _LOOK_AGAIN_SECONDS = 2.0
 _LATE_LOOK_SECONDS = 5.0
+_LIST_SECONDS = 10.0
 
 
 class KafkaEpochWriter:
@@ -56,8 +60,9 @@ class KafkaEpochWriter:
             "compression.type": compression,
             "batch.size": self._limits.batch_bytes,
         }
-        kind = ObjectProducer if librdkafka.untested() else ArrowProducer
-        self._transaction = Transaction(run, writer, self._limits, config, kind)
+        self._times = RowTimes(run.options, run.sink, run.topics)
+        self._partitions = RowPartitions(run.options, run.topics.data, self._list_topics)
+        self._transaction = Transaction(run, writer, self._limits, config, producer_kind())
         self._circumstances = run.circumstances(0)
         self._bytes_per_row = 1.0
         self._looked_at = time.monotonic()
@@ -72,16 +77,15 @@ class KafkaEpochWriter:
         """Arm: the transaction begins with the first row, for an idle one would time out."""
         self._circumstances = self._run.circumstances(epoch)
         self._transaction.arm()
+        self._partitions.forget()
         self._looked_at = time.monotonic()
 
     def write_batch(self, rows: pa.RecordBatch) -> WriteResult:
         """Hand a batch to librdkafka, which sends it in the background."""
         self._transaction.begin()
-        errors, too_large = rows.column(ERROR), self._limits.too_large(rows)
-        if errors.null_count == len(errors) and not too_large:
+        why = self._set_aside(rows)
+        if not why:
             return self._write_good(rows)
-        wrong = np.flatnonzero(~is_null(errors)).tolist()
-        why = {row: errors[row].as_py() for row in wrong} | too_large
         written = self._write_others(rows, sorted(why))
         return written + self._write_dead(rows, dict(sorted(why.items())))
 
@@ -134,6 +138,21 @@ class KafkaEpochWriter:
                 demand_unrivalled(self._run, _LATE_LOOK_SECONDS)
             self._looked_at = time.monotonic()
 
+    def _set_aside(self, rows: pa.RecordBatch) -> dict[int, SetAside]:
+        """Return which rows cannot be written, by index, and why.
+
+        :raises RejectedRowError: the topic does not take one, and it has nowhere else to go.
+        """
+        errors, found = rows.column(ERROR), dict[int, SetAside]()
+        late, too_large = self._times.refused(rows), self._limits.too_large(rows)
+        found |= {row: (why, ErrorClass.REFUSED) for row, why in late.items()}
+        found |= {row: (why, ErrorClass.TOO_LARGE) for row, why in too_large.items()}
+        if errors.null_count < len(errors):
+            wrong = np.flatnonzero(~is_null(errors)).tolist()
+            told = {row: errors[row].as_py() for row in wrong}
+            found |= {row: (error, ErrorClass.of_row(error)) for row, error in told.items()}
+        return found
+
     def _write_others(self, rows: pa.RecordBatch, set_aside: list[int]) -> WriteResult:
         """Write the rows that are not set aside."""
         kept = np.delete(np.arange(len(rows), dtype=np.int64), set_aside)
@@ -151,12 +170,13 @@ class KafkaEpochWriter:
     def _write_good(self, rows: pa.RecordBatch) -> WriteResult:
         """Hand over all rows in order, waiting while the queue is full."""
         keys, values = rows.column(KEY), rows.column(VALUE)
-        size_bytes = keys.nbytes + values.nbytes
+        carried = Carried.of(rows, self._partitions.of(rows))
+        size_bytes = keys.nbytes + values.nbytes + carried.size_bytes
         self._bytes_per_row = max(1.0, size_bytes / rows.num_rows)
         deadline = time.monotonic() + self._transaction.timeout_seconds
         self._wait_while_full(deadline)
         refused = self._live.produce_rows(
-            self._run.topics.data, keys, values, lambda: self._wait_for_room(deadline)
+            self._run.topics.data, keys, values, lambda: self._wait_for_room(deadline), carried
         )
         if refused is not None:
             raise self._refusal(refused)
@@ -183,6 +203,13 @@ class KafkaEpochWriter:
                 "Check the brokers and the network between them and the executors.",
             )
 
+    def _list_topics(self) -> None:
+        """Have the producer learn which partitions there are."""
+        try:
+            self._live.list_topics(timeout=_LIST_SECONDS)
+        except KafkaException as error:
+            raise self._transaction.translated(error, "list_topics") from error
+
     def _refusal(self, refused: Refused) -> Exception:
         """Return our error for a row that the producer did not take."""
         error = refused.error
@@ -190,7 +217,7 @@ class KafkaEpochWriter:
             return self._limits.rejection(f"The client says: {error.str()}", refused.row)
         return self._transaction.translated(KafkaException(error), "produce_batch")
 
-    def _write_dead(self, rows: pa.RecordBatch, errors: Mapping[int, str]) -> WriteResult:
+    def _write_dead(self, rows: pa.RecordBatch, errors: Mapping[int, SetAside]) -> WriteResult:
         """Set rows aside.
 
         :param errors: why, by index.
@@ -198,10 +225,9 @@ class KafkaEpochWriter:
         topic = self._run.topics.dead_letter
         assert topic is not None  # noqa: S101  the runtime stops before it gives dead letters without a topic
         size_bytes = 0
-        told, deadline = rows.column(ERROR), time.monotonic() + self._transaction.timeout_seconds
-        for row, error in errors.items():
-            kind = ErrorClass.of_row(error) if told[row].is_valid else ErrorClass.TOO_LARGE
-            letter = dead_letter(rows, row, (error, kind), self._circumstances, self._limits.of(topic))
+        deadline = time.monotonic() + self._transaction.timeout_seconds
+        for row, why in errors.items():
+            letter = dead_letter(rows, row, why, self._circumstances, self._limits.of(topic))
             self._bytes_per_row = max(self._bytes_per_row, letter.size_bytes)
             self._wait_while_full(deadline)
             self._produce_dead(topic, letter)

@@ -49,7 +49,8 @@ def part_columns(sink: KafkaSink, part: Part, output: Mapping[str, Any]) -> tupl
     """
     target = sink.target.kafka
     columns = {one.name: one for one in columns_of(output) if not one.name.startswith(INTERNAL)}
-    named = target.key if part is Part.KEY else (target.value,) if target.value else tuple(columns)
+    several = target.value_columns(list(columns))
+    named = target.key if part is Part.KEY else (target.value,) if target.value else tuple(several)
     if missing := [name for name in named if name not in columns]:
         option = "key" if part is Part.KEY else "value"
         problem = Problem(

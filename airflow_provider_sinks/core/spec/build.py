@@ -38,6 +38,10 @@ class KafkaKeywords(TypedDict, total=False):
     auto_register: bool | str
     value: str
     tombstones: bool
+    key_in_value: bool
+    headers: str | Mapping[str, str]
+    timestamp: str | Mapping[str, str]
+    partition_by: str | Sequence[str]
     partitions: int
     replication_factor: int
     config: Mapping[str, str | int | bool]

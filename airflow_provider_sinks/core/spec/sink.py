@@ -235,6 +235,11 @@ class SinkSpec(Part, ABC):
         found = self.dead_letter
         return found.limits if isinstance(found, DeadLetterPart) else SetAsideLimits()
 
+    @property
+    def reads_headers(self) -> bool:
+        """Whether the headers of the source's records are read."""
+        return self.dead_letter is not None
+
     # What its target makes of it; see the spec of a connector.
 
     progress_option: ClassVar[str] = ""

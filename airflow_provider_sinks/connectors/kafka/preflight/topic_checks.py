@@ -11,6 +11,14 @@ from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.preflight.right_checks import Held, Operation
 from airflow_provider_sinks.connectors.kafka.record_size import CLIENT_LIMIT, CLIENT_LIMIT_BYTES, TOPIC_LIMIT
 from airflow_provider_sinks.connectors.kafka.spec import kafka_sink, kafka_target_on
+from airflow_provider_sinks.connectors.kafka.time_limits import (
+    AFTER,
+    BEFORE,
+    LOG_APPEND_TIME,
+    TIME_TYPE,
+    TimeLimits,
+    time_limits,
+)
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family
 from airflow_provider_sinks.core.decision.facts import Existence, Role
 from airflow_provider_sinks.core.progress.identity import Identity, Sameness
@@ -103,6 +111,7 @@ def topic_checks(
             yield _policy(checks, spec, topic, config, survey)
             if Role.DATA in topic.roles:
                 yield _size(checks, options, topic, survey, config)
+                yield from _times(checks, spec, topic, config, survey)
 
 
 def _visible(checks: Checks, topic: SinkTopic, survey: TopicSurvey) -> Check:
@@ -216,6 +225,33 @@ def _size(
     hint = f"Raise {TOPIC_LIMIT} of the topic, or lower {CLIENT_LIMIT} of the connection."
     # What was set on purpose must fit; the client's own default only matters if a row is that large.
     return checks.fails(name, detail, hint) if given else checks.unknown(name, detail, hint)
+
+
+def _times(
+    checks: Checks,
+    spec: SinkSpec,
+    topic: SinkTopic,
+    config: Mapping[str, str] | None,
+    survey: TopicSurvey,
+) -> Iterator[Check]:
+    """Judge whether a topic keeps the times that a sink gives its messages."""
+    if not kafka_sink(spec).target.kafka.has_time:
+        return
+    name = f"{TIME_TYPE} of {topic.title}"
+    if config is None or TIME_TYPE not in config:
+        yield _hidden(checks, name, survey)
+    elif config.get(TIME_TYPE) == LOG_APPEND_TIME:
+        detail = f"is {LOG_APPEND_TIME}: the broker puts its own time in the place of target.kafka.timestamp"
+        hint = f"kafka-configs.sh --alter --topic {topic.name} --add-config {TIME_TYPE}=CreateTime"
+        yield checks.unknown(name, detail, hint)
+    else:
+        yield checks.passes(name, _told(time_limits(topic.name, config)))
+
+
+def _told(limits: TimeLimits) -> str:
+    bounds = ((AFTER, limits.after_ms), (BEFORE, limits.before_ms))
+    said = [f"{name} {bound:,}" for name, bound in bounds if bound is not None]
+    return ", ".join(["CreateTime", *said])
 
 
 def identity_checks(
