@@ -26,8 +26,9 @@ SHIPPED: dict[str, dict[str, Any]] = {
     "reset_sink": {"sink": "orders"},
     "run_sink_once": {},
     "run_sink_once_into_a_table": {},
+    "replay_dead_letters": {"sink": "orders"},
 }
-FILES = ("alter_connection.py", "sink_forms.py", "run_sink_once.py")
+FILES = ("alter_connection.py", "sink_forms.py", "run_sink_once.py", "replay_dead_letters.py")
 MAY_TRIGGER = {"viewer": 403, "user": 200, "op": 200}
 FOR_OPS = "alter_by_ops"
 _FOR_OPS = f"""
@@ -89,7 +90,7 @@ class Attack:
 
 ATTACKS = {
     "the stored password": Attack({}),
-    "a foreign Variable": Attack({"sasl.username": {"secret": STORED}}),
+    "a foreign Variable": Attack({"sasl.username": {"secret": STORED}}, at_form=True),
     "both anew, one foreign": Attack(
         {"sasl.username": {"secret": STORED}, "sasl.password": {"secret": STORED}}, at_form=True
     ),
