@@ -52,6 +52,7 @@ _FORM = TargetForm(
     ),
     connection="Iceberg catalog",
 )
+_MAINTENANCE = "rewrite_data_files and expire_snapshots"
 
 
 class IcebergKind:
@@ -60,7 +61,7 @@ class IcebergKind:
     sink = IcebergSink
     connection = ICEBERG
     form = _FORM
-    writer_module = "airflow_provider_sinks.connectors.iceberg.writer"
+    writer_module = "airflow_provider_sinks.connectors.iceberg.data_files"
 
     def connect(
         self,
@@ -86,8 +87,8 @@ class IcebergKind:
 
     def demand_fits(self, output: DataFrame, spec: SinkSpec) -> None:
         """See that the columns that are named are there, and that a table to be made has types for all."""
-        from airflow_provider_sinks.connectors.iceberg.encoding import types_of
         from airflow_provider_sinks.connectors.iceberg.fit import demand_named, new_table
+        from airflow_provider_sinks.connectors.table_format.encoding import types_of
 
         given, target = types_of(output), iceberg_sink(spec).target.iceberg
         demand_named(given, target)
@@ -96,12 +97,13 @@ class IcebergKind:
 
     def target_checks(self, spec: SinkSpec, options: ConnectionOptions | None) -> Iterable[Check]:
         """Look at the tables, with the login of the connection."""
-        from airflow_provider_sinks.connectors.iceberg.preflight import table_checks
+        from airflow_provider_sinks.connectors.table_format.preflight import table_checks
 
         sink = iceberg_sink(spec)
         connector = _connector(sink, options)
         try:
-            return list(table_checks(sink.target.iceberg.connection, sink, dict(connector.identify())))
+            seen = connector.identify()
+            return list(table_checks(sink.target.iceberg.connection, sink, seen, _MAINTENANCE))
         finally:
             connector.close()
 
@@ -120,13 +122,13 @@ def _connector(
     sink: IcebergSink, options: ConnectionOptions | None, say: Say = lambda _: None
 ) -> IcebergConnector:
     from airflow_provider_sinks.connectors.iceberg.connector import IcebergConnector
-    from airflow_provider_sinks.connectors.iceberg.sink_tables import SinkTables
+    from airflow_provider_sinks.connectors.table_format.sink_tables import SinkTables
 
     if not isinstance(options, IcebergOptions):
         raise JobFailedError(f'connection "{sink.target.iceberg.connection}" is not of type iceberg')
     dead = sink.dead_letter.table if sink.dead_letter else None
-    tables = SinkTables(sink.name, sink.target.iceberg, dead, sink.trigger.every)
-    return IcebergConnector(tables, options, say)
+    tables = SinkTables(sink.name, sink.target.iceberg.table, dead, sink.trigger.every)
+    return IcebergConnector(tables, sink.target.iceberg, options, say)
 
 
 KIND: ConnectorKind = IcebergKind()

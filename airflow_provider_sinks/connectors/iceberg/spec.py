@@ -26,7 +26,7 @@ from airflow_provider_sinks.core.spec.rules import QUERY, Rule, known_column, ne
 from airflow_provider_sinks.core.spec.sink import OutputMode, SinkSpec, Writers
 
 if TYPE_CHECKING:
-    from airflow_provider_sinks.connectors.iceberg.creation import Creation
+    from airflow_provider_sinks.core.decision.facts import Creation
 
 _TABLE = r'[^\s./"`\\][^./"`\\\x00-\x1f]*'
 TABLE_PATTERN = rf"^{_TABLE}(\.{_TABLE})+$"
@@ -174,15 +174,16 @@ class IcebergSink(SinkSpec):
 
     def creations(self) -> dict[Role, Creation]:
         """Return how each of them is made; the target only where the spec says so."""
-        from airflow_provider_sinks.connectors.iceberg import creation
+        from airflow_provider_sinks.connectors.iceberg.creation import data_table
+        from airflow_provider_sinks.connectors.table_format.creation import KeepProgress, dead_letter_table
 
         target = self.target.iceberg
         made: dict[Role, Creation] = {
-            Role.PROGRESS: creation.KeepProgress(target.table),
-            Role.DATA: creation.data_table(target),
+            Role.PROGRESS: KeepProgress(Role.PROGRESS, target.table, "the properties"),
+            Role.DATA: data_table(target),
         }
         if self.dead_letter is not None:
-            made[Role.DEAD_LETTER] = creation.dead_letter_table(self.dead_letter.table)
+            made[Role.DEAD_LETTER] = dead_letter_table(self.dead_letter.table)
         return made
 
     def shown(self) -> dict[str, str | None]:
