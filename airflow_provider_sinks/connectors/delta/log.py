@@ -19,7 +19,13 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_sinks.connectors.delta.options import DeltaOptions
 from airflow_provider_sinks.connectors.epoch_writer import InDoubtError
 from airflow_provider_sinks.connectors.table_format.errors import HiddenError, MissingError, OvertakenError
-from airflow_provider_sinks.core.errors import ConfigurationError, Problem, SinkError, UnavailableError
+from airflow_provider_sinks.core.errors import (
+    AuthenticationError,
+    ConfigurationError,
+    Problem,
+    SinkError,
+    UnavailableError,
+)
 
 if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable
@@ -127,7 +133,9 @@ def asking(options: DeltaOptions, name: str) -> Iterator[None]:
         raise MissingError(f"there is no Delta table at {name}") from error
     except Exception as error:
         text = told(error)
-        if _FORBIDDEN.search(text) or _WRONG_KEYS.search(text):
+        if _WRONG_KEYS.search(text):
+            raise _of(options, _wrong_keys(name, text)) from error
+        if _FORBIDDEN.search(text):
             raise HiddenError(text) from error
         raise _of(options, _unavailable(name, text)) from error
 
@@ -177,7 +185,9 @@ def told(error: BaseException) -> str:
 
 def _failed(options: DeltaOptions, name: str, error: Exception) -> SinkError:
     text = told(error)
-    if _FORBIDDEN.search(text) or _WRONG_KEYS.search(text):
+    if _WRONG_KEYS.search(text):
+        return _of(options, _wrong_keys(name, text))
+    if _FORBIDDEN.search(text):
         return _of(options, _may_not(name, text))
     if _NO_ROOM.search(text):
         hint = "See that the storage has room."
@@ -187,6 +197,11 @@ def _failed(options: DeltaOptions, name: str, error: Exception) -> SinkError:
         f"{type(error).__name__}: {text}",
         "The table's own progress tells: nothing is written twice.",
     )
+
+
+def _wrong_keys(name: str, text: str) -> SinkError:
+    hint = "Correct the keys of the Airflow connection."
+    return AuthenticationError(f'the storage of table "{name}" refused the keys', text, hint)
 
 
 def _may_not(name: str, text: str) -> SinkError:

@@ -156,7 +156,7 @@ class DeltaSink(SinkSpec):
                 target.path,
                 key=target.key,
                 partition_by=target.partition_by,
-                option="" if target.create else "target.delta.create",
+                not_set="" if target.create else "target.delta.create is not set.",
             ),
         }
         if self.dead_letter is not None:

@@ -89,7 +89,8 @@ class DeltaTables(TableFormat[DeltaVersion]):
             demand_unaltered(table, self._layout, self._columns, self._sink.name)
         found = unfit(table, replaces_rows=not self.keeps_staged)
         if found is not None:
-            raise RefusedError(f'table "{table.name}" {found.what}', found.why, found.repair)
+            primary = f'table "{table.name}" cannot be written any more'
+            raise RefusedError(primary, f"It {found.what}. {found.why}", found.repair)
 
     def referenced(self, tables: Iterable[DeltaVersion], paths: Collection[str]) -> set[str]:
         """Return which of these files a table has now, or had: as far as the log tells, and else all of them.

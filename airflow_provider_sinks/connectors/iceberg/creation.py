@@ -16,5 +16,5 @@ def data_table(target: IcebergTarget) -> CreateTable:
         key=target.key,
         partition_by=tuple(map(PartitionTerm.parse, target.partition_by)),
         properties=target.properties,
-        option="" if target.create else "target.iceberg.create",
+        not_set="" if target.create else "target.iceberg.create is not set.",
     )

@@ -39,7 +39,7 @@ class CreateTable:
     :param partition_by: its partitioning, as its format has it; as text, as people write it.
     :param properties: of the table.
     :param layout: JSON of schema and partitioning of the table in whose place it is made.
-    :param option: of the spec that lets the sink make it, where it is not set.
+    :param not_set: why the sink must not make it: the sentence about the option that would let it.
     """
 
     role: Role
@@ -49,7 +49,7 @@ class CreateTable:
     partition_by: tuple[Any, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
     layout: str = ""
-    option: str = ""
+    not_set: str = ""
 
     def for_source(self, source: ResourceFacts) -> Self:
         """Return it as it is: nothing of it hangs on the source."""
@@ -64,11 +64,11 @@ class CreateTable:
     @property
     def forbidden(self) -> Unfit | None:
         """Why the sink must not make it."""
-        if not self.option:
+        if not self.not_set:
             return None
         return Unfit(
             "is not the sink's to make",
-            f"{self.option} is not set.",
+            self.not_set,
             "Write create: true, or make the table as the query's columns need it.",
         )
 
