@@ -85,8 +85,8 @@ class DeltaConnector(TableConnector[DeltaVersion]):
 
     def observe(self, source: ResourceFacts) -> Observation:
         """Look at the tables, and read the progress in the first."""
-        data, table = self._look(Role.DATA)
-        dead = self._look(Role.DEAD_LETTER)[0] if self._sink.dead_letter else None
+        data, table = self._look(Role.DATA, with_size=True)
+        dead = self._look(Role.DEAD_LETTER, with_size=True)[0] if self._sink.dead_letter else None
         is_seen = data.existence is not Existence.UNKNOWN
         return Observation(
             source=source,
@@ -146,8 +146,8 @@ class DeltaConnector(TableConnector[DeltaVersion]):
         table = self._look(Role.DATA)[1]
         return table.number + 1 if table is not None else None
 
-    def _look(self, role: Role) -> tuple[ResourceFacts, DeltaVersion | None]:
-        return look.look(self._delta, self._sink.names[role], role)
+    def _look(self, role: Role, *, with_size: bool = False) -> tuple[ResourceFacts, DeltaVersion | None]:
+        return look.look(self._delta, self._sink.names[role], role, with_size=with_size)
 
     def _fitting(self, given: Mapping[str, SparkType]) -> Layout:
         """Return the table's layout, or what it will be, if the query's columns fit it."""

@@ -19,9 +19,12 @@ from airflow_provider_sinks.core.progress.identity import ResourceKind
 from airflow_provider_sinks.core.progress.record import ProgressFormatError
 
 
-def look(tables: DeltaTables, name: str, role: Role) -> tuple[ResourceFacts, DeltaVersion | None]:
+def look(
+    tables: DeltaTables, name: str, role: Role, *, with_size: bool = False
+) -> tuple[ResourceFacts, DeltaVersion | None]:
     """Return which table it is now, and whether it can be written; and the table, where it could be loaded.
 
+    :param with_size: also how large it is, for which all of its files are looked through.
     :raises UnavailableError: the storage did not answer.
     """
     facts = ResourceFacts(name, Existence.UNKNOWN, system=system_of(name), kind=ResourceKind.TABLE)
@@ -37,7 +40,7 @@ def look(tables: DeltaTables, name: str, role: Role) -> tuple[ResourceFacts, Del
         facts,
         existence=Existence.PRESENT,
         id=identity(tables, table),
-        size_bytes=size_bytes(table),
+        size_bytes=size_bytes(table) if with_size else 0,
         unfit=_unfit(tables, table, role),
     )
     return found, table

@@ -90,6 +90,6 @@ class DeltaFiles:
 
         if is_local(root):
             return LocalFileSystem()
-        from deltalake.fs import DeltaStorageHandler
+        from airflow_provider_sinks.connectors.delta.object_store import handler
 
-        return PyFileSystem(DeltaStorageHandler(root, self._options))
+        return PyFileSystem(handler(root, self._options))

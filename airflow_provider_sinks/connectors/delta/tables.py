@@ -18,6 +18,7 @@ from airflow_provider_sinks.connectors.delta.merging import merge
 from airflow_provider_sinks.connectors.delta.options import DeltaOptions
 from airflow_provider_sinks.connectors.delta.spec import DeltaTarget, Mode
 from airflow_provider_sinks.connectors.delta.storage import DeltaFiles
+from airflow_provider_sinks.connectors.epoch_writer import InDoubtError
 from airflow_provider_sinks.connectors.table_format.attempts import attempts
 from airflow_provider_sinks.connectors.table_format.errors import OvertakenError
 from airflow_provider_sinks.connectors.table_format.fit import written
@@ -149,12 +150,13 @@ class DeltaTables(TableFormat[DeltaVersion]):
             progress.transactions(sink, version, state),
             int(time.time() * 1000),
         )
-        log.commit(self._options, table.name, lambda: self._act(table, change, properties))
+        log.commit(self._options, table.name, lambda: self._act(table, version, change, properties))
         progress.forget_before(table, files, sink)
 
-    def _act(self, table: DeltaVersion, change: Change, properties: CommitProperties) -> None:
+    def _act(self, table: DeltaVersion, version: int, change: Change, properties: CommitProperties) -> None:
         if self._is_merged(table.name) and change.files:
             merge(table, list(change.files), self.files, self._target.key, properties)
+            _demand_made(table, version)
             return
         table.raw.create_write_transaction(
             list(change.files),
@@ -185,6 +187,19 @@ class DeltaTables(TableFormat[DeltaVersion]):
                 text = self.files.read(f"{table.name}/{log.LOG}/{version:020}.json").decode()
                 found |= {path for path in paths if path.rpartition("/")[2] in text}
         return found
+
+
+def _demand_made(table: DeltaVersion, version: int) -> None:
+    """See that a merge has committed: one that finds nothing to do would not, and the progress with it.
+
+    :raises InDoubtError: it has not.
+    """
+    if table.raw.version() != version:
+        raise InDoubtError(
+            f"a commit to table {table.name} was not answered",
+            f"The table is at version {table.raw.version()} behind a merge that should have made {version}.",
+            "The table's own progress tells: nothing is written twice.",
+        )
 
 
 def _add_action(table: DeltaVersion, file: StagedFile) -> AddAction:
