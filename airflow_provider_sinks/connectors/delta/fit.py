@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from airflow_provider_sinks.connectors.delta.layout import Layout
-from airflow_provider_sinks.connectors.delta.spec import DeltaTarget, Mode
+from airflow_provider_sinks.connectors.delta.spec import DeltaTarget
 from airflow_provider_sinks.connectors.delta.types import can_partition, created, required_inside
 from airflow_provider_sinks.connectors.table_format.creation import CreateTable
 from airflow_provider_sinks.connectors.table_format.fit import (
@@ -15,6 +15,7 @@ from airflow_provider_sinks.connectors.table_format.fit import (
     of_type,
     written,
 )
+from airflow_provider_sinks.connectors.table_format.spec import Mode
 from airflow_provider_sinks.connectors.table_format.types import SparkType
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem

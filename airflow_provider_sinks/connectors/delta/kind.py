@@ -9,9 +9,10 @@ from airflow_provider_sinks.connectors.base import HeldUp, Say
 from airflow_provider_sinks.connectors.delta.connection_type import DELTA
 from airflow_provider_sinks.connectors.delta.options import NO_CONNECTION, DeltaOptions
 from airflow_provider_sinks.connectors.delta.places import PATH_PATTERN
-from airflow_provider_sinks.connectors.delta.spec import DeltaSink, Mode, delta_sink
+from airflow_provider_sinks.connectors.delta.spec import DeltaSink, delta_sink
 from airflow_provider_sinks.connectors.kind import ConnectorKind
-from airflow_provider_sinks.connectors.target_form import TargetForm
+from airflow_provider_sinks.connectors.table_format.spec import Mode
+from airflow_provider_sinks.connectors.target_form import MODE_AND_KEY, TargetForm, mode_and_key
 from airflow_provider_sinks.core.checks.check import Check
 from airflow_provider_sinks.core.connection.options import ConnectionOptions
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
@@ -39,23 +40,12 @@ _FORM = TargetForm(
             "title": "Connection to the storage",
             "description": "One of type delta; a folder of the machine needs none.",
         },
-        "mode": {
-            "type": "string",
-            "enum": [mode.value for mode in Mode],
-            "default": Mode.APPEND.value,
-            "title": "What a row does",
-        },
-        "key": {
-            "type": ["null", "string"],
-            "default": None,
-            "title": "Columns of the key",
-            "description": "For upsert, with commas between them.",
-        },
+        **mode_and_key([mode.value for mode in Mode]),
     },
     target=(
-        '{"delta": {"path": {{ params.target | tojson }}, "mode": {{ params.mode | tojson }},'
-        ' "connection": {{ (params.storage or none) | tojson }},'
-        ' "key": {{ (params.key or "").split(",") | map("trim") | select | list | tojson }}}}'
+        '{"delta": {"path": {{ params.target | tojson }},'
+        ' "connection": {{ (params.storage or none) | tojson }}, '
+        f"{MODE_AND_KEY}}}}}"
     ),
 )
 _MAINTENANCE = "OPTIMIZE and VACUUM"

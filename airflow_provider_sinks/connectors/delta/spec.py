@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, Field, StrictBool, StrictStr, field_validator, model_validator
+from pydantic import AfterValidator, Field, StrictBool, StrictStr, model_validator
 
 from airflow_provider_sinks.connectors.delta import places
+from airflow_provider_sinks.connectors.table_format.spec import (
+    ROW_RULES,
+    Mode,
+    TableSink,
+    demand_key,
+    not_in_key,
+)
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import JobFailedError, Problem
 from airflow_provider_sinks.core.spec.fields import Columns, ConnectionId
 from airflow_provider_sinks.core.spec.parts import DeadLetterPart, Target, TargetOptions
 from airflow_provider_sinks.core.spec.problems import UnfitError
 from airflow_provider_sinks.core.spec.rules import QUERY, Rule, known_column, needs
-from airflow_provider_sinks.core.spec.sink import OutputMode, SinkSpec, Writers
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 if TYPE_CHECKING:
     from airflow_provider_sinks.core.decision.facts import Creation
@@ -27,13 +33,6 @@ TablePath = Annotated[
         json_schema_extra={"pattern": places.PATH_PATTERN}, description="its folder, or s3://bucket/folder"
     ),
 ]
-
-
-class Mode(enum.StrEnum):
-    """What a row does to the table."""
-
-    APPEND = "append"
-    UPSERT = "upsert"
 
 
 class DeltaTarget(TargetOptions):
@@ -60,10 +59,7 @@ class DeltaTarget(TargetOptions):
 
     @model_validator(mode="after")
     def _fits(self) -> DeltaTarget:
-        if self.mode is Mode.UPSERT and not self.key:
-            raise UnfitError("mode upsert needs a key", "key: [column]")
-        if self.mode is Mode.APPEND and self.key:
-            raise UnfitError("a key is of no use in mode append", "mode: upsert, or leave key out")
+        demand_key(self)
         if self.partition_by and not self.create:
             raise UnfitError("partition_by is for a table that the sink makes", "create: true")
         if places.is_local(self.path) and self.connection is not None:
@@ -71,9 +67,6 @@ class DeltaTarget(TargetOptions):
         if not places.is_local(self.path) and self.connection is None:
             hint = "connection: <one of type delta>; without keys in it the machine's own role counts"
             raise UnfitError(f"{self.path!r} needs a connection to its storage", hint)
-        missing = [name for name in self.key if self.columns is not None and name not in self.columns]
-        if missing:
-            raise UnfitError(f"key column {missing[0]!r} is not among columns", "add it to columns")
         return self
 
 
@@ -96,7 +89,7 @@ class DeltaChoice(Target):
     delta: DeltaTarget
 
 
-class DeltaSink(SinkSpec):
+class DeltaSink(TableSink):
     """A sink into a Delta table."""
 
     right_target: ClassVar[Any] = {"delta": {"path": "/a"}}
@@ -104,14 +97,6 @@ class DeltaSink(SinkSpec):
 
     target: DeltaChoice
     dead_letter: DeltaDeadLetter | None = None
-    progress: None = None
-
-    @field_validator("progress", mode="before")
-    @classmethod
-    def _in_the_table(cls, value: Any) -> Any:
-        if value is not None:
-            raise UnfitError("is no option of this target", "leave it out: the table keeps the progress")
-        return value
 
     @property
     def target_connection(self) -> str | None:
@@ -122,16 +107,6 @@ class DeltaSink(SinkSpec):
     def target_rules(self) -> tuple[Rule, ...]:
         """The rules between the options of the target and the rest of the sink."""
         return _RULES
-
-    @property
-    def writer_mode(self) -> Writers:
-        """Who writes: one writer where rows replace each other, which must see each key once in an epoch."""
-        return Writers.SINGLE if self.target.delta.mode is Mode.UPSERT else super().writer_mode
-
-    @property
-    def progress_is_shared(self) -> bool:
-        """Each sink has entries of its own in the log of the table that it writes."""
-        return True
 
     @property
     def resources(self) -> dict[Role, str]:
@@ -188,28 +163,19 @@ def delta_sink(spec: SinkSpec) -> DeltaSink:
     return spec
 
 
-def _named_columns(spec: DeltaSink) -> Iterator[Problem]:
-    shape, target = spec.readable_shape, spec.target.delta
-    if shape is None or shape.problems or shape.unknown_columns or shape.columns is None:
-        return
-    named = {"key": target.key, "columns": target.columns or (), "partition_by": target.partition_by}
-    for option, names in named.items():
-        for index, name in enumerate(names):
-            yield from known_column(f"target.delta.{option}[{index}]", name, shape.columns, "the output")
-
-
 def _partitions(spec: DeltaSink) -> Iterator[Problem]:
-    target = spec.target.delta
+    shape, target = spec.readable_shape, spec.target.delta
     for index, name in enumerate(target.partition_by):
         where = f"target.delta.partition_by[{index}]"
         if "(" in name:
             hint = "make a column of it in the query, such as to_date(at) AS day, and name that"
             yield Problem(where, f"{name!r} is no column: Delta knows no transforms", hint)
+        elif shape is not None and not shape.problems and shape.columns is not None:
+            yield from known_column(where, name, shape.columns, "the output")
         if name in target.partition_by[:index]:
             yield Problem(where, f"{name!r} stands there already", "leave one of them out")
         if target.mode is Mode.UPSERT and name not in target.key:
-            what = f"column {name!r} is not in the key: a row could not replace one of another partition"
-            yield Problem(where, what, "partition by columns of the key")
+            yield not_in_key(where, name)
 
 
 def _tables(spec: DeltaSink) -> Iterator[Problem]:
@@ -227,25 +193,8 @@ def _tables(spec: DeltaSink) -> Iterator[Problem]:
         yield Problem("dead_letter.path", what, "one connection leads to one storage")
 
 
-def _changing_rows(spec: DeltaSink) -> Iterator[Problem]:
-    shape = spec.readable_shape
-    if shape is None or shape.problems or not shape.stateful or spec.target.delta.mode is Mode.UPSERT:
-        return
-    if spec.stream_mode is OutputMode.UPDATE:
-        what = "append would keep each state that a row of a stateful query ever had"
-        yield Problem("target.delta.mode", what, "mode: upsert with a key, or output_mode: append")
-
-
-def _one_writer(spec: DeltaSink) -> Iterator[Problem]:
-    if spec.target.delta.mode is Mode.UPSERT and spec.writers is Writers.PER_PARTITION:
-        what = "per_partition does not go with mode upsert: an epoch must bring each key once"
-        yield Problem("writers", what, "leave writers out")
-
-
 _RULES: tuple[Rule, ...] = (
-    (needs("target", "writers"), _one_writer),
-    (needs(*QUERY, "target"), _named_columns),
-    (needs("target"), _partitions),
-    (needs(*QUERY, "target", "output_mode"), _changing_rows),
+    *ROW_RULES,
+    (needs(*QUERY, "target"), _partitions),
     (needs("target", "dead_letter"), _tables),
 )

@@ -16,7 +16,7 @@ from airflow_provider_sinks.connectors.delta.layout import Layout, TablePlan, de
 from airflow_provider_sinks.connectors.delta.log import DeltaVersion
 from airflow_provider_sinks.connectors.delta.merging import merge
 from airflow_provider_sinks.connectors.delta.options import DeltaOptions
-from airflow_provider_sinks.connectors.delta.spec import DeltaTarget, Mode
+from airflow_provider_sinks.connectors.delta.spec import DeltaTarget
 from airflow_provider_sinks.connectors.delta.storage import DeltaFiles
 from airflow_provider_sinks.connectors.epoch_writer import InDoubtError
 from airflow_provider_sinks.connectors.table_format.attempts import attempts
@@ -24,6 +24,7 @@ from airflow_provider_sinks.connectors.table_format.errors import OvertakenError
 from airflow_provider_sinks.connectors.table_format.fit import written
 from airflow_provider_sinks.connectors.table_format.format import Change, Judge, TableFormat
 from airflow_provider_sinks.connectors.table_format.sink_tables import SinkTables
+from airflow_provider_sinks.connectors.table_format.spec import Mode
 from airflow_provider_sinks.connectors.table_format.stage import StagedFile, StageFolder
 from airflow_provider_sinks.connectors.table_format.state import Place, Standing, State
 from airflow_provider_sinks.core.dead_letters.letter import Circumstances

@@ -14,7 +14,7 @@ from airflow_provider_sinks.connectors.iceberg.layout import Layout
 from airflow_provider_sinks.connectors.iceberg.options import IcebergOptions
 from airflow_provider_sinks.connectors.iceberg.progress import records_of_snapshots
 from airflow_provider_sinks.connectors.iceberg.resetting import reset_table
-from airflow_provider_sinks.connectors.iceberg.spec import IcebergTarget, Mode
+from airflow_provider_sinks.connectors.iceberg.spec import IcebergTarget
 from airflow_provider_sinks.connectors.iceberg.tables import IcebergTables
 from airflow_provider_sinks.connectors.iceberg.types import columns_of
 from airflow_provider_sinks.connectors.table_format.connector import TableConnector
@@ -22,6 +22,7 @@ from airflow_provider_sinks.connectors.table_format.creation import LAYOUT, Crea
 from airflow_provider_sinks.connectors.table_format.errors import HiddenError, MissingError
 from airflow_provider_sinks.connectors.table_format.fit import written
 from airflow_provider_sinks.connectors.table_format.sink_tables import SinkTables
+from airflow_provider_sinks.connectors.table_format.spec import Mode
 from airflow_provider_sinks.connectors.table_format.types import SparkType
 from airflow_provider_sinks.core.decision.facts import Existence, Observation, ResourceFacts, Role
 from airflow_provider_sinks.core.errors import UnavailableError

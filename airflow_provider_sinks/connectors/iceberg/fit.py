@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.connectors.iceberg.layout import Layout
 from airflow_provider_sinks.connectors.iceberg.partitions import PartitionTerm, partition_spec
-from airflow_provider_sinks.connectors.iceberg.spec import IcebergTarget, Mode
+from airflow_provider_sinks.connectors.iceberg.spec import IcebergTarget
 from airflow_provider_sinks.connectors.iceberg.types import (
     columns_of,
     created,
@@ -22,6 +22,7 @@ from airflow_provider_sinks.connectors.table_format.fit import (
     of_type,
     written,
 )
+from airflow_provider_sinks.connectors.table_format.spec import Mode
 from airflow_provider_sinks.connectors.table_format.types import NOT_EQUAL_TO_ITSELF, Column, SparkType
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem

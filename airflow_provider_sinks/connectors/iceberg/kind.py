@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from airflow_provider_sinks.connectors.base import HeldUp, Say
 from airflow_provider_sinks.connectors.iceberg.connection_type import ICEBERG
 from airflow_provider_sinks.connectors.iceberg.options import IcebergOptions
-from airflow_provider_sinks.connectors.iceberg.spec import TABLE_PATTERN, IcebergSink, Mode, iceberg_sink
+from airflow_provider_sinks.connectors.iceberg.spec import TABLE_PATTERN, IcebergSink, iceberg_sink
 from airflow_provider_sinks.connectors.kind import ConnectorKind
-from airflow_provider_sinks.connectors.target_form import TargetForm
+from airflow_provider_sinks.connectors.table_format.spec import Mode
+from airflow_provider_sinks.connectors.target_form import MODE_AND_KEY, TargetForm, mode_and_key
 from airflow_provider_sinks.core.checks.check import Check
 from airflow_provider_sinks.core.connection.options import ConnectionOptions
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
@@ -32,23 +33,12 @@ _FORM = TargetForm(
             "title": "Target table",
             "description": "namespace.table; it must be there.",
         },
-        "mode": {
-            "type": "string",
-            "enum": [mode.value for mode in Mode],
-            "default": Mode.APPEND.value,
-            "title": "What a row does",
-        },
-        "key": {
-            "type": ["null", "string"],
-            "default": None,
-            "title": "Columns of the key",
-            "description": "For upsert, with commas between them.",
-        },
+        **mode_and_key([mode.value for mode in Mode]),
     },
     target=(
         '{"iceberg": {"catalog": {{ params.target_connection | tojson }},'
-        ' "table": {{ params.target | tojson }}, "mode": {{ params.mode | tojson }},'
-        ' "key": {{ (params.key or "").split(",") | map("trim") | select | list | tojson }}}}'
+        ' "table": {{ params.target | tojson }}, '
+        f"{MODE_AND_KEY}}}}}"
     ),
     connection="Iceberg catalog",
 )

@@ -16,10 +16,11 @@ from airflow_provider_sinks.connectors.iceberg.layout import (
 from airflow_provider_sinks.connectors.iceberg.options import STORAGE
 from airflow_provider_sinks.connectors.iceberg.progress import read, standing
 from airflow_provider_sinks.connectors.iceberg.publication import publish
-from airflow_provider_sinks.connectors.iceberg.spec import IcebergTarget, Mode
+from airflow_provider_sinks.connectors.iceberg.spec import IcebergTarget
 from airflow_provider_sinks.connectors.iceberg.staged_files import FOLDER, IcebergFiles, data_file
 from airflow_provider_sinks.connectors.table_format.fit import written
 from airflow_provider_sinks.connectors.table_format.format import Judge, TableFormat
+from airflow_provider_sinks.connectors.table_format.spec import Mode
 from airflow_provider_sinks.connectors.table_format.stage import StagedFile, StageFolder
 from airflow_provider_sinks.connectors.table_format.state import Place, Standing, State
 from airflow_provider_sinks.core.dead_letters.letter import Circumstances
