@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from airflow_provider_sinks.assets import sink_assets
     from airflow_provider_sinks.core.errors import SinkError
-    from airflow_provider_sinks.core.spec.build import Sink, iceberg, kafka, postgres
+    from airflow_provider_sinks.core.spec.build import Sink, delta, iceberg, kafka, postgres
     from airflow_provider_sinks.core.spec.sink import SinkSpec
     from airflow_provider_sinks.dag.factory import SinkTaskGroup, sink_dag
     from airflow_provider_sinks.dag.yaml_files import dags_from_yaml
@@ -21,6 +21,7 @@ __all__ = [
     "SinkTaskGroup",
     "__version__",
     "dags_from_yaml",
+    "delta",
     "get_provider_info",
     "iceberg",
     "kafka",
@@ -37,6 +38,7 @@ _HOME_OF = {
     "SinkSpec": "core.spec.sink",
     "SinkTaskGroup": "dag.factory",
     "dags_from_yaml": "dag.yaml_files",
+    "delta": "core.spec.build",
     "get_provider_info": "provider_info",
     "iceberg": "core.spec.build",
     "kafka": "core.spec.build",

@@ -27,6 +27,9 @@ def get_provider_info() -> dict[str, Any]:
             "operators.validate_connection",
         ),
         "sensors": _modules("sensors.check_topics"),
+        "connection-types": [
+            {"connection-type": "delta", "hook-class-name": f"{_PACKAGE}.hooks.delta.DeltaHook"}
+        ],
         "extra-links": [f"{_PACKAGE}.links.{name}" for name in _LINKS],
         "triggers": _modules("triggers.check_topics", "triggers.sink_driver"),
         "cli": [f"{_PACKAGE}.cli.definition.get_cli_commands"],

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 
 @dataclass(frozen=True)
@@ -22,3 +22,26 @@ class TargetForm:
     fields: Mapping[str, Mapping[str, Any]]
     target: str
     connection: str | None = None
+
+
+def mode_and_key(modes: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+    """Return the fields of a target whose rows may replace each other.
+
+    :param modes: what a row may do; the first is the default.
+    """
+    return {
+        "mode": {"type": "string", "enum": list(modes), "default": modes[0], "title": "What a row does"},
+        "key": {
+            "type": ["null", "string"],
+            "default": None,
+            "title": "Columns of the key",
+            "description": "For upsert, with commas between them.",
+        },
+    }
+
+
+MODE_AND_KEY: Final = (
+    '"mode": {{ params.mode | tojson }},'
+    ' "key": {{ (params.key or "").split(",") | map("trim") | select | list | tojson }}'
+)
+"""What becomes of them in a target."""

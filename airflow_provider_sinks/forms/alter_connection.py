@@ -120,7 +120,8 @@ def _fields(
         "conn_id": connection_field(
             connections,
             {CONN_ID, account},
-            description="The id of a connection of type iceberg, kafka or postgres, or of a schema registry.",
+            description="The id of a connection of type delta, iceberg, kafka or postgres, or of a schema "
+            "registry.",
         ),
         "set": Param(
             {},

@@ -12,7 +12,10 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-FORBIDDEN = ("pyspark", "confluent_kafka", "psycopg", "pyiceberg", "adbc_driver_postgresql", "kubernetes")
+FORBIDDEN = (
+    *("pyspark", "confluent_kafka", "psycopg", "pyiceberg", "deltalake"),
+    *("adbc_driver_postgresql", "kubernetes"),
+)
 
 
 class Blocked:

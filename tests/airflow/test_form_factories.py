@@ -314,6 +314,7 @@ def test_a_wrong_argument_is_an_error_when_the_file_is_read(
         ("kafka", ["target", "key"]),
         ("postgres", [*ON_TABLES, "target", "mode", "key"]),
         ("iceberg", [*ON_TABLES, "target", "mode", "key"]),
+        ("delta", ["target", "storage", "mode", "key"]),
     ],
 )
 def test_each_field_of_a_sink_that_runs_once_can_be_filled_in_beforehand(target: str, own: list[str]) -> None:

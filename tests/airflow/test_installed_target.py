@@ -139,6 +139,7 @@ def test_a_cluster_finds_it_in_its_wheel_beside_our_library(
         [sys.executable, "-c", paths + program], cwd=tmp_path, capture_output=True, text=True, check=False
     )
 
-    assert done.stdout.strip() == "['files', 'iceberg', 'kafka', 'postgres'] sinks_connector_files.writer", (
-        done.stderr
-    )
+    assert (
+        done.stdout.strip()
+        == "['delta', 'files', 'iceberg', 'kafka', 'postgres'] sinks_connector_files.writer"
+    ), done.stderr

@@ -111,7 +111,9 @@ def test_a_connection_of_another_type_is_of_no_use(
     result = run_task(validate(conn_id="mail"))
 
     assert result.state == "failed"
-    assert "conn_type: is smtp (http or iceberg or kafka or postgres is needed here)" in str(result.error)
+    assert "conn_type: is smtp (delta or http or iceberg or kafka or postgres is needed here)" in str(
+        result.error
+    )
 
 
 ID = "the id of an Airflow connection"

@@ -16,9 +16,9 @@ from pyiceberg.table import Table
 from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.connectors.base import SinkConnector
 from airflow_provider_sinks.connectors.epoch_writer import EpochWriter
-from airflow_provider_sinks.connectors.iceberg.creation import CreateTable
 from airflow_provider_sinks.connectors.iceberg.options import IcebergOptions
 from airflow_provider_sinks.connectors.registry import connect
+from airflow_provider_sinks.connectors.table_format.creation import CreateTable
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.decision.facts import Creation, Role
 from airflow_provider_sinks.core.spec.sink import SinkSpec

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from airflow_provider_sinks.connectors.iceberg import upserts
+from airflow_provider_sinks.connectors.table_format import upserts
 from airflow_provider_sinks.core.errors import RefusedError
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.testing.connector_contract import DriverCommits

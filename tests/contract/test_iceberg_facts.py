@@ -14,12 +14,14 @@ from pyiceberg.table import Table
 from pyiceberg.table.update import RemovePropertiesUpdate, RemoveSnapshotRefUpdate, SetPropertiesUpdate
 from pyiceberg.types import StringType
 
-from airflow_provider_sinks.connectors.iceberg import dead_letters, publication
 from airflow_provider_sinks.connectors.iceberg.catalog import TableCatalog
 from airflow_provider_sinks.connectors.iceberg.connector import IcebergConnector
-from airflow_provider_sinks.connectors.iceberg.dead_letters import DeadLetters
-from airflow_provider_sinks.connectors.iceberg.publisher import Publisher
-from airflow_provider_sinks.connectors.iceberg.stage import FOLDER
+from airflow_provider_sinks.connectors.iceberg.spec import iceberg_sink
+from airflow_provider_sinks.connectors.iceberg.staged_files import FOLDER
+from airflow_provider_sinks.connectors.iceberg.tables import IcebergTables
+from airflow_provider_sinks.connectors.table_format.dead_letters import DeadLetters
+from airflow_provider_sinks.connectors.table_format.publisher import Publisher
+from airflow_provider_sinks.connectors.table_format.sink_tables import SinkTables
 from airflow_provider_sinks.core.decision.facts import Existence, Observation, ResourceFacts
 from airflow_provider_sinks.core.errors import FencedError, JobFailedError, RefusedError, SinkError
 from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutput
@@ -298,8 +300,9 @@ def test_a_table_of_format_version_1_is_unfit(lake: IcebergHarness) -> None:
 
 
 def test_a_login_that_may_only_read_is_told_before_anything_is_written(
-    lake: IcebergHarness, start: PlayedStart, postgres: Postgres
+    lake: IcebergHarness, postgres: Postgres
 ) -> None:
+    PlayedStart(lake).start()
     with postgres.connect() as connection:
         connection.execute(
             "DO $$ BEGIN CREATE ROLE reader LOGIN PASSWORD 'r'; EXCEPTION WHEN OTHERS THEN END $$"
@@ -307,7 +310,8 @@ def test_a_login_that_may_only_read_is_told_before_anything_is_written(
         connection.execute("GRANT SELECT ON iceberg_tables, iceberg_namespace_properties TO reader")
     options = lake.options(postgres, postgres.port)
     given = {**options.parameters, "login": "reader", "password": "r"}
-    connector = IcebergConnector(start.connector._sink, replace(options, parameters=given))  # type: ignore[attr-defined]
+    target = iceberg_sink(lake.spec()).target.iceberg
+    connector = IcebergConnector(SinkTables(SINK, target.table), target, replace(options, parameters=given))
     found = connector.observe(SOURCE).data
     connector.close()
     assert found.existence is Existence.UNKNOWN
@@ -361,15 +365,15 @@ def test_dead_letters_of_a_driver_that_died_behind_the_rows_are_published_once(
 def test_dead_letters_are_not_published_by_a_driver_that_was_overtaken(
     lake: IcebergHarness, start: PlayedStart, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    publish = publication.publish
+    publish = IcebergTables.publish
 
-    def overtaken(catalog: TableCatalog, name: str, sink: str, judge: Any) -> bool:
+    def overtaken(self: IcebergTables, name: str, judge: Any) -> bool:
         if name.endswith("_dead"):
             monkeypatch.undo()
             PlayedStart(lake).start()
-        return publish(catalog, name, sink, judge)
+        return publish(self, name, judge)
 
-    monkeypatch.setattr(dead_letters, "publish", overtaken)
+    monkeypatch.setattr(IcebergTables, "publish", overtaken)
     with pytest.raises(FencedError):
         start.epoch(3, THIRD, bad=[52])
     assert lake.set_aside() == [(0, 52)]

@@ -14,7 +14,7 @@ from pyiceberg.types import StringType
 
 from airflow_provider_sinks.connectors.epoch_writer import InDoubtError, Token
 from airflow_provider_sinks.connectors.iceberg.catalog import TableCatalog
-from airflow_provider_sinks.connectors.iceberg.stage import FOLDER
+from airflow_provider_sinks.connectors.iceberg.staged_files import FOLDER
 from airflow_provider_sinks.connectors.stored_letters import stored_letters
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import FencedError, RefusedError, SinkError, UnavailableError

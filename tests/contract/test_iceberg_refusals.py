@@ -13,7 +13,7 @@ from pyiceberg import exceptions
 from pyiceberg.catalog.sql import SqlCatalog
 
 from airflow_provider_sinks.connectors.iceberg.catalog import TableCatalog
-from airflow_provider_sinks.connectors.iceberg.catalog_errors import HiddenError
+from airflow_provider_sinks.connectors.table_format.errors import HiddenError
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import (
     AuthenticationError,

@@ -172,7 +172,7 @@ def test_a_later_try_may_find_a_drop_done() -> None:
 
 def test_a_connection_of_another_type_is_not_altered() -> None:
     with pytest.raises(
-        ConfigurationError, match="only connections of type http, iceberg, kafka and postgres"
+        ConfigurationError, match="only connections of type delta, http, iceberg, kafka and postgres"
     ):
         alter(ConnectionFields("spark_default", "spark", "local[2]"), [SetOption("host", "yarn")])
 

@@ -145,13 +145,14 @@ def test_a_right_that_could_not_be_asked_for_is_unknown() -> None:
 BAD = [
     (
         {"conn_type": "smtp"},
-        "conn_type: is smtp (http or iceberg or kafka or postgres is needed here)",
+        "conn_type: is smtp (delta or http or iceberg or kafka or postgres is needed here)",
     ),
     (
         {"conn_type": "generic"},
         (
-            '"apache-airflow-providers-http" "airflow-provider-sinks[iceberg]" '
-            '"airflow-provider-sinks[kafka]" "airflow-provider-sinks[postgres]"'
+            '"airflow-provider-sinks[delta]" "apache-airflow-providers-http" '
+            '"airflow-provider-sinks[iceberg]" "airflow-provider-sinks[kafka]" '
+            '"airflow-provider-sinks[postgres]"'
         ),
     ),
     ({"extra": "{"}, "is not JSON"),

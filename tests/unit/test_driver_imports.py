@@ -5,7 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 
-_OF_OTHER_EXTRAS = ("psycopg", "adbc_driver_postgresql", "pyiceberg", "sqlalchemy", "authlib", "httpx2")
+_OF_OTHER_EXTRAS = (
+    "psycopg",
+    "adbc_driver_postgresql",
+    "pyiceberg",
+    "deltalake",
+    "sqlalchemy",
+    "authlib",
+    "httpx2",
+)
 
 
 def test_a_driver_starts_where_only_the_extra_of_kafka_is_installed() -> None:
@@ -20,4 +28,4 @@ def test_a_driver_starts_where_only_the_extra_of_kafka_is_installed() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stderr
-    assert {"IcebergKind", "KafkaKind", "PostgresKind"} <= set(done.stdout.split())
+    assert {"DeltaKind", "IcebergKind", "KafkaKind", "PostgresKind"} <= set(done.stdout.split())

@@ -15,18 +15,17 @@ from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DoubleType, LongType, NestedField
 
-from airflow_provider_sinks.connectors.iceberg import data_files
-from airflow_provider_sinks.connectors.iceberg.data_files import DataFiles
-from airflow_provider_sinks.connectors.iceberg.factory import TablePlan
-from airflow_provider_sinks.connectors.iceberg.layout import Layout
-from airflow_provider_sinks.connectors.iceberg.stage import StagedFile
+from airflow_provider_sinks.connectors.iceberg.data_files import IcebergDataFiles
+from airflow_provider_sinks.connectors.iceberg.layout import Layout, TablePlan
+from airflow_provider_sinks.connectors.table_format import data_files
+from airflow_provider_sinks.connectors.table_format.stage import StagedFile
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import RefusedError
 
 SCHEMA = Schema(NestedField(1, "rate", DoubleType()), NestedField(2, "id", LongType()))
 
 
-def files_by(column: int, folder: Path, announced: list[StagedFile]) -> DataFiles:
+def files_by(column: int, folder: Path, announced: list[StagedFile]) -> IcebergDataFiles:
     spec = PartitionSpec(PartitionField(column, 1000, IdentityTransform(), "by"))
     layout = Layout(SCHEMA.model_dump_json(), spec.model_dump_json())
     plan = TablePlan(folder.as_uri(), layout)
@@ -34,7 +33,7 @@ def files_by(column: int, folder: Path, announced: list[StagedFile]) -> DataFile
     def announce(coming: Iterable[StagedFile]) -> None:
         announced.extend(coming)
 
-    return DataFiles(plan, Role.DATA, ("rate", "id"), PyArrowFileIO(), announce)
+    return IcebergDataFiles(plan, Role.DATA, ("rate", "id"), PyArrowFileIO(), announce)
 
 
 def rows(rates: list[float | None], ids: list[int]) -> pa.RecordBatch:

@@ -10,17 +10,10 @@ from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import ListType, LongType, NestedField, StringType, UUIDType
 
-from airflow_provider_sinks.connectors.iceberg.creation import SparkType
 from airflow_provider_sinks.connectors.iceberg.fit import demand_fit, new_table
 from airflow_provider_sinks.connectors.iceberg.spec import IcebergTarget
-from airflow_provider_sinks.connectors.iceberg.types import (
-    Conversion,
-    columns_of,
-    conversion,
-    created,
-    iceberg_kind,
-    spark_kind,
-)
+from airflow_provider_sinks.connectors.iceberg.types import columns_of, created, iceberg_kind
+from airflow_provider_sinks.connectors.table_format.types import Conversion, SparkType, conversion, spark_kind
 from airflow_provider_sinks.core.errors import ConfigurationError
 
 STRUCT = {

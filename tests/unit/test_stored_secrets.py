@@ -191,6 +191,10 @@ OTHERWISE = {
     "http": {
         "port", "login", "schema", "ssl.ca.location", "ssl.certificate.location", "ssl.key.location",
     },
+    "delta": {
+        "aws_access_key_id", "aws_allow_http", "aws_region", "aws_virtual_hosted_style_request",
+        "azure_client_id", "azure_tenant_id",
+    },
     "iceberg": {
         "port", "login", "schema", "catalog", "database", "gcs.project-id", "name", "prefix",
         "s3.access-key-id", "s3.force-virtual-addressing", "s3.region", "s3.role-arn", "s3.role-session-name",

@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Final
 from airflow_provider_sinks.connectors.epoch_writer import InDoubtError
 from airflow_provider_sinks.connectors.iceberg.catalog_errors import (
     CATALOG_TABLES,
-    MissingError,
-    OvertakenError,
     asking,
     refused_commit,
     told,
 )
 from airflow_provider_sinks.connectors.iceberg.options import CatalogKind, IcebergOptions
+from airflow_provider_sinks.connectors.table_format.errors import MissingError, OvertakenError
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog

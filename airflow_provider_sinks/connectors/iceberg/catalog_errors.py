@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from airflow_provider_sinks.connectors.iceberg.options import CatalogKind, IcebergOptions
+from airflow_provider_sinks.connectors.table_format.errors import HiddenError, MissingError, OvertakenError
 from airflow_provider_sinks.core.errors import (
     AuthenticationError,
     ConfigurationError,
@@ -24,18 +25,6 @@ _READ_ONLY, _NO_ROOM = "25006", "53"
 CATALOG_TABLES = "iceberg_tables"
 """Where a JDBC catalog keeps the pointers."""
 GRANT_UPDATE = f"GRANT UPDATE ON {CATALOG_TABLES} TO the login of the connection"
-
-
-class MissingError(Exception):
-    """There is no such table, or namespace, or the catalog is still empty."""
-
-
-class HiddenError(Exception):
-    """The catalog does not let this login see, or change, what it was asked for."""
-
-
-class OvertakenError(Exception):
-    """Somebody else has changed the table since it was loaded: nothing was committed."""
 
 
 @contextmanager

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Generator
 from urllib.parse import urlsplit
 
-from airflow_provider_sinks.clients.reach import Trail, connect, follow, resolve
+from airflow_provider_sinks.clients.reach import Trail, connect, follow
 from airflow_provider_sinks.connectors.connection_checks import ConnectionChecks, Validation
 from airflow_provider_sinks.connectors.iceberg.options import CatalogKind, IcebergOptions
 from airflow_provider_sinks.connectors.postgres import survey
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
+from airflow_provider_sinks.connectors.table_format.server_checks import further_servers
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family
-from airflow_provider_sinks.core.checks.network import POSTGRES_WAY, Layer, ServerFacts, Stop, network_checks
+from airflow_provider_sinks.core.checks.network import POSTGRES_WAY, Layer, network_checks
 from airflow_provider_sinks.core.errors import SinkError
 
 _WAY = (Layer.NAME, Layer.TCP)
-_FURTHER = "further addresses"
 
 
 def catalog_checks(validation: Validation, options: IcebergOptions) -> ConnectionChecks:
@@ -24,7 +24,7 @@ def catalog_checks(validation: Validation, options: IcebergOptions) -> Connectio
     :return: the options, where the catalog was reached.
     :raises SinkError: it could not be asked any further.
     """
-    if not (yield from _further(validation, options)):
+    if not (yield from further_servers(validation, options.conn_id, options.further_servers)):
         yield Checks(options.conn_id, Family.DATABASE).skips("catalog", "nobody was asked")
         return None
     if options.kind is CatalogKind.JDBC:
@@ -32,33 +32,6 @@ def catalog_checks(validation: Validation, options: IcebergOptions) -> Connectio
     else:
         is_well = yield from _server(validation, options)
     return options if is_well else None
-
-
-def _further(validation: Validation, options: IcebergOptions) -> Generator[Check, None, bool]:
-    """Judge the addresses of other servers: of tokens, and of the storage. They are looked up, not visited.
-
-    One whose name has no address here may have one where the driver runs.
-    """
-    checks, servers = Checks(options.conn_id, Family.NETWORK), options.further_servers
-    if not servers:
-        return True
-    facts = {name: _looked_up(place, validation) for name, place in servers.items()}
-    told = "; ".join(f"{name}: {one.why or ', '.join(one.addresses)}" for name, one in facts.items())
-    if any(one.stopped is Stop.FORBIDDEN for one in facts.values()):
-        yield checks.fails(_FURTHER, told, Stop.FORBIDDEN.hint)
-        return False
-    if any(one.stopped is not None for one in facts.values()):
-        yield checks.unknown(_FURTHER, told, Stop.NO_ADDRESS.hint)
-    else:
-        yield checks.passes(_FURTHER, told)
-    return True
-
-
-def _looked_up(place: tuple[str, int], validation: Validation) -> ServerFacts:
-    def go(trail: Trail) -> None:
-        resolve(*place, trail)
-
-    return follow(f"{place[0]}:{place[1]}", validation.deadline, go)
 
 
 def _database(validation: Validation, options: IcebergOptions) -> Generator[Check, None, bool]:

@@ -1,59 +1,48 @@
-"""What the writers of one run have in common: it travels to executors inside of tasks."""
+"""What makes the writers of one run into Iceberg tables."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
 
-from airflow_provider_sinks.connectors.iceberg.layout import Layout
-from airflow_provider_sinks.connectors.iceberg.stage import StageFolder
-from airflow_provider_sinks.core.dead_letters.letter import Circumstances
-from airflow_provider_sinks.core.progress.record import WriterId
+from airflow_provider_sinks.connectors.iceberg.layout import TablePlan
+from airflow_provider_sinks.connectors.iceberg.staged_files import IcebergFiles
+from airflow_provider_sinks.connectors.table_format.factory import StagingFactory
+from airflow_provider_sinks.core.decision.facts import Role
 
 if TYPE_CHECKING:
-    from airflow_provider_sinks.connectors.iceberg.writer import IcebergEpochWriter
+    from airflow_provider_sinks.connectors.iceberg.data_files import IcebergDataFiles
+    from airflow_provider_sinks.connectors.table_format.data_files import Announce
 
 
-@dataclass(frozen=True)
-class TablePlan:
-    """How data files of one table are written.
+@dataclass(frozen=True, kw_only=True)
+class IcebergWriterFactory(StagingFactory):
+    """See :class:`.factory.StagingFactory`.
 
-    :param location: of the table.
-    :param layout: its schema and partitioning.
-    :param spec_id: the number of that partitioning.
-    :param properties: of the table, those for writers.
-    """
-
-    location: str
-    layout: Layout
-    spec_id: int = 0
-    properties: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class IcebergWriterFactory:
-    """Makes the writers of one run.
-
-    :param circumstances: where dead letters come from, but for the epoch.
-    :param columns: those of the table that are written, in the order of the rows.
-    :param key: rows of one key replace each other; none where rows are appended.
     :param data: the table of the rows.
     :param dead: the table of what is set aside.
-    :param stages: where stages lie; holds the secrets of the storage.
     """
 
-    sink: str
-    run: str
-    circumstances: Circumstances
-    columns: tuple[str, ...]
-    key: tuple[str, ...]
     data: TablePlan
     dead: TablePlan | None
-    stages: StageFolder = field(repr=False)
 
-    def prepare(self, writer: WriterId) -> IcebergEpochWriter:
-        """Return a writer; the storage is reached with its first row."""
-        from airflow_provider_sinks.connectors.iceberg.writer import IcebergEpochWriter
+    @property
+    def location(self) -> str:
+        """Where the table of the rows lies."""
+        return self.data.location
 
-        return IcebergEpochWriter(self, writer)
+    @property
+    def writes_keys(self) -> bool:
+        """Yes: the older rows of a key are deleted by a file that has it."""
+        return True
+
+    def files(
+        self, role: Role, names: tuple[str, ...], announce: Announce, *, is_of_keys: bool
+    ) -> IcebergDataFiles:
+        """Return the files of one writer for one table in one epoch."""
+        from airflow_provider_sinks.connectors.iceberg.data_files import IcebergDataFiles
+
+        plan = self.data if role is Role.DATA else self.dead
+        assert plan is not None  # noqa: S101  the runtime stops before it gives dead letters
+        io = cast("IcebergFiles", self.stages.files).io
+        return IcebergDataFiles(plan, role, names, io, announce, is_of_keys=is_of_keys)

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from airflow_provider_sinks.connectors.iceberg.creation import CreateTable, SparkType
 from airflow_provider_sinks.connectors.iceberg.layout import Layout
-from airflow_provider_sinks.connectors.iceberg.partitions import (
-    NOT_EQUAL_TO_ITSELF,
-    PartitionTerm,
-    partition_spec,
-)
-from airflow_provider_sinks.connectors.iceberg.spec import IcebergTarget, Mode
+from airflow_provider_sinks.connectors.iceberg.partitions import PartitionTerm, partition_spec
+from airflow_provider_sinks.connectors.iceberg.spec import IcebergTarget
 from airflow_provider_sinks.connectors.iceberg.types import (
-    Column,
-    Conversion,
     columns_of,
-    conversion,
     created,
     field_of,
     required_inside,
-    spark_kind,
 )
+from airflow_provider_sinks.connectors.table_format.creation import CreateTable
+from airflow_provider_sinks.connectors.table_format.fit import (
+    missing_in_query,
+    missing_in_table,
+    of_key_types,
+    of_type,
+    written,
+)
+from airflow_provider_sinks.connectors.table_format.spec import Mode
+from airflow_provider_sinks.connectors.table_format.types import NOT_EQUAL_TO_ITSELF, Column, SparkType
 from airflow_provider_sinks.core.decision.facts import Role
-from airflow_provider_sinks.core.errors import ConfigurationError, Problem, nearest
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.spec.problems import UnfitError
 
 if TYPE_CHECKING:
@@ -32,15 +33,6 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
 
 _OPTION = "target.iceberg"
-_ANOTHER_TYPE = "CAST it in the query"
-
-
-def written(given: Sequence[str], target: IcebergTarget) -> tuple[str, ...]:
-    """Return the columns that are written.
-
-    :param given: those of the query.
-    """
-    return tuple(given) if target.columns is None else target.columns
 
 
 def demand_named(given: Mapping[str, SparkType], target: IcebergTarget) -> None:
@@ -58,7 +50,7 @@ def new_table(given: Mapping[str, SparkType], target: IcebergTarget) -> Schema:
     :raises ConfigurationError: there is no such table.
     """
     problems = [*_missing_in_query(given, target)]
-    columns = {name: given[name] for name in written(list(given), target) if name in given}
+    columns = {name: given[name] for name in written(list(given), target.columns) if name in given}
     for name, kind in columns.items():
         try:
             created({name: kind})
@@ -66,7 +58,10 @@ def new_table(given: Mapping[str, SparkType], target: IcebergTarget) -> Schema:
             problems.append(Problem("", str(unfit), unfit.hint))
     if not problems:
         schema = created(columns)
-        problems += [*_of_partitions(target, schema), *_of_key_types(target, schema)]
+        problems += [
+            *_of_partitions(target, schema),
+            *of_key_types(f"{_OPTION}.key", target.key, columns_of(schema)),
+        ]
         if not problems:
             return created(columns, target.key)
     raise ConfigurationError(f'table "{target.table}" cannot be made from the query', problems)
@@ -92,8 +87,11 @@ def demand_fit(
     :raises ConfigurationError: with all problems.
     """
     table = columns_of(schema)
-    problems = [*_missing_in_query(given, target), *_missing_in_table(given, target, table)]
-    for name in written(list(given), target):
+    problems = [
+        *_missing_in_query(given, target),
+        *missing_in_table(written(list(given), target.columns), table),
+    ]
+    for name in written(list(given), target.columns):
         if name in given and name in table:
             problems += _of_column(given[name], table[name], schema)
     problems += [*_of_partitioning(given, target, schema, spec), *_of_key(target, schema, spec)]
@@ -103,42 +101,23 @@ def demand_fit(
 
 def _missing_in_query(given: Mapping[str, SparkType], target: IcebergTarget) -> Iterator[Problem]:
     by = tuple(PartitionTerm.parse(text).column for text in target.partition_by)
-    for option, names in (("columns", target.columns or ()), ("key", target.key), ("partition_by", by)):
-        for name in names:
-            if name not in given:
-                hint = nearest(name, given) or f"it has {', '.join(given)}"
-                yield Problem(f"{_OPTION}.{option}", f"column {name!r} is not in the query", hint)
-
-
-def _missing_in_table(
-    given: Mapping[str, SparkType], target: IcebergTarget, table: Mapping[str, Column]
-) -> Iterator[Problem]:
-    names = written(list(given), target)
-    for name in names:
-        if name not in table:
-            hint = nearest(name, table) or "ALTER TABLE ... ADD COLUMN, or name the `columns` to write"
-            yield Problem(f"column {name!r}", "is not in the table", hint)
-    for name, column in table.items():
-        if column.is_required and name not in names:
-            yield Problem(f"column {name!r}", "takes no null, and the query does not give it")
+    named = {"columns": target.columns or (), "key": target.key, "partition_by": by}
+    return missing_in_query(given, {f"{_OPTION}.{option}": names for option, names in named.items()})
 
 
 def _of_column(given: SparkType, column: Column, schema: Schema) -> Iterator[Problem]:
-    where = f"column {column.name!r}"
-    kind = spark_kind(given)
-    if not column.kind or conversion(kind, column.kind) is Conversion.REFUSED:
-        wanted = f"CAST({column.name} AS {column.kind})" if column.kind and "<" not in column.kind else ""
-        yield Problem(where, f"is {column.iceberg}, and the query gives {kind}", wanted or _ANOTHER_TYPE)
+    if (problem := of_type(given, column)) is not None:
+        yield problem
         return
     for path in required_inside(field_of(schema, column.name).field_type, column.name):
         hint = f"ALTER TABLE ... ALTER COLUMN {path} DROP NOT NULL"
-        yield Problem(where, f"{path} takes no null, which no query can promise", hint)
+        yield Problem(f"column {column.name!r}", f"{path} takes no null, which no query can promise", hint)
 
 
 def _of_partitioning(
     given: Mapping[str, SparkType], target: IcebergTarget, schema: Schema, spec: PartitionSpec
 ) -> Iterator[Problem]:
-    names = written(list(given), target)
+    names = written(list(given), target.columns)
     for field in spec.fields:
         source = str(schema.find_column_name(field.source_id))
         kind = str(schema.find_type(field.source_id))
@@ -155,19 +134,12 @@ def _of_partitioning(
 def _of_key(target: IcebergTarget, schema: Schema, spec: PartitionSpec) -> Iterator[Problem]:
     if target.mode is not Mode.UPSERT:
         return
-    yield from _of_key_types(target, schema)
+    yield from of_key_types(f"{_OPTION}.key", target.key, columns_of(schema))
     for field in spec.fields:
         source = schema.find_column_name(field.source_id)
         if source not in target.key:
             what = f"the table is partitioned by {source!r}: a row could not replace one of another partition"
             yield Problem(f"{_OPTION}.key", what, f"add {source!r} to the key")
-
-
-def _of_key_types(target: IcebergTarget, schema: Schema) -> Iterator[Problem]:
-    for name in target.key:
-        column = columns_of(schema).get(name)
-        if column is not None and ("<" in column.kind or column.kind in NOT_EQUAL_TO_ITSELF):
-            yield Problem(f"{_OPTION}.key", f"column {name!r} is {column.iceberg}: no rows are equal by it")
 
 
 def _of_partitions(target: IcebergTarget, schema: Schema) -> Iterator[Problem]:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from airflow_provider_sinks.connectors.base import HeldUp, Say
 from airflow_provider_sinks.connectors.iceberg.connection_type import ICEBERG
 from airflow_provider_sinks.connectors.iceberg.options import IcebergOptions
-from airflow_provider_sinks.connectors.iceberg.spec import TABLE_PATTERN, IcebergSink, Mode, iceberg_sink
+from airflow_provider_sinks.connectors.iceberg.spec import TABLE_PATTERN, IcebergSink, iceberg_sink
 from airflow_provider_sinks.connectors.kind import ConnectorKind
-from airflow_provider_sinks.connectors.target_form import TargetForm
+from airflow_provider_sinks.connectors.table_format.spec import Mode
+from airflow_provider_sinks.connectors.target_form import MODE_AND_KEY, TargetForm, mode_and_key
 from airflow_provider_sinks.core.checks.check import Check
 from airflow_provider_sinks.core.connection.options import ConnectionOptions
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
@@ -32,26 +33,16 @@ _FORM = TargetForm(
             "title": "Target table",
             "description": "namespace.table; it must be there.",
         },
-        "mode": {
-            "type": "string",
-            "enum": [mode.value for mode in Mode],
-            "default": Mode.APPEND.value,
-            "title": "What a row does",
-        },
-        "key": {
-            "type": ["null", "string"],
-            "default": None,
-            "title": "Columns of the key",
-            "description": "For upsert, with commas between them.",
-        },
+        **mode_and_key([mode.value for mode in Mode]),
     },
     target=(
         '{"iceberg": {"catalog": {{ params.target_connection | tojson }},'
-        ' "table": {{ params.target | tojson }}, "mode": {{ params.mode | tojson }},'
-        ' "key": {{ (params.key or "").split(",") | map("trim") | select | list | tojson }}}}'
+        ' "table": {{ params.target | tojson }}, '
+        f"{MODE_AND_KEY}}}}}"
     ),
     connection="Iceberg catalog",
 )
+_MAINTENANCE = "rewrite_data_files and expire_snapshots"
 
 
 class IcebergKind:
@@ -60,7 +51,7 @@ class IcebergKind:
     sink = IcebergSink
     connection = ICEBERG
     form = _FORM
-    writer_module = "airflow_provider_sinks.connectors.iceberg.writer"
+    writer_module = "airflow_provider_sinks.connectors.iceberg.data_files"
 
     def connect(
         self,
@@ -86,8 +77,8 @@ class IcebergKind:
 
     def demand_fits(self, output: DataFrame, spec: SinkSpec) -> None:
         """See that the columns that are named are there, and that a table to be made has types for all."""
-        from airflow_provider_sinks.connectors.iceberg.encoding import types_of
         from airflow_provider_sinks.connectors.iceberg.fit import demand_named, new_table
+        from airflow_provider_sinks.connectors.table_format.encoding import types_of
 
         given, target = types_of(output), iceberg_sink(spec).target.iceberg
         demand_named(given, target)
@@ -96,12 +87,13 @@ class IcebergKind:
 
     def target_checks(self, spec: SinkSpec, options: ConnectionOptions | None) -> Iterable[Check]:
         """Look at the tables, with the login of the connection."""
-        from airflow_provider_sinks.connectors.iceberg.preflight import table_checks
+        from airflow_provider_sinks.connectors.table_format.preflight import table_checks
 
         sink = iceberg_sink(spec)
         connector = _connector(sink, options)
         try:
-            return list(table_checks(sink.target.iceberg.connection, sink, dict(connector.identify())))
+            seen = connector.identify()
+            return list(table_checks(sink.target.iceberg.connection, sink, seen, _MAINTENANCE))
         finally:
             connector.close()
 
@@ -120,13 +112,13 @@ def _connector(
     sink: IcebergSink, options: ConnectionOptions | None, say: Say = lambda _: None
 ) -> IcebergConnector:
     from airflow_provider_sinks.connectors.iceberg.connector import IcebergConnector
-    from airflow_provider_sinks.connectors.iceberg.sink_tables import SinkTables
+    from airflow_provider_sinks.connectors.table_format.sink_tables import SinkTables
 
     if not isinstance(options, IcebergOptions):
         raise JobFailedError(f'connection "{sink.target.iceberg.connection}" is not of type iceberg')
     dead = sink.dead_letter.table if sink.dead_letter else None
-    tables = SinkTables(sink.name, sink.target.iceberg, dead, sink.trigger.every)
-    return IcebergConnector(tables, options, say)
+    tables = SinkTables(sink.name, sink.target.iceberg.table, dead, sink.trigger.every)
+    return IcebergConnector(tables, sink.target.iceberg, options, say)
 
 
 KIND: ConnectorKind = IcebergKind()

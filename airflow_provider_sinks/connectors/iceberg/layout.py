@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.core.errors import JobFailedError, RefusedError
@@ -69,6 +69,22 @@ class Layout:
         from pyiceberg.schema import Schema
 
         return Schema.model_validate_json(self.schema), PartitionSpec.model_validate_json(self.spec)
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """How data files of one table are written.
+
+    :param location: of the table.
+    :param layout: its schema and partitioning.
+    :param spec_id: the number of that partitioning.
+    :param properties: of the table, those for writers.
+    """
+
+    location: str
+    layout: Layout
+    spec_id: int = 0
+    properties: Mapping[str, str] = field(default_factory=dict)
 
 
 def demand_unaltered(table: Table, begun: Layout, columns: Collection[str], sink: str) -> None:

@@ -6,23 +6,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.connectors.iceberg.catalog import FORMAT_VERSION, TableCatalog
-from airflow_provider_sinks.connectors.iceberg.catalog_errors import HiddenError, MissingError
-from airflow_provider_sinks.connectors.iceberg.creation import DEAD_LETTER_COLUMNS
 from airflow_provider_sinks.connectors.iceberg.layout import (
     OTHER_FILES,
     REWRITE_OTHER_FILES,
     WHY_OTHER_FILES,
     has_other_files,
 )
-from airflow_provider_sinks.connectors.iceberg.progress import (
-    Standing,
-    State,
-    flawed,
-    read,
-    standing,
-)
-from airflow_provider_sinks.connectors.iceberg.stage import answering
-from airflow_provider_sinks.connectors.iceberg.types import columns_of, spark_kind
+from airflow_provider_sinks.connectors.iceberg.progress import read, standing
+from airflow_provider_sinks.connectors.iceberg.types import columns_of
+from airflow_provider_sinks.connectors.table_format.errors import HiddenError, MissingError
+from airflow_provider_sinks.connectors.table_format.letters import unfit_for_letters
+from airflow_provider_sinks.connectors.table_format.stage import answering
+from airflow_provider_sinks.connectors.table_format.state import State, flawed
+from airflow_provider_sinks.connectors.table_format.state import identity as state_identity
 from airflow_provider_sinks.core.decision.facts import Existence, ResourceFacts, Role, Unfit
 from airflow_provider_sinks.core.progress.history import NO_HISTORY, History
 from airflow_provider_sinks.core.progress.identity import ResourceKind
@@ -70,22 +66,13 @@ def with_other_files(facts: ResourceFacts, table: Table) -> ResourceFacts:
 
 
 def identity(table: Table, sink: str) -> str:
-    """Return which table it is: its uuid, and what of ours is not in it any more.
-
-    A table that was rolled back behind the newest record, or begun anew by ``CREATE OR REPLACE``, keeps its
-    uuid, and is another one than that which rows were written to. A person who agrees to go on with it has
-    this said by the next announcement.
-    """
+    """Return which table it is: its uuid, and what of ours is not in it any more."""
     uuid = str(table.metadata.table_uuid)
     try:
         state = read(table.metadata, sink)
     except ProgressFormatError:
         return uuid
-    if state is None:
-        return uuid
-    if state.at is not None and standing(table.metadata, state.at) is Standing.LEFT:
-        return f"{uuid} without snapshot {state.at.snapshot}"
-    return f"{uuid} without snapshot {state.lacks}" if state.lacks else uuid
+    return state_identity(uuid, state, standing(table.metadata, state.at if state else None))
 
 
 def history(table: Table | None, sink: str) -> History:
@@ -125,33 +112,8 @@ def _unfit(table: Table, role: Role) -> Unfit | None:
             if version < FORMAT_VERSION
             else "Make a table of format version 2.",
         )
-    return _unfit_for_dead_letters(table) if role is Role.DEAD_LETTER else None
-
-
-def _unfit_for_dead_letters(table: Table) -> Unfit | None:
-    columns = columns_of(table.schema())
-    for name, kind in DEAD_LETTER_COLUMNS.items():
-        if name not in columns or columns[name].kind != spark_kind(kind):
-            found = (
-                f"has no column {name}" if name not in columns else f"has {name} as {columns[name].iceberg}"
-            )
-            return Unfit(
-                found,
-                f"Dead letters have {name} as {spark_kind(kind)}.",
-                "Name a table that is not there: the sink makes it.",
-            )
-    by = [str(table.schema().find_column_name(field.source_id)) for field in table.spec().fields]
-    if foreign := [name for name in by if name not in DEAD_LETTER_COLUMNS]:
-        return Unfit(
-            f"is partitioned by {foreign[0]}",
-            "Dead letters have no such column.",
-            f"ALTER TABLE ... DROP PARTITION FIELD {foreign[0]}",
-        )
-    required = [c.name for c in columns.values() if c.is_required and c.name not in DEAD_LETTER_COLUMNS]
-    if not required:
+    if role is not Role.DEAD_LETTER:
         return None
-    return Unfit(
-        f"has column {required[0]}, which takes no null",
-        "Dead letters have no such column.",
-        f"ALTER TABLE ... ALTER COLUMN {required[0]} DROP NOT NULL",
-    )
+    schema = table.schema()
+    by = [str(schema.find_column_name(field.source_id)) for field in table.spec().fields]
+    return unfit_for_letters(columns_of(schema), by, "ALTER TABLE ... DROP PARTITION FIELD")

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_sinks.connectors.table_format.types import NOT_EQUAL_TO_ITSELF
 from airflow_provider_sinks.core.errors import nearest
 from airflow_provider_sinks.core.spec.problems import UnfitError
 
@@ -18,8 +19,6 @@ _OF_TIME = ("year", "month", "day", "hour")
 _SIZED = ("bucket", "truncate")
 _NAMES = (*_OF_TIME, *_SIZED)
 _FIRST_FIELD_ID = 1000
-NOT_EQUAL_TO_ITSELF = ("float", "double")
-"""Types that have a value which equals nothing, and two that equal each other."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +63,9 @@ class PartitionTerm:
     def iceberg(self) -> str:
         """The transform in Iceberg's words."""
         return f"{self.transform}[{self.size}]" if self.size else self.transform
+
+    def __str__(self) -> str:
+        return f"{self.iceberg}({self.column})"
 
 
 def partition_spec(terms: tuple[PartitionTerm, ...], schema: Schema) -> PartitionSpec:

@@ -16,143 +16,37 @@ snapshot, and nothing else that a run could change by fencing. See :meth:`.catal
 
 from __future__ import annotations
 
-import enum
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from airflow_provider_sinks.core.progress.history import Finding, Flaw, History
-from airflow_provider_sinks.core.progress.record import (
-    SINGLE_WRITER,
-    Format,
-    ProgressFormatError,
-    ProgressRecord,
-    WriterId,
+from airflow_provider_sinks.connectors.table_format.state import (
+    VERSION,
+    Place,
+    Standing,
+    State,
+    dump,
+    key_of,
+    plain,
+    read_record,
 )
+from airflow_provider_sinks.core.progress.record import Format, ProgressFormatError, ProgressRecord, WriterId
 
 if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.snapshots import Snapshot
-
-PREFIX: Final = "sinks.progress."
-"""What properties and summaries of ours begin with; the sink's name follows."""
-_VERSION = 1
-
-
-class Standing(enum.Enum):
-    """Whether the newest record's snapshot is what the table stands on."""
-
-    ON_IT = "it is the current snapshot, or an ancestor"
-    LEFT = "the table was rolled back behind it, or begun anew"
-    EXPIRED = "so much was expired that nobody can tell; somebody has appended since"
-
-
-@dataclass(frozen=True)
-class Place:
-    """A snapshot, by its id and its number; later ones have larger numbers."""
-
-    snapshot: int
-    sequence: int
-
-
-@dataclass(frozen=True)
-class Pending:
-    """Dead letters of an epoch whose rows are committed: whoever finds them here publishes them.
-
-    :param stages: the names of what is staged.
-    :param table: that they were staged for; a sink may have another one since.
-    """
-
-    record: ProgressRecord
-    stages: tuple[str, ...]
-    table: str = ""
-
-
-@dataclass(frozen=True)
-class State:
-    """The progress of one sink.
-
-    :param run: the run in force.
-    :param records: the newest of each writer.
-    :param at: the snapshot that came with the newest record; a fence does not change it.
-    :param lacks: the id of a snapshot that a person has agreed to go on without; 0 for none.
-    :param pending: dead letters to be published.
-    """
-
-    run: str = ""
-    records: Mapping[WriterId, ProgressRecord] = field(default_factory=dict)
-    at: Place | None = None
-    lacks: int = 0
-    pending: Pending | None = None
-
-    @property
-    def epoch(self) -> ProgressRecord | None:
-        """The record of the newest epoch that had rows."""
-        return self.records.get(SINGLE_WRITER)
-
-    @property
-    def history(self) -> History:
-        """The records, as everybody judges them."""
-        return History(dict(self.records))
-
-    def having(self, writer: WriterId, record: ProgressRecord, at: Place) -> State:
-        """Return it with a record that came with a snapshot."""
-        return replace(self, records={**self.records, writer: record}, at=at)
-
-    def encode(self) -> str:
-        """Write it as the property has it."""
-        return _dump(
-            {
-                "v": _VERSION,
-                "run": self.run,
-                "records": {writer: _plain(record) for writer, record in sorted(self.records.items())},
-                "at": [self.at.snapshot, self.at.sequence] if self.at else None,
-                "lacks": self.lacks,
-                "pending": _pending(self.pending),
-            }
-        )
-
-    @classmethod
-    def decode(cls, text: str) -> State:
-        """Read what :meth:`encode` wrote.
-
-        :raises ProgressFormatError: it is something else, or of a newer release.
-        """
-        try:
-            found = json.loads(text)
-            version, pending = int(found["v"]), found.get("pending")
-            if version <= _VERSION:
-                return cls(
-                    str(found["run"]),
-                    {str(writer): _record(record) for writer, record in found["records"].items()},
-                    Place(*map(int, found["at"])) if found["at"] else None,
-                    int(found["lacks"]),
-                    _pending_of(pending) if pending else None,
-                )
-        except ProgressFormatError:
-            raise
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ProgressFormatError(Format.GARBAGE, f"{type(error).__name__}: {error}") from error
-        raise ProgressFormatError(
-            Format.NEWER, f"is of version {version}, this release reads up to {_VERSION}"
-        )
-
-
-def key_of(sink: str) -> str:
-    """Return the name of a sink's property."""
-    return f"{PREFIX}{sink}"
 
 
 def summary(
     sink: str, run: str, writer: WriterId = "", record: ProgressRecord | None = None
 ) -> dict[str, str]:
     """Return what the summary of a snapshot says: who made it, and with which record."""
-    said: dict[str, Any] = {"v": _VERSION, "run": run}
+    said: dict[str, Any] = {"v": VERSION, "run": run}
     if record is not None:
-        said |= {"writer": writer, "record": _plain(record)}
-    return {key_of(sink): _dump(said)}
+        said |= {"writer": writer, "record": plain(record)}
+    return {key_of(sink): dump(said)}
 
 
 def read(metadata: TableMetadata, sink: str) -> State | None:
@@ -162,12 +56,6 @@ def read(metadata: TableMetadata, sink: str) -> State | None:
     """
     text = metadata.properties.get(key_of(sink))
     return State.decode(text) if text is not None else _from_summaries(metadata, sink)
-
-
-def flawed(error: ProgressFormatError) -> History:
-    """Return the history of a sink whose progress cannot be read."""
-    finding = Finding.NEWER_FORMAT if error.why is Format.NEWER else Finding.GARBAGE
-    return History(flaws=(Flaw(finding, SINGLE_WRITER, 0, str(error)),))
 
 
 def standing(metadata: TableMetadata, place: Place | None) -> Standing:
@@ -212,7 +100,7 @@ def records_of_snapshots(metadata: TableMetadata, sink: str) -> list[tuple[Write
         with suppress(ProgressFormatError):
             said = said_by(snapshot, sink)
             if said is not None and "record" in said:
-                found.append((str(said["writer"]), _record(said["record"])))
+                found.append((str(said["writer"]), read_record(said["record"])))
     return found
 
 
@@ -226,30 +114,8 @@ def _from_summaries(metadata: TableMetadata, sink: str) -> State | None:
         if said is not None:
             state = state or State(said["run"])
             if "record" in said and said["writer"] not in state.records:
-                records = {**state.records, said["writer"]: _record(said["record"])}
+                records = {**state.records, said["writer"]: read_record(said["record"])}
                 place = state.at or Place(at.snapshot_id, at.sequence_number or 0)
                 state = replace(state, records=records, at=place)
         at = known.get(at.parent_snapshot_id) if at.parent_snapshot_id is not None else None
     return state
-
-
-def _plain(record: ProgressRecord) -> Any:
-    return json.loads(record.encode())
-
-
-def _record(found: Any) -> ProgressRecord:
-    return ProgressRecord.decode(_dump(found).encode())
-
-
-def _pending(pending: Pending | None) -> Any:
-    if pending is None:
-        return None
-    return {"record": _plain(pending.record), "stages": list(pending.stages), "table": pending.table}
-
-
-def _pending_of(found: Mapping[str, Any]) -> Pending:
-    return Pending(_record(found["record"]), tuple(found["stages"]), str(found.get("table", "")))
-
-
-def _dump(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))

@@ -7,50 +7,26 @@ as if it were the first time. Data files stay the same; the lists of them are wr
 
 from __future__ import annotations
 
-import random
-import time
-from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_sinks.connectors.iceberg.catalog import TableCatalog
-from airflow_provider_sinks.connectors.iceberg.catalog_errors import OvertakenError
-from airflow_provider_sinks.connectors.iceberg.progress import Place, State, key_of, read
-from airflow_provider_sinks.core.errors import UnavailableError
+from airflow_provider_sinks.connectors.iceberg.progress import read, summary
+from airflow_provider_sinks.connectors.table_format.attempts import attempts
+from airflow_provider_sinks.connectors.table_format.errors import OvertakenError
+from airflow_provider_sinks.connectors.table_format.format import Change, Judge
+from airflow_provider_sinks.connectors.table_format.stage import answering
+from airflow_provider_sinks.connectors.table_format.state import Place, key_of
 
 if TYPE_CHECKING:
-    from pyiceberg.manifest import DataFile
     from pyiceberg.table import Table
     from pyiceberg.table.snapshots import Snapshot
 
     from airflow_provider_sinks.connectors.iceberg.row_delta import OneSnapshot
 
-_ATTEMPTS = 30
-_AGAIN_SECONDS = 0.05
-_AGAIN_SECONDS_MAX = 2.0
 
-
-@dataclass(frozen=True)
-class Change:
-    """What becomes of a table.
-
-    :param state: the progress that is committed.
-    :param summary: what the snapshot says of it.
-    :param files: that become part of the table, all of one partitioning; those of keys delete older rows.
-    """
-
-    state: State
-    summary: Mapping[str, str]
-    files: Sequence[DataFile] = field(default=(), repr=False)
-
-
-Judge = Callable[["Table", "State | None", Place], "Change | None"]
-"""Is given a table as it was just loaded, its progress, and the place of the snapshot to come; returns the
-change, or nothing where there is nothing to do. Raises what forbids it."""
-
-
-def publish(catalog: TableCatalog, name: str, sink: str, judge: Judge) -> bool:
+def publish(catalog: TableCatalog, name: str, sink: str, judge: Judge[Table]) -> bool:
     """Change a table; False where there was nothing to do.
 
     :param name: of the table.
@@ -60,7 +36,7 @@ def publish(catalog: TableCatalog, name: str, sink: str, judge: Judge) -> bool:
     :raises UnavailableError: others are first again and again.
     """
     given_up: tuple[Table, Snapshot] | None = None
-    for attempt in range(_ATTEMPTS):
+    for _ in attempts(name):
         table = catalog.load(name)
         if given_up is not None:
             _discard(*given_up, table)
@@ -73,15 +49,9 @@ def publish(catalog: TableCatalog, name: str, sink: str, judge: Judge) -> bool:
             catalog.commit(table, changes.transaction)
         except OvertakenError:
             given_up = table, snapshot
-            wait = min(_AGAIN_SECONDS * 2**attempt, _AGAIN_SECONDS_MAX)
-            time.sleep(wait * random.uniform(0.5, 1))  # noqa: S311  so that two do not meet again
         else:
             return True
-    raise UnavailableError(
-        f'table "{name}" could not be changed: others were first {_ATTEMPTS} times',
-        "Each time its current snapshot was another one when the change was to be committed.",
-        "See who else writes to it so often, and let them, or the sink, commit less often.",
-    )
+    raise AssertionError("the last attempt raises")
 
 
 @dataclass(frozen=True)
@@ -105,11 +75,9 @@ def _fill(table: Table, changes: _Changes, change: Change, sink: str) -> Snapsho
     """Put a change together: files that nobody sees before the commit."""
     from pyiceberg.table.update import AddSnapshotUpdate
 
-    from airflow_provider_sinks.connectors.iceberg.stage import answering
-
     changes.transaction.spec_id = next((file.spec_id for file in change.files), None)
     with answering(table.location()):
-        changes.producer.add(change.files, change.summary)
+        changes.producer.add(change.files, summary(sink, change.state.run, change.writer, change.record))
         changes.transaction.set_properties({key_of(sink): change.state.encode()})
     updates = changes.transaction._updates  # noqa: SLF001  PyIceberg has no public word for it
     return next(update.snapshot for update in updates if isinstance(update, AddSnapshotUpdate))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.connectors.iceberg import observe
 from airflow_provider_sinks.connectors.iceberg.catalog import TableCatalog
-from airflow_provider_sinks.connectors.iceberg.catalog_errors import MissingError, OvertakenError
+from airflow_provider_sinks.connectors.table_format.errors import MissingError, OvertakenError
+from airflow_provider_sinks.connectors.table_format.resetting import demand_looked_at
 from airflow_provider_sinks.core.decision.facts import Existence, Role
 from airflow_provider_sinks.core.errors import RefusedError
 from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutput
@@ -24,12 +25,7 @@ def reset_table(catalog: TableCatalog, sink: str, step: EmptyOutput | DeleteOutp
     facts, table = observe.look(catalog, step.facts.name, sink, Role.DATA)
     if facts.existence is Existence.MISSING or table is None:
         return
-    if str(table.metadata.table_uuid) != step.facts.id.partition(" ")[0]:
-        raise RefusedError(
-            f'table "{step.facts.name}" is not the one any more that was looked at',
-            f"It had id {step.facts.id}, now it has {facts.id}.",
-            "Somebody else changes it at this moment; look again before anything is deleted.",
-        )
+    demand_looked_at(step, str(table.metadata.table_uuid), facts.id)
     if isinstance(step, DeleteOutput):
         with suppress(MissingError):
             catalog.drop(step.facts.name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -13,20 +12,26 @@ from pydantic import (
     Field,
     StrictBool,
     StrictStr,
-    field_validator,
     model_validator,
 )
 
+from airflow_provider_sinks.connectors.table_format.spec import (
+    ROW_RULES,
+    Mode,
+    TableSink,
+    demand_key,
+    not_in_key,
+)
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import JobFailedError, Problem, nearest
 from airflow_provider_sinks.core.spec.fields import Columns, ConnectionId, Scalar
 from airflow_provider_sinks.core.spec.parts import ConnectedTarget, DeadLetterPart, Target
 from airflow_provider_sinks.core.spec.problems import UnfitError
 from airflow_provider_sinks.core.spec.rules import QUERY, Rule, known_column, needs
-from airflow_provider_sinks.core.spec.sink import OutputMode, SinkSpec, Writers
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 if TYPE_CHECKING:
-    from airflow_provider_sinks.connectors.iceberg.creation import Creation
+    from airflow_provider_sinks.core.decision.facts import Creation
 
 _TABLE = r'[^\s./"`\\][^./"`\\\x00-\x1f]*'
 TABLE_PATTERN = rf"^{_TABLE}(\.{_TABLE})+$"
@@ -45,13 +50,6 @@ PROPERTIES = tuple(sorted(_PROPERTIES.split()))
 """The properties that a sink may give a table that it makes: how files are laid out, and nothing that
 names a class."""
 _METRICS = "write.metadata.metrics.column."
-
-
-class Mode(enum.StrEnum):
-    """What a row does to the table."""
-
-    APPEND = "append"
-    UPSERT = "upsert"
 
 
 def _table(value: Any) -> Any:
@@ -101,16 +99,10 @@ class IcebergTarget(ConnectedTarget):
 
     @model_validator(mode="after")
     def _fits(self) -> IcebergTarget:
-        if self.mode is Mode.UPSERT and not self.key:
-            raise UnfitError("mode upsert needs a key", "key: [column]")
-        if self.mode is Mode.APPEND and self.key:
-            raise UnfitError("a key is of no use in mode append", "mode: upsert, or leave key out")
+        demand_key(self)
         for option in ("partition_by", "properties"):
             if getattr(self, option) and not self.create:
                 raise UnfitError(f"{option} is for a table that the sink makes", "create: true")
-        missing = [name for name in self.key if self.columns is not None and name not in self.columns]
-        if missing:
-            raise UnfitError(f"key column {missing[0]!r} is not among columns", "add it to columns")
         return self
 
 
@@ -133,7 +125,7 @@ class IcebergChoice(Target):
     iceberg: IcebergTarget
 
 
-class IcebergSink(SinkSpec):
+class IcebergSink(TableSink):
     """A sink into an Iceberg table."""
 
     right_target: ClassVar[Any] = {"iceberg": "a/b.c"}
@@ -141,29 +133,11 @@ class IcebergSink(SinkSpec):
 
     target: IcebergChoice
     dead_letter: IcebergDeadLetter | None = None
-    progress: None = None
-
-    @field_validator("progress", mode="before")
-    @classmethod
-    def _in_the_table(cls, value: Any) -> Any:
-        if value is not None:
-            raise UnfitError("is no option of this target", "leave it out: the table keeps the progress")
-        return value
 
     @property
     def target_rules(self) -> tuple[Rule, ...]:
         """The rules between the options of the target and the rest of the sink."""
         return _RULES
-
-    @property
-    def writer_mode(self) -> Writers:
-        """Who writes: one writer where rows replace each other, which must see each key once in an epoch."""
-        return Writers.SINGLE if self.target.iceberg.mode is Mode.UPSERT else super().writer_mode
-
-    @property
-    def progress_is_shared(self) -> bool:
-        """Each sink has properties of its own in the table that it writes."""
-        return True
 
     @property
     def resources(self) -> dict[Role, str]:
@@ -174,15 +148,16 @@ class IcebergSink(SinkSpec):
 
     def creations(self) -> dict[Role, Creation]:
         """Return how each of them is made; the target only where the spec says so."""
-        from airflow_provider_sinks.connectors.iceberg import creation
+        from airflow_provider_sinks.connectors.iceberg.creation import data_table
+        from airflow_provider_sinks.connectors.table_format.creation import KeepProgress, dead_letter_table
 
         target = self.target.iceberg
         made: dict[Role, Creation] = {
-            Role.PROGRESS: creation.KeepProgress(target.table),
-            Role.DATA: creation.data_table(target),
+            Role.PROGRESS: KeepProgress(Role.PROGRESS, target.table, "the properties"),
+            Role.DATA: data_table(target),
         }
         if self.dead_letter is not None:
-            made[Role.DEAD_LETTER] = creation.dead_letter_table(self.dead_letter.table)
+            made[Role.DEAD_LETTER] = dead_letter_table(self.dead_letter.table)
         return made
 
     def shown(self) -> dict[str, str | None]:
@@ -210,15 +185,6 @@ def iceberg_sink(spec: SinkSpec) -> IcebergSink:
     return spec
 
 
-def _named_columns(spec: IcebergSink) -> Iterator[Problem]:
-    shape, target = spec.readable_shape, spec.target.iceberg
-    if shape is None or shape.problems or shape.unknown_columns or shape.columns is None:
-        return
-    for option, names in (("key", target.key), ("columns", target.columns or ())):
-        for index, name in enumerate(names):
-            yield from known_column(f"target.iceberg.{option}[{index}]", name, shape.columns, "the output")
-
-
 def _partitions(spec: IcebergSink) -> Iterator[Problem]:
     from airflow_provider_sinks.connectors.iceberg.partitions import PartitionTerm
 
@@ -237,10 +203,7 @@ def _partitions(spec: IcebergSink) -> Iterator[Problem]:
         if shape is not None and not shape.problems and shape.columns is not None:
             yield from known_column(where, term.column, shape.columns, "the output")
         if target.mode is Mode.UPSERT and term.column not in target.key:
-            what = (
-                f"column {term.column!r} is not in the key: a row could not replace one of another partition"
-            )
-            yield Problem(where, what, "partition by columns of the key")
+            yield not_in_key(where, term.column)
 
 
 def _tables(spec: IcebergSink) -> Iterator[Problem]:
@@ -249,25 +212,8 @@ def _tables(spec: IcebergSink) -> Iterator[Problem]:
         yield Problem("dead_letter.table", what, "dead letters need a table of their own")
 
 
-def _changing_rows(spec: IcebergSink) -> Iterator[Problem]:
-    shape = spec.readable_shape
-    if shape is None or shape.problems or not shape.stateful or spec.target.iceberg.mode is Mode.UPSERT:
-        return
-    if spec.stream_mode is OutputMode.UPDATE:
-        what = "append would keep each state that a row of a stateful query ever had"
-        yield Problem("target.iceberg.mode", what, "mode: upsert with a key, or output_mode: append")
-
-
-def _one_writer(spec: IcebergSink) -> Iterator[Problem]:
-    if spec.target.iceberg.mode is Mode.UPSERT and spec.writers is Writers.PER_PARTITION:
-        what = "per_partition does not go with mode upsert: an epoch must bring each key once"
-        yield Problem("writers", what, "leave writers out")
-
-
 _RULES: tuple[Rule, ...] = (
-    (needs("target", "writers"), _one_writer),
-    (needs(*QUERY, "target"), _named_columns),
+    *ROW_RULES,
     (needs(*QUERY, "target"), _partitions),
-    (needs(*QUERY, "target", "output_mode"), _changing_rows),
     (needs("target", "dead_letter"), _tables),
 )

@@ -7,36 +7,18 @@ is refused with the cast to write. Whether a value may be null is no part of a t
 
 from __future__ import annotations
 
-import enum
 import json
-import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
 
-from airflow_provider_sinks.connectors.iceberg.creation import SparkType
+from airflow_provider_sinks.connectors.table_format.types import Column, SparkType, spark_kind
 from airflow_provider_sinks.core.spec.problems import UnfitError
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
     from pyiceberg.types import IcebergType, NestedField
 
-_PLAIN = {
-    "boolean": "boolean",
-    "byte": "tinyint",
-    "short": "smallint",
-    "integer": "int",
-    "long": "bigint",
-    "float": "float",
-    "double": "double",
-    "string": "string",
-    "binary": "binary",
-    "date": "date",
-    "timestamp": "timestamp",
-    "timestamp_ntz": "timestamp_ntz",
-}
-"""Spark's words in its JSON, and as people write them in SQL."""
 _ICEBERG = {
     "boolean": "boolean",
     "int": "int",
@@ -51,74 +33,6 @@ _ICEBERG = {
 }
 _CREATED = {"tinyint": "int", "smallint": "int"}
 """What Iceberg has no type for, and what holds all of its values."""
-_WIDENED = frozenset(
-    {
-        ("tinyint", "int"),
-        ("smallint", "int"),
-        ("tinyint", "bigint"),
-        ("smallint", "bigint"),
-        ("int", "bigint"),
-        ("float", "double"),
-        ("tinyint", "double"),
-        ("smallint", "double"),
-        ("int", "double"),
-        ("tinyint", "float"),
-        ("smallint", "float"),
-        ("date", "timestamp_ntz"),
-    }
-)
-_INTEGER_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
-_DECIMAL = re.compile(r"decimal\((\d+), ?(-?\d+)\)")
-
-
-class Conversion(enum.Enum):
-    """What Spark does with a column before it is written."""
-
-    NONE = enum.auto()
-    WIDEN = enum.auto()
-    REFUSED = enum.auto()
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of a table.
-
-    :param kind: its type in the common form; empty for one that Spark has no type for.
-    :param iceberg: its type in Iceberg's words, for messages.
-    :param is_required: it takes no null.
-    """
-
-    name: str
-    kind: str
-    iceberg: str
-    is_required: bool = False
-
-
-def conversion(given: str, wanted: str) -> Conversion:
-    """Say how a column gets into a table; both types are in the common form."""
-    if given == wanted:
-        return Conversion.NONE
-    if (given, wanted) in _WIDENED or _fits_decimal(given, wanted):
-        return Conversion.WIDEN
-    return Conversion.REFUSED
-
-
-def spark_kind(given: SparkType) -> str:
-    """Return a type of Spark in the common form; one that Iceberg has no place for keeps Spark's word."""
-    if isinstance(given, str):
-        found = _DECIMAL.fullmatch(given)
-        return f"decimal({found[1]},{found[2]})" if found else _PLAIN.get(given, given)
-    match given["type"]:
-        case "struct":
-            fields = ",".join(f"{json.dumps(f['name'])}:{spark_kind(f['type'])}" for f in given["fields"])
-            return f"struct<{fields}>"
-        case "array":
-            return f"array<{spark_kind(given['elementType'])}>"
-        case "map":
-            return f"map<{spark_kind(given['keyType'])},{spark_kind(given['valueType'])}>"
-        case "udt":
-            return "a user-defined type"
-    return str(given["type"])
 
 
 def iceberg_kind(given: IcebergType) -> str:
@@ -247,18 +161,6 @@ def _created_plain(given: str, path: str) -> IcebergType:
 
 def _no_type(path: str, kind: str) -> UnfitError:
     return UnfitError(f"column {path!r}: Iceberg has no type for Spark's {kind}", "CAST it in the query")
-
-
-def _fits_decimal(given: str, wanted: str) -> bool:
-    """Return whether a decimal holds every value of the other type."""
-    to = _DECIMAL.fullmatch(wanted)
-    if to is None:
-        return False
-    whole, scale = int(to[1]) - int(to[2]), int(to[2])
-    if given in _INTEGER_DIGITS:
-        return whole >= _INTEGER_DIGITS[given]
-    of = _DECIMAL.fullmatch(given)
-    return of is not None and whole >= int(of[1]) - int(of[2]) and scale >= int(of[2])
 
 
 def _whole(pattern: str, *kinds: str, joined: bool = False) -> str:

@@ -10,7 +10,7 @@ from airflow_provider_sinks.connectors.kind import ConnectorKind
 from airflow_provider_sinks.connectors.postgres.connection_type import POSTGRES
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.connectors.postgres.spec import Mode, PostgresSink, postgres_sink
-from airflow_provider_sinks.connectors.target_form import TargetForm
+from airflow_provider_sinks.connectors.target_form import MODE_AND_KEY, TargetForm, mode_and_key
 from airflow_provider_sinks.core.checks.check import Check
 from airflow_provider_sinks.core.connection.options import ConnectionOptions
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
@@ -32,23 +32,12 @@ _FORM = TargetForm(
             "title": "Target table",
             "description": "schema.table; it must be there.",
         },
-        "mode": {
-            "type": "string",
-            "enum": [mode.value for mode in Mode],
-            "default": Mode.APPEND.value,
-            "title": "What a row does",
-        },
-        "key": {
-            "type": ["null", "string"],
-            "default": None,
-            "title": "Columns of the key",
-            "description": "For upsert, with commas between them.",
-        },
+        **mode_and_key([mode.value for mode in Mode]),
     },
     target=(
         '{"postgres": {"connection": {{ params.target_connection | tojson }},'
-        ' "table": {{ params.target | tojson }}, "mode": {{ params.mode | tojson }},'
-        ' "key": {{ (params.key or "").split(",") | map("trim") | select | list | tojson }}}}'
+        ' "table": {{ params.target | tojson }}, '
+        f"{MODE_AND_KEY}}}}}"
     ),
     connection="Postgres connection",
 )

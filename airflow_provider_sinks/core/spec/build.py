@@ -78,6 +78,17 @@ class IcebergKeywords(TypedDict, total=False):
     properties: Mapping[str, str | int | bool]
 
 
+class DeltaKeywords(TypedDict, total=False):
+    """What ``delta()`` takes beside the path."""
+
+    connection: str
+    key: str | Sequence[str]
+    mode: str
+    create: bool
+    columns: Sequence[str]
+    partition_by: str | Sequence[str]
+
+
 class SinkKeywords(TypedDict, total=False):
     """What ``Sink()`` takes: first what each sink must have, then what most have, then the rest."""
 
@@ -129,11 +140,20 @@ def iceberg(catalog: str, table: str, **options: Unpack[IcebergKeywords]) -> dic
     return {"iceberg": {"catalog": catalog, "table": table, **options}}
 
 
+def delta(path: str, **options: Unpack[DeltaKeywords]) -> dict[str, Any]:
+    """Name a Delta table, as a target.
+
+    :param path: its folder, or ``s3://bucket/folder``, to which a connection of type ``delta`` leads.
+    """
+    return {"delta": {"path": path, **options}}
+
+
 def Sink(**keywords: Unpack[SinkKeywords]) -> SinkSpec:  # noqa: N802  it reads as what it makes
     """Declare a sink. One that is missing or misspelt is said with all other problems.
 
     - ``source``: ``kafka(...)``, or ``"connection/topic"`` for raw bytes.
-    - ``target``: ``kafka(...)``, ``postgres(...)``, ``iceberg(...)``, or ``"connection/topic"``.
+    - ``target``: ``kafka(...)``, ``postgres(...)``, ``iceberg(...)``, ``delta(...)``, or
+      ``"connection/topic"``.
     - ``select``: expressions of the output; or write a whole ``query`` from ``source``.
     - ``lookups``: tables to join with, by the names that the query gives them.
     - ``every``: how often an endless sink runs an epoch; without it the sink takes what is there and ends.

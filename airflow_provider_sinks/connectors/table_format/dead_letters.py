@@ -1,7 +1,7 @@
 """The table of dead letters, as one run of a sink changes it: behind the rows, and each epoch's letters once.
 
-No catalog changes two tables together. So the change of the rows names the stages of the letters
-(:class:`.progress.Pending`), and here these become part of their own table, together with the epoch's record:
+Nothing changes two tables together. So the change of the rows names the stages of the letters
+(:class:`.state.Pending`), and here these become part of their own table, together with the epoch's record:
 the record says that it is done. Nothing may forget what is pending before (:func:`.protocol.published`).
 
 A table without any state of ours was made a moment ago, in the place of one that is gone. What was pending
@@ -10,35 +10,31 @@ may have been published in that one: there, and nowhere else, letters that are n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import Any, Generic
 
 from airflow_provider_sinks.connectors.base import Say
-from airflow_provider_sinks.connectors.iceberg import protocol
-from airflow_provider_sinks.connectors.iceberg.catalog import TableCatalog
-from airflow_provider_sinks.connectors.iceberg.catalog_errors import HiddenError, MissingError
-from airflow_provider_sinks.connectors.iceberg.progress import Pending, Place, State, read, summary
-from airflow_provider_sinks.connectors.iceberg.publication import Change, publish
-from airflow_provider_sinks.connectors.iceberg.sink_tables import SinkTables
-from airflow_provider_sinks.connectors.iceberg.stage import Stage, StageFolder
+from airflow_provider_sinks.connectors.table_format import protocol
+from airflow_provider_sinks.connectors.table_format.errors import HiddenError, MissingError
+from airflow_provider_sinks.connectors.table_format.format import Change, Table, TableFormat
+from airflow_provider_sinks.connectors.table_format.sink_tables import SinkTables
+from airflow_provider_sinks.connectors.table_format.stage import Stage, StageFolder
+from airflow_provider_sinks.connectors.table_format.state import Pending, Place, State
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import RefusedError
 from airflow_provider_sinks.core.progress.record import SINGLE_WRITER, ProgressRecord
 
-if TYPE_CHECKING:
-    from pyiceberg.manifest import DataFile
-    from pyiceberg.table import Table
 
-
-class DeadLetters:
+class DeadLetters(Generic[Table]):
     """The dead letters of one run. Without a table of them, nothing is ever set aside.
 
     :param say: told what a person should know although nothing stops.
     """
 
-    def __init__(self, sink: SinkTables, catalog: TableCatalog, run: str, say: Say) -> None:
+    def __init__(self, sink: SinkTables, tables: TableFormat[Table], run: str, say: Say) -> None:
         self._sink = sink
-        self._catalog = catalog
+        self._format = tables
         self._run = run
         self._say = say
         self.told: ProgressRecord | None = None
@@ -78,7 +74,7 @@ class DeadLetters:
                     protocol.demand_in_force(sink, state, self._run)
                 return self._judge(table, state, place, pending, stages)
 
-            publish(self._catalog, name, sink, judge)
+            self._format.publish(name, judge)
         self.told = told
 
     def _is_told_elsewhere(self, pending: Pending) -> bool:
@@ -86,7 +82,7 @@ class DeadLetters:
         if pending.table in ("", self._sink.dead_letter):
             return False
         with suppress(MissingError, HiddenError):
-            state = read(self._catalog.load(pending.table).metadata, self._sink.name)
+            state = self._format.state(self._format.load(pending.table))
             return state is not None and state.epoch == pending.record
         return False
 
@@ -98,15 +94,15 @@ class DeadLetters:
         pending: Pending | None,
         stages: StageFolder | None,
     ) -> Change | None:
-        sink, run = self._sink.name, self._run
+        run = self._run
         new = protocol.taken(state, run)
         if pending is None or stages is None or (state is not None and state.epoch == pending.record):
-            return Change(new, summary(sink, run)) if new else None
+            return Change(new) if new else None
         files = self._files(table, pending, stages, is_new=state is None)
         told = (new or state or State(run)).having(SINGLE_WRITER, pending.record, place)
-        return Change(told, summary(sink, run, SINGLE_WRITER, pending.record), files)
+        return Change(told, SINGLE_WRITER, pending.record, files)
 
-    def _files(self, table: Table, pending: Pending, folder: StageFolder, *, is_new: bool) -> list[DataFile]:
+    def _files(self, table: Table, pending: Pending, folder: StageFolder, *, is_new: bool) -> Sequence[Any]:
         """Return the letters that are pending.
 
         :param is_new: the table has no state of ours.
@@ -123,7 +119,7 @@ class DeadLetters:
             self._say(f"dead letters of epoch {pending.record.epoch} are gone: their table was made anew")
         staged = [file for stage in found if stage for file in stage.of(Role.DEAD_LETTER)]
         try:
-            return [file.data_file(table.metadata) for file in staged]
+            return self._format.added(table, staged)
         except (KeyError, ValueError) as error:
             raise RefusedError(
                 f"dead letters of {self._epoch(pending)} were staged for a table of another partitioning",

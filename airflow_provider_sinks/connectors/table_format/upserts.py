@@ -1,8 +1,7 @@
 """The rows of an epoch that replace others by their key: the newest row of each key, and the keys themselves.
 
-Iceberg deletes by *equality*: a file of keys removes every row of them that is older than its own snapshot.
-It removes nothing of its own snapshot, so an epoch must bring each key once: rows wait in a file of this
-machine until the last is there.
+A table takes each key once in an epoch: neither a file of deleted keys nor a merge can tell which of two rows
+of one snapshot is the newer. So rows wait in a file of this machine until the last is there.
 """
 
 from __future__ import annotations

@@ -9,9 +9,13 @@ from pyspark.sql import functions as sql
 
 from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.connectors.encoding import named
-from airflow_provider_sinks.connectors.iceberg.creation import SparkType
-from airflow_provider_sinks.connectors.iceberg.types import Column as TableColumn
-from airflow_provider_sinks.connectors.iceberg.types import Conversion, conversion, spark_kind
+from airflow_provider_sinks.connectors.table_format.types import Column as TableColumn
+from airflow_provider_sinks.connectors.table_format.types import (
+    Conversion,
+    SparkType,
+    conversion,
+    spark_kind,
+)
 from airflow_provider_sinks.core.query.analysis import INTERNAL
 
 
@@ -22,19 +26,26 @@ def types_of(output: DataFrame) -> dict[str, SparkType]:
 
 
 def encode(
-    output: DataFrame, columns: Mapping[str, TableColumn], key: Sequence[str], *, keeps_raw: bool
+    output: DataFrame,
+    columns: Mapping[str, TableColumn],
+    key: Sequence[str],
+    *,
+    keeps_raw: bool,
+    never_empty: Sequence[str] = (),
 ) -> DataFrame:
     """Return source columns, then the table's, for the rows of a query.
 
     A null where the table, or the key, takes none is the error of its row.
 
-    :param columns: those to write, which fit the query (:mod:`.fit`).
+    :param columns: those to write, which fit the query.
     :param key: rows of one key replace each other.
+    :param never_empty: columns of text that cannot be told from null where they are empty.
     :param keeps_raw: the source records are kept, because rows may be set aside.
     """
     given = types_of(output)
     errors = [_null(name, "key column") for name in key]
     errors += [_null(name, "column") for name, column in columns.items() if column.is_required]
+    errors += [_empty(name) for name in never_empty]
     is_good = sql.col(rows.ERROR).isNull()
     error = sql.coalesce(rows.ERROR, *errors).alias(rows.ERROR) if errors else sql.col(rows.ERROR)
     values = [
@@ -52,3 +63,9 @@ def _value(given: str, column: TableColumn) -> Column:
 
 def _null(name: str, what: str) -> Column:
     return sql.when(named(name).isNull(), sql.lit(f"{what} {name} is null"))
+
+
+def _empty(name: str) -> Column:
+    return sql.when(
+        named(name) == "", sql.lit(f"partition column {name} is an empty text, which reads as null")
+    )

@@ -1,6 +1,6 @@
 """What writers have written and nobody has published: data files, and for each a small file that names them.
 
-A stage is one such small file, ``<table>/sinks-staged/<sink>/<run>/<name>.json``; its name is the token of a
+A stage is one such small file, ``<table>/<folder>/<sink>/<run>/<name>.json``; its name is the token of a
 writer. It is there before the first byte of a data file is, and tells all of it when the writer has handed
 over. So whatever a killed writer leaves is named by a stage, and :mod:`.sweep` need not list the files of the
 table. A stage that is gone, or that names a file which is gone, is a lost one: a table must never point to
@@ -15,22 +15,37 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Protocol
 
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import UnavailableError
 
-if TYPE_CHECKING:
-    from pyarrow.fs import FileSystem
-    from pyiceberg.io import FileIO
-    from pyiceberg.io.pyarrow import PyArrowFileIO
-    from pyiceberg.manifest import DataFile
-    from pyiceberg.table.metadata import TableMetadata
-
-FOLDER: Final = "sinks-staged"
 _SUFFIX = ".json"
-_STATISTICS = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts")
-_BOUNDS = ("lower_bounds", "upper_bounds")
+
+
+class Files(Protocol):
+    """The storage that a table lies on. Travels to executors, so its ``repr`` must hide secrets."""
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write a file, in the place of an earlier one."""
+
+    def read(self, path: str) -> bytes:
+        """Return what is in a file.
+
+        :raises FileNotFoundError: there is none.
+        """
+
+    def size(self, path: str) -> int | None:
+        """Return how large a file is; ``None`` where there is none."""
+
+    def delete(self, path: str) -> None:
+        """Remove a file.
+
+        :raises FileNotFoundError: there is none; not every storage tells.
+        """
+
+    def below(self, folder: str) -> list[str]:
+        """Return the paths of all files below a folder; none where there is no folder."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +54,9 @@ class StagedFile:
 
     :param role: of the table that it is for.
     :param rows: how many it has.
-    :param partition: the value of each field of the partitioning, encoded as Iceberg's single values.
-    :param statistics: by the names of Iceberg's manifests; bounds are encoded.
+    :param spec_id: the number of the partitioning, where the format has one.
+    :param partition: the value of each field of the partitioning, as the format encodes it.
+    :param statistics: as the format has them; bounds are encoded.
     :param equality_ids: of a file of keys, whose older rows are deleted, the ids of its columns.
     """
 
@@ -79,43 +95,6 @@ class StagedFile:
             data["statistics"],
             tuple(data["equality_ids"]),
         )
-
-    def data_file(self, metadata: TableMetadata) -> DataFile:
-        """Return it as a manifest of its table has it."""
-        from pyiceberg.conversions import from_bytes
-        from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
-        from pyiceberg.typedef import Record
-
-        spec = metadata.specs()[self.spec_id]
-        types = [field.field_type for field in spec.partition_type(metadata.schema()).fields]
-        values: list[Any] = [
-            None if text is None else from_bytes(kind, base64.b64decode(text))  # type: ignore[arg-type]
-            for kind, text in zip(types, self.partition, strict=True)
-        ]
-        counts: dict[str, Any] = {name: _by_id(self.statistics.get(name, {})) for name in _STATISTICS}
-        bounds: dict[str, Any] = {
-            name: {
-                number: base64.b64decode(text)
-                for number, text in _by_id(self.statistics.get(name, {})).items()
-            }
-            for name in _BOUNDS
-        }
-        made = DataFile.from_args(
-            content=DataFileContent.EQUALITY_DELETES if self.equality_ids else DataFileContent.DATA,
-            file_path=self.path,
-            file_format=FileFormat.PARQUET,
-            partition=Record(*values),
-            record_count=self.rows,
-            file_size_in_bytes=self.size_bytes,
-            split_offsets=self.statistics.get("split_offsets"),
-            equality_ids=list(self.equality_ids) or None,
-            key_metadata=None,
-            sort_order_id=None,
-            **counts,
-            **bounds,
-        )
-        made.spec_id = self.spec_id
-        return made
 
 
 @dataclass(frozen=True)
@@ -158,34 +137,21 @@ class Stage:
 class StageFolder:
     """The stages of one sink beside its data table.
 
-    :param properties: how to reach the storage; may hold secrets.
-    :param location: of the table.
+    :param files: the storage; may hold secrets.
+    :param folder: of all stages of the sink.
     """
 
-    def __init__(self, properties: Mapping[str, str], location: str, sink: str) -> None:
-        self._properties = dict(properties)
-        self._folder = f"{location.rstrip('/')}/{FOLDER}/{sink}"
-        self._io: FileIO | None = None
-
-    @property
-    def io(self) -> FileIO:
-        """What reads and writes the files; made at the first use, in each process."""
-        if self._io is None:
-            from pyiceberg.io import load_file_io
-
-            self._io = load_file_io(self._properties, self._folder)
-        return self._io
+    def __init__(self, files: Files, folder: str) -> None:
+        self.files = files
+        self._folder = folder
 
     def write(self, stage: Stage) -> None:
         """Write a stage, in the place of an earlier one of its name.
 
         :raises UnavailableError: it could not be written.
         """
-        with (
-            answering(self._folder),
-            self.io.new_output(self._path(stage.run, stage.name)).create(True) as out,
-        ):
-            out.write(stage.encode())
+        with answering(self._folder):
+            self.files.write(self._path(stage.run, stage.name), stage.encode())
 
     def read(self, run: str, name: str, role: Role | None = None) -> Stage | None:
         """Return a stage; nothing where it, or a file that it names, is gone, or where it is not whole.
@@ -195,12 +161,11 @@ class StageFolder:
         """
         with answering(self._folder):
             try:
-                with self.io.new_input(self._path(run, name)).open() as source:
-                    stage = Stage.decode(name, source.read())
+                stage = Stage.decode(name, self.files.read(self._path(run, name)))
             except (FileNotFoundError, ValueError):
                 return None
             needed = stage.files if role is None else stage.of(role)
-            whole = stage.is_whole and all(self._is_there(file) for file in needed)
+            whole = stage.is_whole and all(self.files.size(file.path) == file.size_bytes for file in needed)
         return stage if whole else None
 
     def leftovers(self, but: str) -> Iterator[Stage]:
@@ -208,18 +173,14 @@ class StageFolder:
 
         :raises UnavailableError: they could not be listed.
         """
-        from pyarrow.fs import FileSelector, FileType
-
         with answering(self._folder):
-            files, folder = self._file_system()
-            found = files.get_file_info(FileSelector(folder, allow_not_found=True, recursive=True))
-        for info in found:
-            run, name = info.path.rsplit("/", 2)[-2:]
-            if info.type is FileType.File and name.endswith(_SUFFIX) and run != but:
+            found = self.files.below(self._folder)
+        for path in found:
+            run, name = path.rsplit("/", 2)[-2:]
+            if name.endswith(_SUFFIX) and run != but:
                 name = name.removesuffix(_SUFFIX)
                 with answering(self._folder), suppress(FileNotFoundError):
-                    with self.io.new_input(self._path(run, name)).open() as source:
-                        data = source.read()
+                    data = self.files.read(self._path(run, name))
                     try:
                         yield Stage.decode(name, data)
                     except ValueError:
@@ -233,24 +194,12 @@ class StageFolder:
         with answering(self._folder):
             for file in stage.files if with_files else ():
                 with suppress(FileNotFoundError):
-                    self.io.delete(file.path)
+                    self.files.delete(file.path)
             with suppress(FileNotFoundError):
-                self.io.delete(self._path(stage.run, stage.name))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_io": None}
-
-    def _is_there(self, file: StagedFile) -> bool:
-        found = self.io.new_input(file.path)
-        return found.exists() and len(found) == file.size_bytes
+                self.files.delete(self._path(stage.run, stage.name))
 
     def _path(self, run: str, name: str) -> str:
         return f"{self._folder}/{run}/{name}{_SUFFIX}"
-
-    def _file_system(self) -> tuple[FileSystem, str]:
-        io = cast("PyArrowFileIO", self.io)  # the catalog's storage says so
-        scheme, netloc, path = io.parse_location(self._folder, io.properties)
-        return io.fs_by_scheme(scheme, netloc), path
 
 
 def new_name() -> str:
@@ -274,7 +223,3 @@ def answering(where: str) -> Iterator[None]:
 def encoded(value: bytes | None) -> str | None:
     """Return bytes as a stage has them."""
     return None if value is None else base64.b64encode(value).decode()
-
-
-def _by_id(found: Mapping[str, Any]) -> dict[int, Any]:
-    return {int(number): value for number, value in found.items()}

@@ -16,24 +16,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import replace
+from typing import Generic, TypeVar
 
 from airflow_provider_sinks.connectors.base import Run, Say
-from airflow_provider_sinks.connectors.epoch_writer import LostStageError, Token
-from airflow_provider_sinks.connectors.iceberg import protocol
-from airflow_provider_sinks.connectors.iceberg.catalog import TableCatalog
-from airflow_provider_sinks.connectors.iceberg.catalog_errors import HiddenError, MissingError
-from airflow_provider_sinks.connectors.iceberg.dead_letters import DeadLetters
-from airflow_provider_sinks.connectors.iceberg.factory import IcebergWriterFactory, TablePlan
-from airflow_provider_sinks.connectors.iceberg.fit import written
-from airflow_provider_sinks.connectors.iceberg.layout import Layout, demand_own_files, demand_unaltered
-from airflow_provider_sinks.connectors.iceberg.options import STORAGE
-from airflow_provider_sinks.connectors.iceberg.progress import Pending, Place, State, read, standing, summary
-from airflow_provider_sinks.connectors.iceberg.publication import Change, publish
-from airflow_provider_sinks.connectors.iceberg.sink_tables import SinkTables
-from airflow_provider_sinks.connectors.iceberg.spec import Mode
-from airflow_provider_sinks.connectors.iceberg.stage import Stage, StageFolder
-from airflow_provider_sinks.connectors.iceberg.sweep import referenced, sweep
+from airflow_provider_sinks.connectors.epoch_writer import LostStageError, Token, WriterFactory
+from airflow_provider_sinks.connectors.table_format import protocol
+from airflow_provider_sinks.connectors.table_format.dead_letters import DeadLetters
+from airflow_provider_sinks.connectors.table_format.errors import HiddenError, MissingError
+from airflow_provider_sinks.connectors.table_format.format import Change, Table, TableFormat
+from airflow_provider_sinks.connectors.table_format.sink_tables import SinkTables
+from airflow_provider_sinks.connectors.table_format.stage import Stage, StageFolder
+from airflow_provider_sinks.connectors.table_format.state import Pending, Place, State
+from airflow_provider_sinks.connectors.table_format.sweep import sweep
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import RefusedError, SinkError
 from airflow_provider_sinks.core.progress.record import (
@@ -43,35 +38,30 @@ from airflow_provider_sinks.core.progress.record import (
     ProgressRecord,
 )
 
-if TYPE_CHECKING:
-    from pyiceberg.table import Table
-
 Result = TypeVar("Result")
 
 
-class Publisher:
-    """One run of a sink, as its tables know it. Safe for threads, as far as its catalog is.
+class Publisher(Generic[Table]):
+    """One run of a sink, as its tables know it. Safe for threads, as far as their format is.
 
+    :param tables: the format of its tables.
     :param say: told what a person should know although nothing stops.
     """
 
-    def __init__(self, sink: SinkTables, catalog: TableCatalog, run: Run, say: Say) -> None:
+    def __init__(self, sink: SinkTables, tables: TableFormat[Table], run: Run, say: Say) -> None:
         self._sink = sink
-        self._catalog = catalog
+        self._format = tables
         self._run = run
         self._say = say
-        self._letters = DeadLetters(sink, catalog, run.id, say)
+        self._letters = DeadLetters(sink, tables, run.id, say)
         self._committed: frozenset[str] = frozenset()
         self._stages: StageFolder | None = None
-        self._layout: Layout | None = None
-        self._columns: tuple[str, ...] = ()
         self._generation = 0
 
     def take(self) -> None:
         """Put this run in force in both tables, whoever was; then publish what a driver has left behind."""
         with suppress(MissingError):  # judged by the decision
-            name, sink = self._sink.target.table, self._sink.name
-            self._readable(lambda: publish(self._catalog, name, sink, self._taking))
+            self._readable(lambda: self._format.publish(self._sink.data, self._taking))
         self.take_dead_letters()
 
     def take_dead_letters(self) -> None:
@@ -81,8 +71,8 @@ class Publisher:
         """
         pending, folder = None, None
         with suppress(MissingError):  # judged by the decision
-            data = self._readable(lambda: self._catalog.load(self._sink.target.table))
-            state = self._readable(lambda: read(data.metadata, self._sink.name))
+            data = self._readable(lambda: self._format.load(self._sink.data))
+            state = self._readable(lambda: self._format.state(data))
             folder, pending = self._stage_folder(data), state.pending if state is not None else None
         with suppress(MissingError):
             self._readable(lambda: self._letters.take(pending, folder))
@@ -99,39 +89,28 @@ class Publisher:
             if state is not None:
                 protocol.demand_in_force(sink, state, run)
             self._letters.keep(state.pending if state else None, self._stage_folder(table))
-            stands = standing(table.metadata, state.at if state else None)
+            stands = self._format.standing(table, state.at if state else None)
             found = protocol.announced(sink, run, state, stands, record=record, at=place)
-            return Change(found, summary(sink, run, DRIVER, record)) if found else None
+            return Change(found, DRIVER, record) if found else None
 
-        self._present(lambda: publish(self._catalog, self._sink.target.table, sink, judge))
+        self._present(lambda: self._format.publish(self._sink.data, judge))
 
     def demand_in_force(self) -> None:
         """Raise :class:`FencedError` when a newer run took the sink."""
         with suppress(MissingError, HiddenError, ProgressFormatError):  # the guard sees the first by itself
-            table = self._catalog.load(self._sink.target.table)
-            protocol.demand_in_force(self._sink.name, read(table.metadata, self._sink.name), self._run.id)
+            table = self._format.load(self._sink.data)
+            protocol.demand_in_force(self._sink.name, self._format.state(table), self._run.id)
 
-    def factory(self, columns: Sequence[str]) -> IcebergWriterFactory:
+    def factory(self, columns: Sequence[str]) -> WriterFactory:
         """Return what makes writers of this run.
 
         :param columns: of the query; none for all of the table.
         """
-        sink = self._sink
-        data = self._present(lambda: self._catalog.load(sink.target.table))
-        name = sink.dead_letter
-        dead = self._present(lambda: self._catalog.load(name)) if name is not None else None
-        self._layout = Layout.of(data)
-        self._columns = written([*columns] or [field.name for field in data.schema().fields], sink.target)
-        return IcebergWriterFactory(
-            sink.name,
-            self._run.id,
-            self._run.circumstances(self._generation),
-            self._columns,
-            sink.target.key,
-            _plan(data),
-            _plan(dead) if dead is not None else None,
-            self._stage_folder(data),
-        )
+        data = self._present(lambda: self._format.load(self._sink.data))
+        name = self._sink.dead_letter
+        dead = self._present(lambda: self._format.load(name)) if name is not None else None
+        circumstances = self._run.circumstances(self._generation)
+        return self._format.factory(self._run.id, circumstances, columns, data, dead)
 
     def commit(self, record: ProgressRecord, tokens: Sequence[Token]) -> int:
         """Publish an epoch, unless it is, and return of how many files it consists.
@@ -146,20 +125,17 @@ class Publisher:
         def judge(table: Table, state: State | None, place: Place) -> Change | None:
             protocol.demand_in_force(sink, state, run)
             self._letters.tell(state.pending if state else None, self._stage_folder(table))
-            stands, told = standing(table.metadata, state.at if state else None), self._letters.told
+            stands, told = self._format.standing(table, state.at if state else None), self._letters.told
             new = protocol.published(sink, run, state, stands, record=record, at=place, told=told)
             if new is None:
                 return None
             found[:] = self._staged(table, tokens)
-            if self._layout is not None:
-                demand_unaltered(table, self._layout, self._columns, sink)
-            if self._sink.target.mode is Mode.UPSERT:
-                demand_own_files(table)
-            files = [file.data_file(table.metadata) for stage in found for file in stage.of(Role.DATA)]
+            self._format.demand_as_begun(table)
+            files = self._format.added(table, [file for stage in found for file in stage.of(Role.DATA)])
             new = protocol.with_dead_letters(new, self._pending(record, found))
-            return Change(new, summary(sink, run, SINGLE_WRITER, record), files)
+            return Change(new, SINGLE_WRITER, record, files)
 
-        self._present(lambda: publish(self._catalog, self._sink.target.table, sink, judge))
+        self._present(lambda: self._format.publish(self._sink.data, judge))
         self._committed = frozenset(token.name for token in tokens)
         if (pending := self._pending(record, found)).stages:
             self._present(lambda: self._letters.keep(pending, self._stages))
@@ -192,22 +168,26 @@ class Publisher:
         tables = self._tables()
         if Role.DATA not in tables:
             return 0
-        state = read(tables[Role.DATA].metadata, self._sink.name)
+        state = self._format.state(tables[Role.DATA])
         pending = state.pending if state else None
         kept = pending.stages if pending and not self._is_told(pending.record, tables) else ()
-        return sweep(self._stage_folder(tables[Role.DATA]), self._run.id, tables, kept)
+        return sweep(
+            self._stage_folder(tables[Role.DATA]),
+            self._run.id,
+            kept,
+            lambda paths: self._format.referenced(tables.values(), paths),
+        )
 
     def _taking(self, table: Table, state: State | None, place: Place) -> Change | None:
         del table, place
-        run, sink = self._run.id, self._sink.name
-        found = protocol.taken(state, run)
-        return Change(found, summary(sink, run)) if found else None
+        found = protocol.taken(state, self._run.id)
+        return Change(found) if found else None
 
     def _is_told(self, record: ProgressRecord, tables: dict[Role, Table]) -> bool:
         """Whether the dead letters of an epoch are in their table."""
         if Role.DEAD_LETTER not in tables:
             return False
-        dead = read(tables[Role.DEAD_LETTER].metadata, self._sink.name)
+        dead = self._format.state(tables[Role.DEAD_LETTER])
         return dead is not None and dead.epoch == record
 
     def _is_committed(self, stage: Stage) -> bool:
@@ -219,21 +199,24 @@ class Publisher:
         tables = self._tables()
         if stage.name in self._committed or len(tables) < len(self._sink.names):
             return True
-        state = read(tables[Role.DATA].metadata, self._sink.name)
+        state = self._format.state(tables[Role.DATA])
         is_pending = state is not None and state.pending is not None and stage.name in state.pending.stages
-        return is_pending or bool(referenced(tables.values(), {file.path for file in stage.files}))
+        return is_pending or bool(
+            self._format.referenced(tables.values(), {file.path for file in stage.files})
+        )
 
     def _forget(self, stages: Iterable[Stage]) -> None:
         for stage in stages:
             with suppress(SinkError, OSError):  # the next start sweeps them
                 if self._stages is not None:
-                    self._stages.remove(stage, with_files=False)
+                    rows = () if self._format.keeps_staged else stage.of(Role.DATA)
+                    self._stages.remove(replace(stage, files=rows), with_files=True)
 
     def _tables(self) -> dict[Role, Table]:
         found: dict[Role, Table] = {}
         for role, name in self._sink.names.items():
             with suppress(MissingError):
-                found[role] = self._catalog.load(name)
+                found[role] = self._format.load(name)
         return found
 
     def _staged(self, table: Table, tokens: Sequence[Token]) -> list[Stage]:
@@ -248,8 +231,7 @@ class Publisher:
 
     def _stage_folder(self, table: Table) -> StageFolder:
         if self._stages is None:
-            given = {name: value for name, value in table.io.properties.items() if name in STORAGE}
-            self._stages = StageFolder({**self._catalog.storage, **given}, table.location(), self._sink.name)
+            self._stages = self._format.stages(table)
         return self._stages
 
     def _present(self, act: Callable[[], Result]) -> Result:
@@ -279,8 +261,3 @@ class Publisher:
             raise RefusedError(
                 f'progress of sink "{self._sink.name}" cannot be read', str(error), "Start the sink again."
             ) from error
-
-
-def _plan(table: Table) -> TablePlan:
-    properties = {name: value for name, value in table.properties.items() if name.startswith("write.")}
-    return TablePlan(table.location(), Layout.of(table), table.spec().spec_id, properties)

@@ -9,30 +9,31 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_provider_sinks.connectors import rows as columns
 from airflow_provider_sinks.connectors.epoch_writer import Token, WriteResult
-from airflow_provider_sinks.connectors.iceberg.creation import DEAD_LETTER_COLUMNS
-from airflow_provider_sinks.connectors.iceberg.data_files import DataFiles
-from airflow_provider_sinks.connectors.iceberg.factory import IcebergWriterFactory
-from airflow_provider_sinks.connectors.iceberg.stage import Stage, StagedFile, answering, new_name
-from airflow_provider_sinks.connectors.iceberg.upserts import NewestRows
 from airflow_provider_sinks.connectors.letter_rows import LetterRows
+from airflow_provider_sinks.connectors.table_format.data_files import DataFiles
+from airflow_provider_sinks.connectors.table_format.factory import StagingFactory
+from airflow_provider_sinks.connectors.table_format.letters import DEAD_LETTER_COLUMNS
+from airflow_provider_sinks.connectors.table_format.stage import Stage, StagedFile, answering, new_name
+from airflow_provider_sinks.connectors.table_format.upserts import NewestRows
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
 
 
-class IcebergEpochWriter:
+class StagingWriter:
     """See :class:`.epoch_writer.EpochWriter` for who calls what.
 
     :param factory: what the sink's writers have in common.
     :param writer: the writer's id.
     """
 
-    def __init__(self, factory: IcebergWriterFactory, writer: WriterId) -> None:
+    def __init__(self, factory: StagingFactory, writer: WriterId) -> None:
         self.holder_id = new_name()
         self.last: ProgressRecord | None = None
         self._factory = factory
@@ -55,7 +56,7 @@ class IcebergEpochWriter:
         errors = rows.column(columns.ERROR)
         dead = len(errors) - errors.null_count
         good = rows if not dead else rows.filter(pc.is_null(errors))
-        with answering(self._factory.data.location):
+        with answering(self._factory.location):
             if good.num_rows:
                 self._take(good.select(list(self._factory.columns)))
             if dead:
@@ -65,7 +66,7 @@ class IcebergEpochWriter:
 
     def flush(self) -> None:
         """Return when the files are whole, and their stage says so."""
-        with answering(self._factory.data.location):
+        with answering(self._factory.location):
             if self._newest is not None:
                 self._write_newest(self._newest)
             for files in self._made.values():
@@ -97,7 +98,7 @@ class IcebergEpochWriter:
 
     def _begin(self) -> None:
         self._name, self._rows = new_name(), 0
-        self._made: dict[tuple[Role, bool], DataFiles] = {}
+        self._made: dict[tuple[Role, bool], DataFiles[Any]] = {}
         self._staged: list[StagedFile] = []
         self._newest: NewestRows | None = NewestRows(self._factory.key) if self._factory.key else None
 
@@ -110,27 +111,24 @@ class IcebergEpochWriter:
     def _write_newest(self, newest: NewestRows) -> None:
         """Write the newest row of each key, and the keys; nothing where there was no row."""
         if self._rows:
-            self._files(Role.DATA, self._factory.key, is_of_keys=True).take(newest.keys())
+            if self._factory.writes_keys:
+                self._files(Role.DATA, self._factory.key, is_of_keys=True).take(newest.keys())
             for batch in newest.newest():
                 self._data_files.take(batch)
         newest.close()
 
     @property
-    def _data_files(self) -> DataFiles:
+    def _data_files(self) -> DataFiles[Any]:
         return self._files(Role.DATA, self._factory.columns)
 
     @property
-    def _dead_files(self) -> DataFiles:
+    def _dead_files(self) -> DataFiles[Any]:
         return self._files(Role.DEAD_LETTER, tuple(DEAD_LETTER_COLUMNS))
 
-    def _files(self, role: Role, names: tuple[str, ...], *, is_of_keys: bool = False) -> DataFiles:
+    def _files(self, role: Role, names: tuple[str, ...], *, is_of_keys: bool = False) -> DataFiles[Any]:
         if (role, is_of_keys) not in self._made:
-            plan = self._factory.data if role is Role.DATA else self._factory.dead
-            assert plan is not None  # noqa: S101  the runtime stops before it gives dead letters
-            io = self._factory.stages.io
-            self._made[role, is_of_keys] = DataFiles(
-                plan, role, names, io, self._announce, is_of_keys=is_of_keys
-            )
+            made = self._factory.files(role, names, self._announce, is_of_keys=is_of_keys)
+            self._made[role, is_of_keys] = made
         return self._made[role, is_of_keys]
 
     def _announce(self, coming: Iterable[StagedFile]) -> None:

@@ -1,16 +1,16 @@
 """Whose turn it is to change the progress, and what it becomes. Pure: the state of a table in, the next out.
 
 Each function is asked again for each attempt, with the state that was loaded for it. What it returns is
-committed by compare-and-set on just that load (:mod:`.publication`). So looking who is in force and
-committing are one act: whoever was fenced in between finds another current snapshot, loads again, and is told
-here.
+committed by compare-and-set on just that load (:meth:`.format.TableFormat.publish`). So looking who is in
+force and committing are one act: whoever was fenced in between finds another current snapshot, loads again,
+and is told here.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from airflow_provider_sinks.connectors.iceberg.progress import Pending, Place, Standing, State
+from airflow_provider_sinks.connectors.table_format.state import Pending, Place, Standing, State
 from airflow_provider_sinks.core.errors import FencedError, RefusedError
 from airflow_provider_sinks.core.progress.record import DRIVER, SINGLE_WRITER, ProgressRecord
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from airflow_provider_sinks.connectors.iceberg import upserts
-from airflow_provider_sinks.connectors.iceberg.upserts import NewestRows
+from airflow_provider_sinks.connectors.table_format import upserts
+from airflow_provider_sinks.connectors.table_format.upserts import NewestRows
 
 ROWS, BATCHES, VALUE_BYTES = 100, 20, 10_000
 

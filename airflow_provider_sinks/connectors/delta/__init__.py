@@ -1,0 +1,1 @@
+"""The Delta connector: data files by the executors, one commit of the table's log by the driver."""

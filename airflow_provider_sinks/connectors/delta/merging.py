@@ -1,0 +1,63 @@
+"""Rows that replace others: a merge of what is staged into the table, in one commit with the progress.
+
+delta-rs reads the files of the table in which a key may be, writes them anew with the new rows, and commits
+both. It runs on the driver: what it costs goes by the size of the files that have rows of these keys, and
+not by the rows alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from airflow_provider_sinks.connectors.delta.log import DeltaVersion
+from airflow_provider_sinks.connectors.delta.storage import DeltaFiles
+from airflow_provider_sinks.connectors.table_format.stage import StagedFile
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from deltalake import CommitProperties
+
+_NEW, _OLD = "sinks_new", "sinks_old"
+
+
+def merge(
+    table: DeltaVersion,
+    staged: Sequence[StagedFile],
+    files: DeltaFiles,
+    key: Sequence[str],
+    properties: CommitProperties,
+) -> None:
+    """Replace the rows of the keys that are staged, and add those that are new.
+
+    :param staged: of exactly the columns that are written; each key once.
+    :param properties: of the commit.
+    """
+    rows = _rows(staged, files)
+    columns = {_quoted(name): f"{_NEW}.{_quoted(name)}" for name in rows.schema.names}
+    same = " AND ".join(f"{_OLD}.{_quoted(name)} = {_NEW}.{_quoted(name)}" for name in key)
+    rest = {name: value for name, value in columns.items() if name not in map(_quoted, key)}
+    merger = table.raw.merge(
+        source=rows, predicate=same, source_alias=_NEW, target_alias=_OLD, commit_properties=properties
+    )
+    merger.when_matched_update(rest or columns).when_not_matched_insert(columns).execute()
+
+
+def _rows(staged: Sequence[StagedFile], files: DeltaFiles) -> pa.RecordBatchReader:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for file in staged:
+            system, place = files.place(file.path)
+            with pq.ParquetFile(place, filesystem=system) as source:
+                yield from source.iter_batches()
+
+    system, place = files.place(staged[0].path)
+    schema = pq.read_schema(place, filesystem=system)
+    return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def _quoted(name: str) -> str:
+    """Return a name as SQL has it, whatever characters it has."""
+    return '"{}"'.format(name.replace('"', '""'))
