@@ -12,11 +12,13 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import sqlite3
 import subprocess
 import sys
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -62,6 +64,7 @@ class AirflowStack:
         self.password = secrets.token_urlsafe(12)
         self._port = free_port()
         self._passwords = home / "passwords.json"
+        self._database = home / "airflow.db"
         self.environment = {**_clean_environment(), **self._settings(), **env}
         self._services = {
             name: Service(f"airflow {name}", [*self._program, name], home, env=self.environment)
@@ -235,7 +238,7 @@ class AirflowStack:
             "CORE__EXECUTION_API_SERVER_URL": f"{self.url}/execution/",
             "CORE__FERNET_KEY": urlsafe_b64encode(secrets.token_bytes(32)).decode(),
             # On a busy machine a write waits for longer than SQLite's five seconds; a scheduler dies of it.
-            "DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{self.home / 'airflow.db'}?timeout=60",
+            "DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{self._database}?timeout=60",
             "LOGGING__BASE_LOG_FOLDER": str(self.home / "logs"),
             "LOGGING__WORKER_LOG_SERVER_PORT": str(free_port()),
             "LOGGING__TRIGGER_LOG_SERVER_PORT": str(free_port()),
@@ -259,6 +262,9 @@ class AirflowStack:
         self._passwords.write_text(json.dumps({self.user: self.password}))
         self._passwords.chmod(0o600)
         self.command("db", "migrate")
+        with closing(sqlite3.connect(self._database)) as database:
+            # Kept in the file. Else each commit of a program waits for all that read, and they for it.
+            database.execute("PRAGMA journal_mode=WAL")
 
     def _healthy(self) -> bool:
         for name, service in self._services.items():

@@ -411,6 +411,18 @@ def test_a_table_is_made_anew_as_it_was(lake: DeltaHarness, start: PlayedStart) 
     assert lake.visible() == []
 
 
+@pytest.mark.parametrize("other", ["_delta_log", "_sinks_progress/theirs"])
+def test_a_table_whose_folder_holds_what_is_somebody_elses_is_not_removed(
+    lake: DeltaHarness, start: PlayedStart, other: str
+) -> None:
+    inner = lake.path() / (other if "/" in other else f"inner/{other}")
+    inner.mkdir(parents=True)
+    (inner / "0.json").write_text("{}")
+    with pytest.raises(RefusedError, match="its folder holds more than its own"):
+        start.connector.reset(DeleteOutput("data table", seen(lake)))
+    assert lake.visible() == rows_of(FIRST, SECOND)
+
+
 def test_past_epochs_are_told_by_the_commits(start: PlayedStart) -> None:
     begins = {found.epoch: found.begin for found in start.connector.past_epochs()}
     assert (begins[1], begins[2], begins[3]) == ({0: 0, 1: 0}, {0: 20, 1: 10}, ends(SECOND))

@@ -12,6 +12,9 @@ import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError, DeltaError, DeltaProtocolError
 
+from airflow_provider_sinks.connectors.delta import log
+from airflow_provider_sinks.connectors.delta.options import NO_CONNECTION
+from airflow_provider_sinks.connectors.epoch_writer import InDoubtError
 from airflow_provider_sinks.connectors.registry import kind
 from airflow_provider_sinks.core.checks.check import Outcome
 from airflow_provider_sinks.core.decision.facts import Existence, Unfit
@@ -115,6 +118,7 @@ def features(*writer: str, reader: tuple[str, ...] = ()) -> dict[str, Any]:
             "has the constraint small: CHECK (at < 5)",
         ),
         ({"metadata": {"delta.generationExpression": "CAST(at AS STRING)"}}, "generates column what"),
+        ({"metadata": {"__CHAR_VARCHAR_TYPE_STRING": "varchar(3)"}}, "has column what as varchar(3)"),
         ({"metadata": {"delta.identity.start": 1}}, "numbers rows in column what"),
         ({"metadata": {"delta.invariants": '{"expression": {"expression": "x"}}'}}, "has an invariant on"),
         (
@@ -173,7 +177,7 @@ def commit(start: PlayedStart) -> bool:
     ("raised", "told"),
     [
         (OSError("Generic S3 error: 403 Forbidden: AccessDenied"), ConfigurationError),
-        (OSError("Generic S3 error: InvalidAccessKeyId"), AuthenticationError),
+        (OSError("Generic S3 error: <Code>InvalidAccessKeyId</Code>"), AuthenticationError),
         (PermissionError(13, "Permission denied"), ConfigurationError),
         (DeltaProtocolError("unsupported writer feature"), ConfigurationError),
         (OSError(28, "No space left on device"), UnavailableError),
@@ -195,6 +199,32 @@ def test_a_commit_that_is_refused_is_no_doubt_and_what_was_staged_is_given_up(
     assert sorted(lake.folder.rglob("sinks-*.parquet")) == files
     assert commit(start)
     assert lake.visible() == rows_of(FIRST, NEXT)
+
+
+@pytest.mark.parametrize(
+    "word", ["forbidden", "403", "unauthorized", "quota", "AccessDenied", "ExpiredToken"]
+)
+def test_a_word_in_a_path_is_no_answer_of_the_storage(word: str) -> None:
+    path = f"/lake/{word}/orders"
+
+    def lose() -> None:
+        raise OSError(f"error sending request for url (https://store{path}/_delta_log/1.json): timed out")
+
+    with pytest.raises(InDoubtError):
+        log.commit(NO_CONNECTION, path, lose)
+
+
+def test_a_table_for_letters_with_a_partition_that_reads_as_something_else_is_unfit(
+    lake: DeltaHarness,
+) -> None:
+    PlayedStart(lake).start()
+    path = lake.path(suffix="_dead")
+    schema = lake.table(suffix="_dead").schema()
+    DeltaTable.create(path, schema, mode="overwrite", partition_by=["value"])
+    found = lake.connector().observe(SOURCE).dead_letter
+    assert found is not None
+    assert found.unfit is not None
+    assert found.unfit.what == "is partitioned by value"
 
 
 def test_a_storage_that_does_not_answer_is_no_missing_table(

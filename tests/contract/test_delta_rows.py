@@ -15,6 +15,7 @@ from airflow_provider_sinks.connectors.delta import storage
 from airflow_provider_sinks.connectors.delta.storage import DeltaFiles
 from airflow_provider_sinks.connectors.epoch_writer import Token
 from airflow_provider_sinks.connectors.stored_letters import stored_letters
+from airflow_provider_sinks.connectors.table_format.publisher import Publisher
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import FencedError, RefusedError
 from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput
@@ -162,6 +163,43 @@ def test_a_sink_may_change_its_table_of_letters_and_come_back_to_it(
     assert lake.set_aside() == [(0, 1)]
     PlayedStart(lake).start().epoch(3, {0: range(10, 15)}, bad=[11])
     assert lake.set_aside() == [(0, 1), (0, 11)]
+
+
+@pytest.mark.parametrize("letters", [{"dead_letter": "other"}, {}], ids=["another", "none"])
+def test_letters_that_are_pending_for_a_table_that_a_sink_has_no_more_are_told(
+    lake: DeltaHarness, monkeypatch: pytest.MonkeyPatch, letters: dict[str, str]
+) -> None:
+    leave_pending(PlayedStart(lake).start(), lake)
+    with monkeypatch.context() as patch:
+        found = with_letters(lake, **letters)
+        patch.setattr(lake, "spec", lambda _: found)
+        with pytest.raises(RefusedError, match="have no table any more") as refused:
+            PlayedStart(lake).start()
+    assert f"Write {lake.path(suffix='_dead')} as dead_letter" in refused.value.hint
+    PlayedStart(lake).start()
+    assert lake.set_aside() == [(0, 1)]
+
+
+def test_letters_that_were_published_stay_in_a_table_that_a_sink_has_no_more(
+    lake: DeltaHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(Publisher, "_forget", lambda *_: None)  # its driver dies behind the last commit
+        PlayedStart(lake).start().epoch(1, {0: range(5)}, bad=[1])
+    with monkeypatch.context() as patch:
+        found = with_letters(lake, dead_letter="other")
+        patch.setattr(lake, "spec", lambda _: found)
+        for _ in range(2):
+            PlayedStart(lake).start()
+    assert lake.set_aside() == [(0, 1)]
+
+
+def with_letters(lake: DeltaHarness, dead_letter: str = "") -> SinkSpec:
+    """The sink with another table for its letters, or none."""
+    given = lake.spec().model_dump(by_alias=True, exclude_none=True, mode="json")
+    rest = {name: part for name, part in given.items() if name != "dead_letter"}
+    more = {"dead_letter": {"path": str(lake.folder / dead_letter)}} if dead_letter else {}
+    return SinkSpec.parse({**rest, **more})
 
 
 def test_what_is_set_aside_is_shown_as_it_is_stored(lake: DeltaHarness) -> None:

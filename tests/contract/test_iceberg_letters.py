@@ -16,6 +16,7 @@ from airflow_provider_sinks.connectors.epoch_writer import InDoubtError, Token
 from airflow_provider_sinks.connectors.iceberg.catalog import TableCatalog
 from airflow_provider_sinks.connectors.iceberg.staged_files import FOLDER
 from airflow_provider_sinks.connectors.stored_letters import stored_letters
+from airflow_provider_sinks.connectors.table_format.publisher import Publisher
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import FencedError, RefusedError, SinkError, UnavailableError
 from airflow_provider_sinks.core.progress.record import ProgressRecord
@@ -266,6 +267,21 @@ def test_a_sink_may_change_its_table_of_letters_and_come_back_to_it(
     assert lake.set_aside() == [(0, 61)]
     PlayedStart(lake).start().epoch(5, {0: range(66, 69)}, bad=[67])
     assert lake.set_aside() == [(0, 61), (0, 67)]
+
+
+def test_letters_that_were_published_stay_in_a_table_that_a_sink_has_no_more(
+    lake: IcebergHarness, start: PlayedStart, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(Publisher, "_forget", lambda *_: None)  # its driver dies behind the last commit
+        start.epoch(3, {0: range(60, 63)}, bad=[61])
+    with monkeypatch.context() as patch:
+        spec = lake.spec().model_dump(by_alias=True, exclude_none=True, mode="json")
+        other = SinkSpec.parse({**spec, "dead_letter": {"table": "shop.other_dead"}})
+        patch.setattr(lake, "spec", lambda _: other)
+        for _ in range(2):
+            PlayedStart(lake).start()
+    assert lake.set_aside() == [(0, 61)]
 
 
 def test_a_sink_without_a_table_of_letters_starts_once_nothing_is_pending(

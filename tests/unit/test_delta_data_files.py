@@ -13,6 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable, Schema
+from deltalake.transaction import AddAction
 
 from airflow_provider_sinks.connectors.delta.data_files import DeltaDataFiles
 from airflow_provider_sinks.connectors.delta.layout import Layout, TablePlan
@@ -34,7 +36,7 @@ def statistics(kind: pa.DataType, *batches: list[Any], **properties: str) -> dic
 
 def bounds(kind: pa.DataType, *batches: list[Any]) -> tuple[Any, Any]:
     told = statistics(kind, *batches)
-    return told["minValues"].get("x"), told["maxValues"].get("x")
+    return told.get("minValues", {}).get("x"), told.get("maxValues", {}).get("x")
 
 
 UTC = dt.UTC
@@ -47,16 +49,17 @@ YEAR = dt.datetime(2026, 1, 2, 3, 4, 5, 678901, UTC)
         (pa.int64(), [3, None, -(2**62)], -(2**62), 3),
         (pa.float64(), [1.5, -0.5], -0.5, 1.5),
         (pa.float64(), [1.5, math.nan], None, None),
-        (pa.float64(), [1.5, math.inf], 1.5, None),
+        (pa.float64(), [1.5, math.inf], None, None),
+        (pa.float32(), [0.0], -0.0, 0.0),
         (pa.decimal128(10, 2), [Decimal("1.50"), Decimal("-2.25")], -2.25, 1.5),
         (pa.decimal128(38, 2), [Decimal("1.50")], None, None),
         (pa.date32(), [dt.date(2026, 1, 2), dt.date(1, 1, 1)], "0001-01-01", "2026-01-02"),
         (pa.timestamp("us", "UTC"), [YEAR], "2026-01-02T03:04:05.678901Z", "2026-01-02T03:04:05.678901Z"),
         (pa.timestamp("us"), [YEAR.replace(tzinfo=None)], *["2026-01-02T03:04:05.678901"] * 2),
         (pa.string(), ["b", "a", None], "a", "b"),
-        (pa.string(), ["x" * 40, "a" * 40], "a" * 32, None),
+        (pa.string(), ["x" * 40, "a" * 40], "a" * 32, "x" * 32 + chr(0x10FFFF)),
         (pa.binary(), [b"x"], None, None),
-        (pa.bool_(), [True], None, None),
+        (pa.bool_(), [True, False], False, True),
         (pa.string(), [None], None, None),
     ],
 )
@@ -64,6 +67,35 @@ def test_a_bound_is_exact_or_is_left_out(
     kind: pa.DataType, values: list[Any], least: Any, greatest: Any
 ) -> None:
     assert bounds(kind, values) == (least, greatest)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (pa.bool_(), [True, False]),
+        (pa.string(), ["x" * 33, "a"]),
+        (pa.string(), [chr(0x10FFFF) * 40, "é" * 33]),
+        (pa.float64(), [-0.0]),
+        (pa.float64(), [1.5, math.nan]),
+        (pa.float32(), [0.1]),
+        (pa.decimal128(15, 2), [Decimal("1.25")]),
+        (pa.decimal128(38, 2), [Decimal("123456789012345678.99")]),
+        (pa.date32(), [dt.date(1, 1, 1)]),
+        (pa.timestamp("us", "UTC"), [YEAR]),
+        (pa.binary(), [b"x"]),
+    ],
+    ids=str,
+)
+def test_whoever_asks_for_a_value_finds_its_row(tmp_path: Path, kind: pa.DataType, values: list[Any]) -> None:
+    schema = pa.schema([pa.field("x", kind)])
+    DeltaTable.create(tmp_path, Schema.from_arrow(schema))
+    pq.write_table(pa.table([pa.array(values, kind)], schema=schema), tmp_path / "a.parquet")
+    stats = json.dumps(statistics(kind, values))
+    add = AddAction("a.parquet", (tmp_path / "a.parquet").stat().st_size, {}, 0, True, stats)
+    table = DeltaTable(tmp_path)
+    table.create_write_transaction([add], "append", table.schema())
+    found = DeltaTable(tmp_path).to_pyarrow_table(filters=[("x", "=", pa.scalar(values[0], kind))])
+    assert found.num_rows == 1
 
 
 def test_bounds_and_counts_go_over_all_batches_of_a_file() -> None:

@@ -36,6 +36,16 @@ def storage(**extra: Any) -> ConnectionFields:
         ({"aws_endpoint": "http://minio:9000"}, "is not encrypted (https://, or aws_allow_http: true)"),
         ({"aws_endpoint": "https://me:sesame@minio"}, "holds a login or a query"),
         ({"azure_storage_account_name": "a.evil.com/"}, "is no name of an account"),
+        (
+            {"aws_region": "x@127.0.0.1:80/"},
+            "extra.aws_region: is no name of a region (letters, digits and -)",
+        ),
+        ({"azure_endpoint": "http://store"}, "extra.azure_endpoint: is not encrypted (https://)"),
+        ({"google_service_account_key": "sesame"}, "google_service_account_key: is no JSON object"),
+        (
+            {"google_service_account_key": '{"private_key": "sesame", "gcs_base_url": "http://x"}'},
+            "google_service_account_key.gcs_base_url: is no part of such a key (leave it out)",
+        ),
         ({"aws_region": ["x"]}, "extra.aws_region: must be text or a number"),
     ],
 )

@@ -92,7 +92,9 @@ def test_a_column_is_widened_where_no_value_changes() -> None:
         demand_fit({"a": "long"}, target(), layout(a="integer"))
 
 
-@pytest.mark.parametrize("kind", ["double", "timestamp", "timestamp_ntz", "binary", STRUCT], ids=str)
+@pytest.mark.parametrize(
+    "kind", ["double", "timestamp", "timestamp_ntz", "binary", "decimal(10,2)", STRUCT], ids=str
+)
 def test_a_partition_that_would_read_as_something_else_is_refused(kind: Any) -> None:
     with pytest.raises(ConfigurationError, match="would not read as what was written"):
         new_table({"x": kind, "y": "long"}, target(partition_by="x"))

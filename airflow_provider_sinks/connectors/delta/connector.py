@@ -78,8 +78,9 @@ class DeltaConnector(TableConnector[DeltaVersion]):
         table = layout.columns
         columns = {name: table[name] for name in written(list(self._columns), target.columns)}
         texts = [name for name in layout.partitioned_by if table[name].kind == "string"]
+        dates = [name for name in layout.partitioned_by if table[name].kind == "date"]
         keeps_raw = self._sink.dead_letter is not None
-        return encode(output, columns, target.key, keeps_raw=keeps_raw, never_empty=texts)
+        return encode(output, columns, target.key, keeps_raw=keeps_raw, never_empty=texts, common_years=dates)
 
     # ---- looking
 

@@ -15,6 +15,7 @@ _KNOWN = frozenset(
 _WRITER_OF_FEATURES, _WRITER_MAX, _READER_MAX = 7, 4, 1
 _CONSTRAINT = "delta.constraints."
 _RETENTION = "delta.setTransactionRetentionDuration"
+_CHARACTERS = "__CHAR_VARCHAR_TYPE_STRING"
 _NOT_WRITTEN = "Rows that are written without it would be wrong for whoever reads the table."
 
 
@@ -65,6 +66,12 @@ def _of_column(name: str, metadata: Mapping[str, Any]) -> Iterator[Unfit]:
             f"has an invariant on column {name}",
             "It is not checked for the files that are written.",
             "Check it in the query, with a WHERE, and copy the table without it.",
+        )
+    if _CHARACTERS in metadata:
+        yield Unfit(
+            f"has column {name} as {metadata[_CHARACTERS]}",
+            "Its length is not checked for the files that are written.",
+            f"Copy the table with {name} as STRING.",
         )
     if any(key.startswith("delta.columnMapping.") for key in metadata):
         yield Unfit(f"maps column {name} to another name", _NOT_WRITTEN, "Copy it into a table without that.")

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from airflow_provider_sinks.connectors.delta.options import DeltaOptions
 from airflow_provider_sinks.connectors.epoch_writer import InDoubtError
@@ -32,13 +33,13 @@ if TYPE_CHECKING:
 
 LOG = "_delta_log"
 _OVERTAKEN = re.compile(r"Failed to commit transaction: \d+\s*$|already exists", re.IGNORECASE)
-_FORBIDDEN = re.compile(
-    r"permission denied|access ?denied|forbidden|\b403\b|read-only file system", re.IGNORECASE
-)
+_FORBIDDEN = re.compile(r"permission denied|access ?denied|forbidden|read-only file system", re.IGNORECASE)
+_ANSWERED_FORBIDDEN = re.compile(r"\b403 Forbidden\b|(Errno|os error) (13|30)\b")
 _WRONG_KEYS = re.compile(
-    r"InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|\b401\b|unauthorized", re.IGNORECASE
+    r"<Code>(InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken)</Code>|\b401 Unauthorized\b"
 )
-_NO_ROOM = re.compile(r"no space left|quota", re.IGNORECASE)
+_NO_ROOM = re.compile(r"(Errno|os error) (28|122)\b")
+"""Of a commit only the storage's own answer counts, by its form: an error tells paths too."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ def asking(options: DeltaOptions, name: str) -> Iterator[None]:
         text = told(error)
         if _WRONG_KEYS.search(text):
             raise _of(options, _wrong_keys(name, text)) from error
-        if _FORBIDDEN.search(text):
+        if _FORBIDDEN.search(text.replace(name, "").replace(urlsplit(name).path, "")):
             raise HiddenError(text) from error
         raise _of(options, _unavailable(name, text)) from error
 
@@ -187,7 +188,7 @@ def _failed(options: DeltaOptions, name: str, error: Exception) -> SinkError:
     text = told(error)
     if _WRONG_KEYS.search(text):
         return _of(options, _wrong_keys(name, text))
-    if _FORBIDDEN.search(text):
+    if _ANSWERED_FORBIDDEN.search(text):
         return _of(options, _may_not(name, text))
     if _NO_ROOM.search(text):
         hint = "See that the storage has room."

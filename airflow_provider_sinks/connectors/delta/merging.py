@@ -1,8 +1,8 @@
 """Rows that replace others: a merge of what is staged into the table, in one commit with the progress.
 
-delta-rs reads the files of the table in which a key may be, writes them anew with the new rows, and commits
-both. It runs on the driver: what it costs goes by the size of the files that have rows of these keys, and
-not by the rows alone.
+delta-rs reads the table's columns of the key, writes the files anew that have one of the keys, with the new
+rows, and commits both. It runs on the driver: what it costs goes by the size of the table and of those files,
+and not by the rows alone.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.connectors.delta.log import DeltaVersion
+from airflow_provider_sinks.connectors.delta.rounding import is_rounded
 from airflow_provider_sinks.connectors.delta.storage import DeltaFiles
 from airflow_provider_sinks.connectors.table_format.stage import StagedFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from deltalake import CommitProperties
+    from deltalake import CommitProperties, WriterProperties
 
 _NEW, _OLD = "sinks_new", "sinks_old"
 
@@ -38,9 +39,23 @@ def merge(
     same = " AND ".join(f"{_OLD}.{_quoted(name)} = {_NEW}.{_quoted(name)}" for name in key)
     rest = {name: value for name, value in columns.items() if name not in map(_quoted, key)}
     merger = table.raw.merge(
-        source=rows, predicate=same, source_alias=_NEW, target_alias=_OLD, commit_properties=properties
+        source=rows,
+        predicate=same,
+        source_alias=_NEW,
+        target_alias=_OLD,
+        commit_properties=properties,
+        writer_properties=_writing(rows.schema),
     )
     merger.when_matched_update(rest or columns).when_not_matched_insert(columns).execute()
+
+
+def _writing(schema: pa.Schema) -> WriterProperties | None:
+    """Return how the files are written: no bounds of large decimals, which delta-rs rounds inwards."""
+    from deltalake import ColumnProperties, WriterProperties
+
+    none = ColumnProperties(statistics_enabled="NONE")
+    rounded = {one.name: none for one in schema if is_rounded(one.type)}
+    return WriterProperties(column_properties=rounded) if rounded else None
 
 
 def _rows(staged: Sequence[StagedFile], files: DeltaFiles) -> pa.RecordBatchReader:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from airflow_provider_sinks.connectors.delta.features import unfit
 from airflow_provider_sinks.connectors.delta.log import DeltaVersion
 from airflow_provider_sinks.connectors.delta.places import is_local, system_of
 from airflow_provider_sinks.connectors.delta.tables import DeltaTables
-from airflow_provider_sinks.connectors.delta.types import columns_of
+from airflow_provider_sinks.connectors.delta.types import can_partition, columns_of
 from airflow_provider_sinks.connectors.table_format.errors import HiddenError, MissingError
 from airflow_provider_sinks.connectors.table_format.letters import unfit_for_letters
 from airflow_provider_sinks.connectors.table_format.state import flawed
 from airflow_provider_sinks.connectors.table_format.state import identity as state_identity
+from airflow_provider_sinks.connectors.table_format.types import Column
 from airflow_provider_sinks.core.decision.facts import Existence, ResourceFacts, Role, Unfit
 from airflow_provider_sinks.core.progress.history import NO_HISTORY, History
 from airflow_provider_sinks.core.progress.identity import ResourceKind
@@ -91,4 +93,17 @@ def _unfit(tables: DeltaTables, table: DeltaVersion, role: Role) -> Unfit | None
     if found is not None or role is not Role.DEAD_LETTER:
         return found
     repair = "Name a table that is not there; this one is partitioned by"
-    return unfit_for_letters(columns_of(table.fields), table.partitioned_by, repair)
+    columns = columns_of(table.fields)
+    return unfit_for_letters(columns, table.partitioned_by, repair) or _unreadable(columns, table)
+
+
+def _unreadable(columns: Mapping[str, Column], table: DeltaVersion) -> Unfit | None:
+    """Return why letters would not be read as they are: a partition of bytes or texts, which may be empty."""
+    for name in table.partitioned_by:
+        if columns[name].kind == "string" or not can_partition(columns[name].kind):
+            return Unfit(
+                f"is partitioned by {name}",
+                f"A partition of {columns[name].shown} does not read as what was written.",
+                "Name a table that is not there: the sink makes it.",
+            )
+    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -46,6 +47,12 @@ REFUSED = {
     "google_application_credentials": "it names a file of one machine; write google_service_account_key",
     "proxy_url": "a proxy would hear all that is written",
 }
+_GOOGLE = frozenset(
+    {
+        *("auth_provider_x509_cert_url", "auth_uri", "client_email", "client_id", "client_x509_cert_url"),
+        *("private_key", "private_key_id", "project_id", "token_uri", "type", "universe_domain"),
+    }
+)
 _FIELDS = ("host", "port", "login", "password", "schema")
 _AZURE = "dfs.core.windows.net"
 _HTTPS = 443
@@ -134,9 +141,27 @@ def _problems(extra: Mapping[str, Any]) -> Iterator[Problem]:
     for name in ("aws_endpoint", "azure_endpoint"):
         if name in extra:
             yield from _address_problems(name, str(extra[name]), extra)
+    if not re.fullmatch(r"[A-Za-z0-9-]{1,64}", str(extra.get("aws_region", "a"))):
+        yield Problem("extra.aws_region", "is no name of a region", "letters, digits and -")
+    if isinstance(key := extra.get("google_service_account_key"), str) and key:
+        yield from _google_problems(key)
     account = str(extra.get("azure_storage_account_name", "a"))
     if not re.fullmatch(r"[a-z0-9]{1,24}", account):
         yield Problem("extra.azure_storage_account_name", "is no name of an account", "letters and digits")
+
+
+def _google_problems(text: str) -> Iterator[Problem]:
+    """Say what is wrong with a key of Google's: what leads its holder to another server is no part of one."""
+    where = "extra.google_service_account_key"
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        yield Problem(where, "is no JSON object", "the content of the file that Google gives")
+        return
+    for name in sorted(map(str, found.keys() - _GOOGLE)):
+        yield Problem(f"{where}.{name[:40]}", "is no part of such a key", "leave it out")
 
 
 def _address_problems(name: str, value: str, extra: Mapping[str, Any]) -> Iterator[Problem]:
@@ -146,5 +171,7 @@ def _address_problems(name: str, value: str, extra: Mapping[str, Any]) -> Iterat
         yield Problem(f"extra.{name}", "is no address", "https://server:port")
     elif address.username is not None or address.query or address.fragment:
         yield Problem(f"extra.{name}", "holds a login or a query", "keys belong in options of their own")
+    elif name == "azure_endpoint" and address.scheme == "http":
+        yield Problem(f"extra.{name}", "is not encrypted", "https://")
     elif name == "aws_endpoint" and address.scheme == "http" and _text(extra.get("aws_allow_http")) != "true":
         yield Problem(f"extra.{name}", "is not encrypted", "https://, or aws_allow_http: true")

@@ -24,9 +24,14 @@ def checked(value: str) -> str:
         raise UnfitError(f"{scheme!r} is no storage that is known", f"one of {', '.join(SCHEMES)}")
     if urlsplit(value).username is not None and scheme not in _ON_AZURE:
         raise UnfitError("the place of a table holds a login", "it belongs in the connection")
+    place = value.removeprefix("file://").rstrip("/")
+    if scheme == "file" and not re.match(r"/[^/]", place):
+        raise UnfitError(f"{value!r} is no place of a table", "a whole path, such as /data/orders")
+    if "\\" in value:
+        raise UnfitError(f"{value!r} is no place of a table", "write it without a backslash")
     if {"..", "."} & set(parts) or "" in parts[1:] or len(parts) < 2 or any("%" in part for part in parts):
         raise UnfitError(f"{value!r} is no place of a table", "write its whole path, without .. and %")
-    return value.removeprefix("file://").rstrip("/")
+    return place
 
 
 def scheme_of(place: str) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from airflow_provider_sinks.connectors.delta import log, observe
 from airflow_provider_sinks.connectors.delta.log import LOG, DeltaVersion
 from airflow_provider_sinks.connectors.delta.options import DeltaOptions
+from airflow_provider_sinks.connectors.delta.progress import FOLDER
 from airflow_provider_sinks.connectors.table_format.errors import MissingError, OvertakenError
 from airflow_provider_sinks.connectors.table_format.resetting import demand_looked_at
 from airflow_provider_sinks.connectors.table_format.stage import answering
@@ -28,11 +29,30 @@ def reset_table(tables: DeltaTables, options: DeltaOptions, step: EmptyOutput | 
         return
     demand_looked_at(step, table.id, observe.identity(tables, table))
     if isinstance(step, DeleteOutput):
+        _demand_alone(tables, table)
         with answering(table.name):
             tables.files.delete_folder(f"{table.name}/{LOG}")
             tables.files.delete_folder(table.name)
     else:
         _empty(options, table)
+
+
+def _demand_alone(tables: DeltaTables, table: DeltaVersion) -> None:
+    """See that nothing of anybody else lies in the folder of a table.
+
+    :raises RefusedError: it does.
+    """
+    with answering(table.name):
+        below = [path.removeprefix(f"{table.name}/") for path in tables.files.below(table.name)]
+    inner = {path.partition(f"/{LOG}/")[0] for path in below if f"/{LOG}/" in path}
+    others = {path.split("/")[1] for path in below if path.startswith(f"{FOLDER}/")} - {tables.sink}
+    if inner or others:
+        whose = f"table {min(inner)}" if inner else f'the progress of sink "{min(others)}"'
+        raise RefusedError(
+            f'table "{table.name}" is not removed: its folder holds more than its own',
+            f"There is {whose}.",
+            "Have it emptied instead of made anew, or move the other one first.",
+        )
 
 
 def _empty(options: DeltaOptions, table: DeltaVersion) -> None:

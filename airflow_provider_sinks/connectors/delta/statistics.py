@@ -1,7 +1,9 @@
 """What a commit says of the rows of a file: how many, and the bounds of columns, by which readers skip it.
 
 A bound must never be narrower than the rows, or readers would miss some. So what JSON, or a reader, may round
-is left out: large decimals, NaN and infinity, the end of a long text, bytes.
+has none: large decimals, NaN and infinity. And delta-rs's reader of data sets takes a bound that is not there
+for one that no row is within. So a file of which any column has values and no bounds has the number of its
+rows alone. Bytes need none: nobody skips a file by them.
 """
 
 from __future__ import annotations
@@ -17,10 +19,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from airflow_provider_sinks.connectors.delta.rounding import is_rounded
+
 _COLUMNS = "delta.dataSkippingNumIndexedCols"
 _COLUMNS_DEFAULT = 32
 _TEXT_MAX = 32
-_EXACT_DIGITS = 15
+_LAST_CHARACTER = chr(0x10FFFF)
 
 
 @dataclass
@@ -31,6 +35,13 @@ class _Column:
     least: Any = None
     greatest: Any = None
     is_bounded: bool = True
+    is_bytes: bool = False
+
+    @property
+    def has_bounds(self) -> bool:
+        """Whether its bounds are known, or nobody asks for them."""
+        known = _least(self.least) is not None and _greatest(self.greatest) is not None
+        return self.is_bytes or (self.is_bounded and known)
 
     def take(self, values: pa.ChunkedArray) -> None:
         self.nulls += values.null_count
@@ -66,7 +77,10 @@ class Statistics:
         """
         count = int(properties.get(_COLUMNS, _COLUMNS_DEFAULT))
         fields = list(schema)[: count if count >= 0 else None]
-        found = {one.name: _Column(is_bounded=_can_be_bounded(one.type)) for one in fields}
+        found = {
+            one.name: _Column(is_bounded=_can_be_bounded(one.type), is_bytes=pa.types.is_binary(one.type))
+            for one in fields
+        }
         return cls(0, {one.name: found[one.name] for one in fields if not pa.types.is_nested(one.type)})
 
     def take(self, rows: pa.Table) -> None:
@@ -84,7 +98,9 @@ class Statistics:
                 "minValues": _known((name, _least(one.least)) for name, one in bounded),
                 "maxValues": _known((name, _greatest(one.greatest)) for name, one in bounded),
                 "nullCount": {name: one.nulls for name, one in self.columns.items()},
-            },
+            }
+            if all(one.nulls == self.rows or one.has_bounds for one in self.columns.values())
+            else {"numRecords": self.rows},
             allow_nan=False,
         )
 
@@ -94,9 +110,7 @@ def _known(found: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _can_be_bounded(kind: pa.DataType) -> bool:
-    if pa.types.is_decimal(kind):
-        return bool(kind.precision <= _EXACT_DIGITS)
-    return not (pa.types.is_binary(kind) or pa.types.is_boolean(kind) or pa.types.is_nested(kind))
+    return not (is_rounded(kind) or pa.types.is_binary(kind) or pa.types.is_nested(kind))
 
 
 def _has_nan(values: pa.ChunkedArray) -> bool:
@@ -104,13 +118,23 @@ def _has_nan(values: pa.ChunkedArray) -> bool:
 
 
 def _least(value: Any) -> Any:
+    if _is_zero(value):
+        return -0.0
     return value[:_TEXT_MAX] if isinstance(value, str) else _plain(value)
 
 
 def _greatest(value: Any) -> Any:
-    if isinstance(value, str):
-        return value if len(value) <= _TEXT_MAX else None
+    if _is_zero(value):
+        return 0.0
+    if isinstance(value, str) and len(value) > _TEXT_MAX:
+        is_last = value[_TEXT_MAX] == _LAST_CHARACTER
+        return None if is_last else f"{value[:_TEXT_MAX]}{_LAST_CHARACTER}"
     return _plain(value)
+
+
+def _is_zero(value: Any) -> bool:
+    """Whether it is one of the two zeros, which some readers tell from each other."""
+    return isinstance(value, float) and value == 0
 
 
 def _plain(value: Any) -> Any:

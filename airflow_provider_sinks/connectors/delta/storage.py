@@ -16,7 +16,8 @@ class DeltaFiles:
     """See :class:`.stage.Files`. Paths are those of a table, and what follows them.
 
     :param options: how to reach the storage; may hold secrets.
-    :param roots: the tables, of which one lies in none of the others.
+    :param roots: the tables, of which one lies in none of the others. Files of a table that a sink had before
+        lie in none of them: then their own folder is one.
     """
 
     def __init__(self, options: Mapping[str, str], *roots: str) -> None:
@@ -29,7 +30,8 @@ class DeltaFiles:
 
     def place(self, path: str) -> tuple[FileSystem, str]:
         """Return where Arrow finds a path; made at the first use, in each process."""
-        root = next(root for root in self._roots if f"{path}/".startswith(f"{root}/"))
+        known = (root for root in self._roots if f"{path}/".startswith(f"{root}/"))
+        root = next(known, path.rpartition("/")[0])
         if root not in self._made:
             self._made[root] = self._connect(root)
         return self._made[root], path if is_local(root) else path.removeprefix(root).lstrip("/")

@@ -20,13 +20,14 @@ from airflow_provider_sinks.connectors.delta.spec import DeltaTarget
 from airflow_provider_sinks.connectors.delta.storage import DeltaFiles
 from airflow_provider_sinks.connectors.epoch_writer import InDoubtError
 from airflow_provider_sinks.connectors.table_format.attempts import attempts
-from airflow_provider_sinks.connectors.table_format.errors import OvertakenError
+from airflow_provider_sinks.connectors.table_format.errors import ElsewhereError, OvertakenError
 from airflow_provider_sinks.connectors.table_format.fit import written
 from airflow_provider_sinks.connectors.table_format.format import Change, Judge, TableFormat
 from airflow_provider_sinks.connectors.table_format.sink_tables import SinkTables
 from airflow_provider_sinks.connectors.table_format.spec import Mode
 from airflow_provider_sinks.connectors.table_format.stage import StagedFile, StageFolder
 from airflow_provider_sinks.connectors.table_format.state import Place, Standing, State
+from airflow_provider_sinks.connectors.table_format.sweep import elsewhere
 from airflow_provider_sinks.core.dead_letters.letter import Circumstances
 from airflow_provider_sinks.core.errors import RefusedError
 
@@ -51,6 +52,11 @@ class DeltaTables(TableFormat[DeltaVersion]):
         self.files = DeltaFiles(options.parameters, *sink.names.values())
         self._layout: Layout | None = None
         self._columns: tuple[str, ...] = ()
+
+    @property
+    def sink(self) -> str:
+        """The name of the sink."""
+        return self._sink.name
 
     def load(self, name: str) -> DeltaVersion:
         """Return a table as it is now."""
@@ -99,8 +105,9 @@ class DeltaTables(TableFormat[DeltaVersion]):
 
         What is left by that VACUUM removes.
         """
-        found: set[str] = set()
-        for table in tables:
+        loaded = list(tables)
+        found = elsewhere(paths, (table.name for table in loaded))
+        for table in loaded:
             known = {
                 f"{table.name}/{path}" for path in table.raw.get_add_actions().column("path").to_pylist()
             }
@@ -206,10 +213,13 @@ def _demand_made(table: DeltaVersion, version: int) -> None:
 def _add_action(table: DeltaVersion, file: StagedFile) -> AddAction:
     """Return a staged file as a commit adds it.
 
+    :raises ElsewhereError: it was staged for another table.
     :raises ValueError: the table has another partitioning.
     """
     from deltalake.transaction import AddAction
 
+    if not file.path.startswith(f"{table.name}/"):
+        raise ElsewhereError(f"{file.path} is no file of table {table.name}")
     values = dict(zip(table.partitioned_by, file.partition, strict=True))
     return AddAction(
         path=quote(file.path.removeprefix(f"{table.name}/")),

@@ -17,9 +17,13 @@ _PLAIN = frozenset(
     }
 )
 _DECIMAL = re.compile(r"decimal\(\d+, ?-?\d+\)")
+_WHOLE = re.compile(r"decimal\(\d+, ?0\)")
 _NO_NAME = re.compile(r"[ ,;{}()\n\t=]")
 PARTITIONS = ("string", "tinyint", "smallint", "int", "bigint", "date", "boolean")
-"""Types, and decimals besides, whose values each reader reads from a partition as the same."""
+"""Types, and decimals of whole numbers, whose values each reader reads from a partition as the same.
+
+A negative decimal with a fraction is written so by delta-rs that it cannot load the table any more.
+"""
 
 
 def columns_of(fields: Sequence[Mapping[str, Any]]) -> dict[str, Column]:
@@ -73,7 +77,7 @@ def created(columns: Mapping[str, SparkType]) -> str:
 
 def can_partition(kind: str) -> bool:
     """Whether a column of a type, in the common form, can make partitions."""
-    return kind in PARTITIONS or kind.startswith("decimal(")
+    return kind in PARTITIONS or bool(_WHOLE.fullmatch(kind))
 
 
 def _created(given: SparkType, path: str) -> SparkType:

@@ -23,11 +23,15 @@ from airflow_provider_sinks.connectors.table_format.format import Judge, TableFo
 from airflow_provider_sinks.connectors.table_format.spec import Mode
 from airflow_provider_sinks.connectors.table_format.stage import StagedFile, StageFolder
 from airflow_provider_sinks.connectors.table_format.state import Place, Standing, State
+from airflow_provider_sinks.connectors.table_format.sweep import elsewhere
 from airflow_provider_sinks.core.dead_letters.letter import Circumstances
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
     from pyiceberg.table import Table
+
+_PLACES = ("write.data.path", "write.object-storage.path")
+"""Properties of a table that name folders of its files."""
 
 
 class IcebergTables(TableFormat["Table"]):
@@ -69,9 +73,9 @@ class IcebergTables(TableFormat["Table"]):
 
     def referenced(self, tables: Iterable[Table], paths: Collection[str]) -> set[str]:
         """Return which of these files any snapshot of a table has."""
-        found: set[str] = set()
-        wanted = set(paths)
-        for table in tables:
+        loaded, wanted = list(tables), set(paths)
+        found = elsewhere(wanted, (folder for table in loaded for folder in _folders(table)))
+        for table in loaded:
             seen: set[str] = set()
             for snapshot in table.metadata.snapshots:
                 for manifest in snapshot.manifests(table.io):
@@ -110,6 +114,11 @@ class IcebergTables(TableFormat["Table"]):
             data=_plan(data),
             dead=_plan(dead) if dead is not None else None,
         )
+
+
+def _folders(table: Table) -> list[str]:
+    """Return the folders that a table has its files in."""
+    return [table.location(), *(table.properties[name] for name in _PLACES if name in table.properties)]
 
 
 def _plan(table: Table) -> TablePlan:

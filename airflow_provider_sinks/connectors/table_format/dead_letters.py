@@ -16,7 +16,7 @@ from typing import Any, Generic
 
 from airflow_provider_sinks.connectors.base import Say
 from airflow_provider_sinks.connectors.table_format import protocol
-from airflow_provider_sinks.connectors.table_format.errors import HiddenError, MissingError
+from airflow_provider_sinks.connectors.table_format.errors import ElsewhereError, HiddenError, MissingError
 from airflow_provider_sinks.connectors.table_format.format import Change, Table, TableFormat
 from airflow_provider_sinks.connectors.table_format.sink_tables import SinkTables
 from airflow_provider_sinks.connectors.table_format.stage import Stage, StageFolder
@@ -120,6 +120,8 @@ class DeadLetters(Generic[Table]):
         staged = [file for stage in found if stage for file in stage.of(Role.DEAD_LETTER)]
         try:
             return self._format.added(table, staged)
+        except ElsewhereError as error:
+            raise self._no_table(pending) from error
         except (KeyError, ValueError) as error:
             raise RefusedError(
                 f"dead letters of {self._epoch(pending)} were staged for a table of another partitioning",
@@ -133,7 +135,10 @@ class DeadLetters(Generic[Table]):
     def _demand_nothing_left(self, pending: Pending | None, folder: StageFolder | None) -> None:
         if pending is None or folder is None or not any(_stages(pending, folder)):
             return
-        raise RefusedError(
+        raise self._no_table(pending)
+
+    def _no_table(self, pending: Pending) -> RefusedError:
+        return RefusedError(
             f"dead letters of {self._epoch(pending)} have no table any more",
             "Their rows are committed, and the spec named a table for them when they were staged.",
             f"Write {pending.table or 'the table that it was'} as dead_letter and start the sink once.",

@@ -32,6 +32,7 @@ def encode(
     *,
     keeps_raw: bool,
     never_empty: Sequence[str] = (),
+    common_years: Sequence[str] = (),
 ) -> DataFrame:
     """Return source columns, then the table's, for the rows of a query.
 
@@ -40,12 +41,14 @@ def encode(
     :param columns: those to write, which fit the query.
     :param key: rows of one key replace each other.
     :param never_empty: columns of text that cannot be told from null where they are empty.
+    :param common_years: columns of dates that nobody could read beyond the years 1 to 9999.
     :param keeps_raw: the source records are kept, because rows may be set aside.
     """
     given = types_of(output)
     errors = [_null(name, "key column") for name in key]
     errors += [_null(name, "column") for name, column in columns.items() if column.is_required]
     errors += [_empty(name) for name in never_empty]
+    errors += [_outside(name) for name in common_years]
     is_good = sql.col(rows.ERROR).isNull()
     error = sql.coalesce(rows.ERROR, *errors).alias(rows.ERROR) if errors else sql.col(rows.ERROR)
     values = [
@@ -63,6 +66,14 @@ def _value(given: str, column: TableColumn) -> Column:
 
 def _null(name: str, what: str) -> Column:
     return sql.when(named(name).isNull(), sql.lit(f"{what} {name} is null"))
+
+
+def _outside(name: str) -> Column:
+    first, last = (sql.lit(day).cast("date") for day in ("0001-01-01", "9999-12-31"))
+    return sql.when(
+        ~named(name).cast("date").between(first, last),
+        sql.lit(f"partition column {name} is beyond the years 1 to 9999, which no reader takes"),
+    )
 
 
 def _empty(name: str) -> Column:

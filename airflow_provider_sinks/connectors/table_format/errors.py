@@ -13,3 +13,7 @@ class HiddenError(Exception):
 
 class OvertakenError(Exception):
     """Somebody else has changed the table since it was loaded: nothing was committed."""
+
+
+class ElsewhereError(Exception):
+    """Files were staged for another table than this one, which takes none but those in its own folder."""

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 
 from airflow_provider_sinks.connectors.table_format.stage import Stage, StageFolder
+
+
+def elsewhere(paths: Collection[str], folders: Iterable[str]) -> set[str]:
+    """Return which files lie in none of the folders: those of a table that a sink has no more.
+
+    Nobody looks into it. They may be dead letters that were published there.
+    """
+    known = tuple(f"{folder.rstrip('/')}/" for folder in folders)
+    return {path for path in paths if not path.startswith(known)}
 
 
 def sweep(
