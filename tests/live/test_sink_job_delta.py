@@ -20,6 +20,9 @@ _ROWS: list[KeyValue] = [
     ("k", '{"id": 3, "userid": "eve \\u00e9", "price": -0.01}'),
 ]
 _BROKEN: KeyValue = ("k", "no JSON")
+_LATE: KeyValue = ("k", '{"id": 9}')
+_DAY = "IF(id = 9, date_add(DATE '9999-12-31', 1), to_date(at)) AS day"
+"""No reader takes the year 10,000 as a partition."""
 
 
 def _sink(stage: Stage, source: str, path: Path, target: dict[str, Any], **parts: Any) -> Sink:
@@ -36,11 +39,11 @@ def test_rows_are_appended_once_over_starts_to_partitions_and_a_table_of_letters
     stage: Stage, tmp_path: Path
 ) -> None:
     source, path, dead = (
-        stage.source("append", {0: [*_ROWS, _BROKEN], 1: _ROWS[:1]}),
+        stage.source("append", {0: [*_ROWS, _BROKEN, _LATE], 1: _ROWS[:1]}),
         tmp_path / "t",
         tmp_path / "d",
     )
-    query = "SELECT *, to_date(at) AS day FROM source"
+    query = f"SELECT *, {_DAY} FROM source"  # noqa: S608  no user's text is in it
     sink = _sink(stage, source, path, {"partition_by": "day"}, query=query, dead_letter={"path": str(dead)})
 
     first = sink.run()
@@ -59,7 +62,9 @@ def test_rows_are_appended_once_over_starts_to_partitions_and_a_table_of_letters
         (3, "eve é", Decimal("-0.01"), None),
     ]
     assert {row[0] for row in _rows(path, "day")} == {dt.date(2026, 11, 20), dt.date(2026, 11, 21), None}
-    assert _rows(dead, "source_offset", "value") == [(3, b"no JSON")]
+    beyond = "partition column day is beyond the years 1 to 9999, which no reader takes"
+    assert [row[0] for row in _rows(dead, "source_offset", "value")] == [3, 4]
+    assert beyond in {row[0] for row in _rows(dead, "error")}
 
 
 def test_rows_of_one_key_replace_each_other_and_every_type_is_read_back_as_it_was(
