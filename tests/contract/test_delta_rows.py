@@ -189,8 +189,8 @@ def test_letters_that_were_published_stay_in_a_table_that_a_sink_has_no_more(
     with monkeypatch.context() as patch:
         found = with_letters(lake, dead_letter="other")
         patch.setattr(lake, "spec", lambda _: found)
-        for _ in range(2):
-            PlayedStart(lake).start()
+        for epoch, first in ((2, 5), (3, 10)):
+            PlayedStart(lake).start().epoch(epoch, {0: range(first, first + 5)})
     assert lake.set_aside() == [(0, 1)]
 
 

@@ -279,8 +279,8 @@ def test_letters_that_were_published_stay_in_a_table_that_a_sink_has_no_more(
         spec = lake.spec().model_dump(by_alias=True, exclude_none=True, mode="json")
         other = SinkSpec.parse({**spec, "dead_letter": {"table": "shop.other_dead"}})
         patch.setattr(lake, "spec", lambda _: other)
-        for _ in range(2):
-            PlayedStart(lake).start()
+        for epoch, first in ((4, 63), (5, 66)):
+            PlayedStart(lake).start().epoch(epoch, {0: range(first, first + 3)})
     assert lake.set_aside() == [(0, 61)]
 
 
