@@ -12,7 +12,8 @@ from pathlib import Path
 import redis
 
 from airflow_provider_sinks.core.connection.fields import ConnectionFields
-from airflow_provider_sinks.local.processes import LOCALHOST, Service, free_port
+from airflow_provider_sinks.local.ports import LOCALHOST, free_port
+from airflow_provider_sinks.local.processes import Service
 
 _READY_SECONDS = 60.0
 

@@ -45,8 +45,11 @@ def has_bytes(column: pa.Array) -> bool:
 def byte_bounds(column: pa.Array) -> np.ndarray:
     """Return where each value of a column of bytes or text begins, and the last one ends, in its data.
 
-    :returns: 64-bit integers, one more than there are values; of a slice, its own part.
+    :returns: 64-bit integers, one more than there are values; of a slice, its own part. A column without
+        values may come from Java without the one zero that the format demands.
     """
+    if not len(column):
+        return np.zeros(1, np.int64)
     places = np.frombuffer(column.buffers()[1], dtype=np.dtype("i8" if _is_large(column) else "i4"))
     bounds: np.ndarray = places[column.offset : column.offset + len(column) + 1].astype(np.int64)
     return bounds

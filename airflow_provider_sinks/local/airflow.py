@@ -1,4 +1,4 @@
-"""A real Airflow for tests and the demo: four programs, SQLite, one user, bound to this machine.
+"""A real Airflow for tests and the demo: four programs, one database, one user, bound to this machine.
 
     with AirflowStack.start(folder, dags_folder) as airflow:
         run = airflow.trigger("my_dag")
@@ -12,13 +12,11 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import sqlite3
 import subprocess
 import sys
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +25,10 @@ from typing import Any, Self
 import httpx
 
 from airflow_provider_sinks.clients.wait import holds_within
-from airflow_provider_sinks.local.processes import LOCALHOST, LocalServiceError, Service, free_port
+from airflow_provider_sinks.local.metadata_database import MetadataDatabase
+from airflow_provider_sinks.local.ports import LOCALHOST, free_port
+from airflow_provider_sinks.local.postgres import Postgres
+from airflow_provider_sinks.local.processes import LocalServiceError, Service
 from airflow_provider_sinks.local.progress import step
 
 _READY_SECONDS = 300.0
@@ -55,7 +56,12 @@ class AirflowStack:
     """One Airflow with its own home, user and password."""
 
     def __init__(
-        self, home: Path, dags_folder: Path, env: Mapping[str, str], python: str = sys.executable
+        self,
+        home: Path,
+        dags_folder: Path,
+        env: Mapping[str, str],
+        python: str = sys.executable,
+        postgres: Postgres | None = None,
     ) -> None:
         self.home = home
         self._program = [python, "-m", "airflow"]
@@ -64,7 +70,7 @@ class AirflowStack:
         self.password = secrets.token_urlsafe(12)
         self._port = free_port()
         self._passwords = home / "passwords.json"
-        self._database = home / "airflow.db"
+        self.metadata = MetadataDatabase(home / "airflow.db", postgres)
         self.environment = {**_clean_environment(), **self._settings(), **env}
         self._services = {
             name: Service(f"airflow {name}", [*self._program, name], home, env=self.environment)
@@ -78,6 +84,7 @@ class AirflowStack:
         dags_folder: Path,
         env: Mapping[str, str] | None = None,
         python: str = sys.executable,
+        postgres: Postgres | None = None,
     ) -> Self:
         """Start an Airflow and return when its API answers and its parts report that they are healthy.
 
@@ -85,8 +92,9 @@ class AirflowStack:
         :param dags_folder: where it looks for DAG files.
         :param env: more environment variables, which win over ours; tasks see them too.
         :param python: the program of an environment that has an Airflow; ours by default.
+        :param postgres: the server of its database; see :class:`MetadataDatabase`.
         """
-        stack = cls(home, dags_folder, env or {}, python)
+        stack = cls(home, dags_folder, env or {}, python, postgres)
         try:
             with step("Airflow") as line:
                 line.say("making the database")
@@ -237,8 +245,7 @@ class AirflowStack:
             "CORE__PARALLELISM": "4",
             "CORE__EXECUTION_API_SERVER_URL": f"{self.url}/execution/",
             "CORE__FERNET_KEY": urlsafe_b64encode(secrets.token_bytes(32)).decode(),
-            # On a busy machine a write waits for longer than SQLite's five seconds; a scheduler dies of it.
-            "DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{self._database}?timeout=60",
+            "DATABASE__SQL_ALCHEMY_CONN": self.metadata.url,
             "LOGGING__BASE_LOG_FOLDER": str(self.home / "logs"),
             "LOGGING__WORKER_LOG_SERVER_PORT": str(free_port()),
             "LOGGING__TRIGGER_LOG_SERVER_PORT": str(free_port()),
@@ -261,10 +268,8 @@ class AirflowStack:
         self.dags_folder.mkdir(parents=True, exist_ok=True)
         self._passwords.write_text(json.dumps({self.user: self.password}))
         self._passwords.chmod(0o600)
+        self.metadata.make()
         self.command("db", "migrate")
-        with closing(sqlite3.connect(self._database)) as database:
-            # Kept in the file. Else each commit of a program waits for all that read, and they for it.
-            database.execute("PRAGMA journal_mode=WAL")
 
     def _healthy(self) -> bool:
         for name, service in self._services.items():

@@ -34,14 +34,8 @@ from airflow_provider_sinks.local.listeners import (
     sasl_properties,
     tls_properties,
 )
-from airflow_provider_sinks.local.processes import (
-    LOCALHOST,
-    LocalServiceError,
-    Service,
-    accepts,
-    free_port,
-    java_program,
-)
+from airflow_provider_sinks.local.ports import LOCALHOST, accepts, free_port
+from airflow_provider_sinks.local.processes import LocalServiceError, Service, java_program
 
 _READY_SECONDS = 120.0
 _SCRAM_ITERATIONS = 4096

@@ -20,7 +20,8 @@ from typing import Any, Self
 import psycopg
 
 from airflow_provider_sinks.clients.wait import holds_within
-from airflow_provider_sinks.local.processes import LOCALHOST, LocalServiceError, Service, free_port
+from airflow_provider_sinks.local.ports import LOCALHOST, free_port
+from airflow_provider_sinks.local.processes import LocalServiceError, Service
 
 _LIGHT = {"fsync": "off", "shared_buffers": "32MB"}
 _LASTING = {"shared_buffers": "512MB", "max_wal_size": "4GB", "autovacuum": "off"}
@@ -95,14 +96,14 @@ class Postgres:
         """The server's log file."""
         return self._service.log
 
-    def connect(self) -> psycopg.Connection:
-        """Open a connection that commits each statement."""
+    def connect(self, dbname: str | None = None) -> psycopg.Connection:
+        """Open a connection that commits each statement; to the database that is there from the start."""
         return psycopg.connect(
             host=self.host,
             port=self.port,
             user=self.user,
             password=self.password,
-            dbname=self.dbname,
+            dbname=dbname or self.dbname,
             autocommit=True,
             connect_timeout=5,
         )

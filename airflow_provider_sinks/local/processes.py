@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import random
 import shutil
 import signal
-import socket
 import subprocess
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -23,8 +21,6 @@ import psutil
 from airflow_provider_sinks.clients.wait import holds_within
 from airflow_provider_sinks.core.errors import SinkError
 
-LOCALHOST = "127.0.0.1"
-_PORTS = range(20_000, 32_000)
 _POLL_SECONDS = 0.05
 _GRACE_SECONDS = 10.0
 _KILL_SECONDS = 10.0
@@ -200,28 +196,6 @@ def _lives(pid: int) -> bool:
     try:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
-        return False
-
-
-def free_port() -> int:
-    """Return a port that was free a moment ago.
-
-    Below the range from which the system takes ports for outgoing connections: there, while a killed broker
-    is down, a client that tries to come back could be given the broker's own port, and keep it.
-    """
-    while True:
-        port = random.choice(_PORTS)  # noqa: S311 - nothing secret about a port
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind((LOCALHOST, port))
-            return port
-
-
-def accepts(port: int) -> bool:
-    """Tell whether something listens on a port of this machine."""
-    try:
-        with socket.create_connection((LOCALHOST, port), timeout=1):
-            return True
-    except OSError:
         return False
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Self
 
 from airflow_provider_sinks.local import jars
-from airflow_provider_sinks.local.processes import LOCALHOST, Service, accepts, free_port, java_program
+from airflow_provider_sinks.local.ports import LOCALHOST, accepts, free_port
+from airflow_provider_sinks.local.processes import Service, java_program
 
 _READY_SECONDS = 180.0
 _API = "/apis/ccompat/v7"

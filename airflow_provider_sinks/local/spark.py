@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Self
 
 from airflow_provider_sinks.local import jars
-from airflow_provider_sinks.local.processes import LOCALHOST, LocalServiceError, Service, accepts, free_port
+from airflow_provider_sinks.local.ports import LOCALHOST, accepts, free_port
+from airflow_provider_sinks.local.processes import LocalServiceError, Service
 
 _READY_SECONDS = 120.0
 

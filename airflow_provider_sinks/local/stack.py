@@ -39,6 +39,8 @@ class Stack:
 
     broker: KafkaBroker
     postgres: Postgres
+    airflow_postgres: Postgres
+    """Where Airflow alone keeps its state."""
     airflow: AirflowStack
 
     def __init__(self, folder: Path) -> None:
@@ -59,7 +61,7 @@ class Stack:
 
     def stop(self) -> None:
         """Stop what was started, Airflow first, because its tasks use the others."""
-        for name in ("airflow", "broker", "postgres"):
+        for name in ("airflow", "airflow_postgres", "broker", "postgres"):
             if part := vars(self).get(name):
                 part.stop()
 
@@ -86,7 +88,10 @@ class Stack:
             # An edited DAG file is read at once all the same; reading the others again takes half a core.
             "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "600",
         }
-        self.airflow = AirflowStack.start(self.folder / "airflow", dags_folder, environment)
+        self.airflow_postgres = Postgres.start(self.folder / "metadata")
+        self.airflow = AirflowStack.start(
+            self.folder / "airflow", dags_folder, environment, postgres=self.airflow_postgres
+        )
 
     def _connect(self) -> None:
         """Give Airflow its connections, through its API, as a user would."""

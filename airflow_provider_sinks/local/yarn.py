@@ -19,14 +19,8 @@ from xml.sax.saxutils import escape
 import httpx
 
 from airflow_provider_sinks.local import jars
-from airflow_provider_sinks.local.processes import (
-    LOCALHOST,
-    Service,
-    end_session,
-    free_port,
-    java_program,
-    session_members,
-)
+from airflow_provider_sinks.local.ports import LOCALHOST, free_port
+from airflow_provider_sinks.local.processes import Service, end_session, java_program, session_members
 from airflow_provider_sinks.local.spark import spark_home
 
 _READY_SECONDS = 180.0

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_sinks.local.processes import LOCALHOST, free_port
+from airflow_provider_sinks.local.ports import LOCALHOST, free_port
 from tests.airflow_side import HOME
 
 ADMIN, VIEWER, PASSWORD = "admin", "viewer", "a password of a test"

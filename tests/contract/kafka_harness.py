@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
+from airflow_provider_sinks.clients.wait import holds_within
 from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.connectors.base import SinkConnector
 from airflow_provider_sinks.connectors.epoch_writer import EpochWriter
@@ -18,14 +19,17 @@ from airflow_provider_sinks.connectors.kafka.columns import (
     TIME,
     VALUE,
 )
+from airflow_provider_sinks.connectors.kafka.coordinators import broker_memory
 from airflow_provider_sinks.connectors.kafka.creation import CreateTopic
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink, kafka_sink
+from airflow_provider_sinks.connectors.kafka.transactional_ids import transactional_id
 from airflow_provider_sinks.connectors.registry import connect
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.decision.facts import Role
+from airflow_provider_sinks.core.progress.record import DRIVER
 from airflow_provider_sinks.core.spec.sink import SinkSpec
-from airflow_provider_sinks.testing.played_start import SINK, SOURCE, Coordinates, Harness
+from airflow_provider_sinks.testing.played_start import SINK, SOURCE, WRITERS, Coordinates, Harness
 from tests.contract.wire import KafkaWire, Loss
 
 SCHEMA = pa.schema(
@@ -45,6 +49,7 @@ _HEADER = pa.struct([(HEADER_NAME, pa.string()), (HEADER_VALUE, pa.binary())])
 CARRYING = SCHEMA.append(pa.field(HEADERS, pa.list_(_HEADER))).append(pa.field(TIME, pa.int64()))
 _TIME_MS = 1_700_000_000_000
 _TIMEOUT = "10s"
+_MARKER_SECONDS = 30.0
 
 
 class KafkaHarness(Harness):
@@ -112,6 +117,7 @@ class KafkaHarness(Harness):
 
     def _read(self, sink: str, role: Role) -> list[Message]:
         """Return what a reader of committed records gets now, in front of what is open."""
+        self._wait_for_markers(sink)
         connector = self.connector(sink)
         facts = connector.identify()[role]
         connector.close()
@@ -119,14 +125,25 @@ class KafkaHarness(Harness):
         own = {"group.id": self._own, "isolation.level": "read_committed", "enable.partition.eof": True}
         consumer = Consumer({**self._options.librdkafka(), **own, "enable.auto.commit": False})
         consumer.assign(places)
-        found, ended = [], 0
-        while ended < len(places):
+        found, ended = [], set[int | None]()
+        while len(ended) < len(places):
             message = consumer.poll(10)
             assert message is not None
             error = message.error()
             if error is None:
                 found.append(message)
             elif error.code() == KafkaError._PARTITION_EOF:
-                ended += 1
+                ended.add(message.partition())
         consumer.close()
         return found
+
+    def _wait_for_markers(self, sink: str) -> None:
+        """Return when what was ended is so for readers too: markers come behind the answer to a commit."""
+        ids = {writer: transactional_id(self._own, sink, writer) for writer in (DRIVER, *WRITERS)}
+
+        def is_told() -> bool:
+            known = broker_memory(self._options, ids)
+            assert not known.reason
+            return not any(facts.state.startswith("Prepare") for facts in known.ids.values())
+
+        assert holds_within(is_told, _MARKER_SECONDS, pause_seconds=0.05)

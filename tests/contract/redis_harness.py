@@ -15,7 +15,7 @@ from airflow_provider_sinks.connectors.registry import connect
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.decision.facts import Creation
 from airflow_provider_sinks.core.spec.sink import SinkSpec
-from airflow_provider_sinks.local.processes import LOCALHOST
+from airflow_provider_sinks.local.ports import LOCALHOST
 from airflow_provider_sinks.testing.played_start import SINK, SOURCE, Coordinates, Harness
 from tests.contract.wire import Line, Loss, Wire
 from tests.redis_server import RedisServer

@@ -7,7 +7,7 @@ import pytest
 from airflow_provider_sinks.connectors.kafka import arrow_producer, librdkafka, transaction
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.local.broker import KafkaBroker
-from airflow_provider_sinks.local.processes import LOCALHOST
+from airflow_provider_sinks.local.ports import LOCALHOST
 from airflow_provider_sinks.testing.connector_contract import ExecutorCommits
 from airflow_provider_sinks.testing.played_start import PlayedStart
 from tests.contract.kafka_harness import KafkaHarness

@@ -38,13 +38,21 @@ _AIRFLOW = {
 
 
 @pytest.fixture(scope="session")
-def airflow(stack_folder: Path) -> Iterator[AirflowStack]:
+def airflow_postgres(stack_folder: Path) -> Iterator[Postgres]:
+    """The server with Airflow's own database."""
+    with Postgres.start(stack_folder / "metadata") as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def airflow(stack_folder: Path, airflow_postgres: Postgres) -> Iterator[AirflowStack]:
     """An Airflow with Spark in its PATH, and the connection to itself that some operators take by default.
 
     Write DAG files into its ``dags_folder``; each test its own.
     """
     home = stack_folder / "airflow"
-    with AirflowStack.start(home, home / "dags", {**spark.spark_environment(), **_AIRFLOW}) as running:
+    env = {**spark.spark_environment(), **_AIRFLOW}
+    with AirflowStack.start(home, home / "dags", env, postgres=airflow_postgres) as running:
         user = {"login": running.user, "password": running.password}
         running.add_connection("airflow_api_default", "http", host=running.url, **user)
         yield running

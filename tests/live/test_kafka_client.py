@@ -46,7 +46,7 @@ from airflow_provider_sinks.core.progress.history import NO_HISTORY
 from airflow_provider_sinks.core.progress.record import DRIVER, ProgressKey, ProgressRecord
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.listeners import Mechanism, Sasl
-from airflow_provider_sinks.local.processes import free_port
+from airflow_provider_sinks.local.ports import free_port
 from tests import administrator
 from tests.facts import record
 from tests.live.sink_world import SinkWorld

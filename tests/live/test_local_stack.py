@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
+from airflow_provider_sinks.local import ports
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.listeners import Mechanism, Sasl
 from airflow_provider_sinks.local.postgres import Postgres
@@ -69,3 +72,25 @@ def test_a_program_that_ends_early_is_told_with_the_end_of_its_log(tmp_path: Pat
 
     with pytest.raises(LocalServiceError, match=r"short ended with exit code 3\n(.|\n)*no room left"):
         service.wait_until(lambda: False, timeout_seconds=20)
+
+
+_ASK = """
+import sys
+from airflow_provider_sinks.local import ports
+ports._PORTS = range({first}, {behind})
+print(*[ports.free_port() for _ in range(30)], flush=True)
+sys.stdin.read()
+"""
+
+
+def test_no_port_is_given_twice_not_even_to_two_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = range(31_900, 32_000)
+    monkeypatch.setattr(ports, "_PORTS", few)
+    command = [sys.executable, "-c", _ASK.format(first=few.start, behind=few.stop)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        theirs = list(map(int, other.stdout.readline().split()))
+        ours = [ports.free_port() for _ in range(30)]
+        other.communicate()
+
+    assert len({*theirs, *ours}) == 60

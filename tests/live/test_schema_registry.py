@@ -22,7 +22,7 @@ from airflow_provider_sinks.core.schemas.compatibility import Level
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.local import spark
 from airflow_provider_sinks.local.broker import KafkaBroker
-from airflow_provider_sinks.local.processes import free_port
+from airflow_provider_sinks.local.ports import free_port
 from airflow_provider_sinks.local.schema_registry import SchemaRegistry
 from tests.airflow.fakes import SPARK
 from tests.airflow_side import airflow_db, connections

@@ -16,7 +16,7 @@ from airflow_provider_sinks.connectors.observer import SinkObserver
 from airflow_provider_sinks.core.errors import ExitCode, FencedError
 from airflow_provider_sinks.core.progress.record import ProgressRecord, partition_writer
 from airflow_provider_sinks.core.schemas.wire import header
-from airflow_provider_sinks.local.processes import free_port
+from airflow_provider_sinks.local.ports import free_port
 from airflow_provider_sinks.streaming.written_schemas import UNKNOWN_MAX
 from tests.faults.topics import Record
 from tests.live.registered import KEY, Registered, record

@@ -12,7 +12,7 @@ from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import ExitCode
 from airflow_provider_sinks.core.launch.files import Launch, LaunchFiles
 from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus
-from airflow_provider_sinks.local.processes import free_port
+from airflow_provider_sinks.local.ports import free_port
 from tests.faults.driver import APPLICATION, OWNER, Driver, submit
 from tests.live.stage import KeyValue, Sink, Stage
 

@@ -12,7 +12,7 @@ from psycopg import sql
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import ExitCode
-from airflow_provider_sinks.local.processes import free_port
+from airflow_provider_sinks.local.ports import free_port
 from tests.live.stage import KeyValue, Sink, Stage
 
 _SCHEMA = "id int, userid string"

@@ -97,6 +97,17 @@ def test_a_time_that_kafka_refuses_stops_a_sink_without_dead_letters(stage: Stag
 
 
 @pytest.mark.parametrize("stage", WHO_WRITES, indirect=True)
+def test_records_without_any_header_go_through_where_headers_of_the_source_do(stage: Stage) -> None:
+    source = stage.source("bare", {0: [("k", json.dumps({"id": number})) for number in range(5)]})
+    sink = stage.sink("bare", source, from_={"schema": "id int"}, to={"headers": "source"})
+
+    status = sink.run()
+
+    assert status.rows == 5
+    assert [record.headers for record in stage.read(sink.out)] == [()] * 5
+
+
+@pytest.mark.parametrize("stage", WHO_WRITES, indirect=True)
 def test_headers_and_times_of_the_source_go_through_also_by_a_replay(stage: Stage) -> None:
     source = stage.topic("through-source")
     _produce(stage, source, ['{"id": 0}', "{", '{"id": "one"}'])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -140,6 +142,23 @@ def test_rights_that_a_sink_needs_and_no_more(guarded: Stage) -> None:
     sink.run()
 
     assert [record.value for record in guarded.read(sink.out)] == [b"v0", b"{", b"v2"]
+
+
+def test_a_time_that_a_topic_with_hidden_limits_refuses_stops_a_sink(guarded: Stage) -> None:
+    late = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 86_400))
+    source = guarded.source("times", {0: [("k", json.dumps({"at": late}))]})
+    guarded.user = "limited"
+    to = {"timestamp": {"column": "at"}}
+    dead = f"{source}-dead"
+    sink = guarded.sink("times", source, from_={"schema": "at timestamp"}, to=to, dead_letter=dead)
+    grant(guarded.broker, "limited", least(sink.parsed, "kafka", [source]))
+
+    status = sink.fail(ExitCode.CONFIGURATION)
+
+    assert status.error is not None
+    assert f'topic "{sink.out}" does not take the timestamp of a row' in status.error.primary
+    assert status.error.hint
+    assert [*guarded.read(sink.out), *guarded.read(dead)] == []
 
 
 def _allow(stage: Stage, kind: ResourceType, name: str, *operations: AclOperation) -> None:

@@ -21,6 +21,7 @@ from airflow_provider_sinks.connectors.kafka.murmur2 import murmur2, murmur2_of,
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.part_array import PART, PartArray, part_array
 from airflow_provider_sinks.connectors.kafka.preflight.topic_checks import (
+    POLICY,
     SinkTopic,
     TopicSurvey,
     topic_checks,
@@ -30,6 +31,7 @@ from airflow_provider_sinks.connectors.kafka.time_limits import LOG_APPEND_TIME,
 from airflow_provider_sinks.core.checks.check import Check, Outcome
 from airflow_provider_sinks.core.dead_letters.letter import ErrorClass
 from airflow_provider_sinks.core.decision.facts import Existence
+from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 Pairs = list[tuple[str, bytes | None]]
@@ -110,6 +112,19 @@ def test_without_headers_and_times_there_are_no_parts_of_them() -> None:
 
     assert not {librdkafka.TIME_PART, librdkafka.HEADER_PART} & _message(parts, 0).keys()
     assert _message(parts, 0)[librdkafka.PARTITION_PART] == [librdkafka.ANY_PARTITION]
+
+
+def test_headers_that_no_row_has_come_from_java_without_any_place() -> None:
+    texts = [pa.Array.from_buffers(kind, 0, [None, pa.py_buffer(b""), pa.py_buffer(b"")])
+             for kind in (pa.string(), pa.binary())]  # fmt: skip
+    pairs = pa.StructArray.from_arrays(texts, names=[HEADER_NAME, HEADER_VALUE])
+    column = pa.ListArray.from_arrays(pa.array([0, 0, 0], pa.int32()), pairs)
+
+    parts = part_array(1, pa.array([b"k", None]), pa.array([b"v", b"w"]), Carried(column))
+
+    assert header_bytes(column).tolist() == [0, 0]
+    assert [librdkafka.HEADER_PART in _message(parts, row) for row in range(2)] == [False, False]
+    assert _message(parts, 1)[librdkafka.VALUE_PART] == [b"w"]
 
 
 def test_headers_of_rows_are_counted_and_told() -> None:
@@ -264,10 +279,33 @@ def test_times_of_their_writing_are_not_checked() -> None:
     assert _time_check(_spec(), {TIME_TYPE: LOG_APPEND_TIME}) is None
 
 
+def test_tombstones_stay_in_the_partition_of_their_key() -> None:
+    _spec(key="id", tombstones=True, partition_by="id")
+
+    with pytest.raises(ConfigurationError) as caught:
+        _spec(key="id", tombstones=True, partition_by=["id", "at"])
+
+    assert "target.kafka.partition_by: names at beside the key: null in a tombstone" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("partition_by", "outcome"), [("id", Outcome.PASS), ("at", Outcome.UNKNOWN)], ids=["key", "beside it"]
+)
+def test_a_compacted_topic_is_checked_for_one_place_of_each_key(partition_by: str, outcome: Outcome) -> None:
+    check = _topic_check(_spec(key="id", partition_by=partition_by), {POLICY: "compact"}, POLICY)
+
+    assert check is not None
+    assert check.outcome is outcome, check
+
+
 def _time_check(spec: SinkSpec, config: dict[str, str] | None) -> Check | None:
+    return _topic_check(spec, config, TIME_TYPE)
+
+
+def _topic_check(spec: SinkSpec, config: dict[str, str] | None, name: str) -> Check | None:
     creations = {made.name: (role, made) for role, made in kafka_sink(spec).creations().items()}
     role, made = creations["out"]
     survey = TopicSurvey("out", Existence.PRESENT, config=config)
     options = KafkaOptions.from_connection_extra({"bootstrap.servers": "b:1"}, "k")
     found = topic_checks(options, spec, [SinkTopic("out", (role,), made)], {"out": survey}, {})
-    return next((check for check in found if check.name.startswith(TIME_TYPE)), None)
+    return next((check for check in found if check.name.startswith(name)), None)

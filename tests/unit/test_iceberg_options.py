@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from airflow_provider_sinks.connectors.iceberg.connection_type import ICEBERG
-from airflow_provider_sinks.connectors.iceberg.options import (
+from airflow_provider_sinks.connectors.iceberg.option_names import (
     ALLOWED,
     FILES,
     HARMLESS,
     SECRETS,
     STORAGE,
     CatalogKind,
-    IcebergOptions,
 )
+from airflow_provider_sinks.connectors.iceberg.options import IcebergOptions
 from airflow_provider_sinks.core.connection.fields import ConnectionFields
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import ConfigurationError

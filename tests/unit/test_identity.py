@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from airflow_provider_sinks.connectors.kafka.preflight.identity_checks import identity_checks
 from airflow_provider_sinks.connectors.kafka.preflight.topic_checks import (
     SinkTopic,
     TopicSurvey,
-    identity_checks,
 )
 from airflow_provider_sinks.core.checks.check import Outcome
 from airflow_provider_sinks.core.decision.facts import Existence, Role

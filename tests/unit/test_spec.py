@@ -262,6 +262,7 @@ WRONG: list[tuple[str, Any, str]] = [
     (f"{T}.headers", {}, "target.kafka.headers: names no header (source, or {name: column})"),
     (f"{T}.headers", ["userid"], "target.kafka.headers: names no header"),
     (f"{T}.headers", {" ": "userid"}, "' ' is no name of a header"),
+    (f"{T}.headers", {"a\0b": "userid"}, "is no name of a header: it has a zero byte (leave it out)"),
     (f"{T}.headers", {"a": 1}, "headers: 1, for header 'a', is no column"),
     (f"{T}.headers", {"a": "usrid"}, "headers.a: 'usrid' is no column of the output (did you mean"),
     (f"{T}.timestamp", "nwo", "target.kafka.timestamp: 'nwo' is no time (did you mean \"now\"?)"),

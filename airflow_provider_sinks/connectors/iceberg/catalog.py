@@ -20,7 +20,8 @@ from airflow_provider_sinks.connectors.iceberg.catalog_errors import (
     refused_commit,
     told,
 )
-from airflow_provider_sinks.connectors.iceberg.options import CatalogKind, IcebergOptions
+from airflow_provider_sinks.connectors.iceberg.option_names import CatalogKind
+from airflow_provider_sinks.connectors.iceberg.options import IcebergOptions
 from airflow_provider_sinks.connectors.table_format.errors import MissingError, OvertakenError
 
 if TYPE_CHECKING:

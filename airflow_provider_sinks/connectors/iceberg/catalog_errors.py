@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from airflow_provider_sinks.connectors.iceberg.options import CatalogKind, IcebergOptions
+from airflow_provider_sinks.connectors.iceberg.option_names import CatalogKind
+from airflow_provider_sinks.connectors.iceberg.options import IcebergOptions
 from airflow_provider_sinks.connectors.table_format.errors import HiddenError, MissingError, OvertakenError
 from airflow_provider_sinks.core.errors import (
     AuthenticationError,

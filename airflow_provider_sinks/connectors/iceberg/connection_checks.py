@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 
 from airflow_provider_sinks.clients.reach import Trail, connect, follow
 from airflow_provider_sinks.connectors.connection_checks import ConnectionChecks, Validation
-from airflow_provider_sinks.connectors.iceberg.options import CatalogKind, IcebergOptions
+from airflow_provider_sinks.connectors.iceberg.option_names import CatalogKind
+from airflow_provider_sinks.connectors.iceberg.options import IcebergOptions
 from airflow_provider_sinks.connectors.postgres import survey
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.connectors.table_format.server_checks import further_servers

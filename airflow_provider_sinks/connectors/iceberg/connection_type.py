@@ -10,7 +10,7 @@ from airflow_provider_sinks.connectors.connection_checks import (
     ConnectionChecks,
     Validation,
 )
-from airflow_provider_sinks.connectors.iceberg import options as names
+from airflow_provider_sinks.connectors.iceberg import option_names as names
 from airflow_provider_sinks.connectors.iceberg.options import IcebergOptions
 from airflow_provider_sinks.core.connection.alterable import COLUMNS, AlterableOptions
 

@@ -2,92 +2,27 @@
 
 from __future__ import annotations
 
-import enum
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
+from airflow_provider_sinks.connectors.iceberg.option_names import (
+    ADDRESSES,
+    ALLOWED,
+    DROPPED,
+    FIELDS_ONLY_OF,
+    ONLY_OF,
+    REFUSED,
+    SECRETS,
+    SSL_MODES,
+    STORAGE,
+    CatalogKind,
+)
 from airflow_provider_sinks.core.connection.options import ConnectionOptions
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, nearest
 
-
-class CatalogKind(enum.StrEnum):
-    """Who keeps the pointers to the tables' metadata."""
-
-    JDBC = "jdbc"
-    REST = "rest"
-    HIVE = "hive"
-
-
-_OF_CATALOG = """
-    catalog database hive.hive2-compatible name oauth2-server-uri port prefix scope sslmode sslrootcert token
-    warehouse
-    """
-_OF_STORAGE = """
-    adls.account-host adls.account-key adls.account-name adls.sas-token gcs.oauth2.token gcs.project-id
-    gcs.service.host s3.access-key-id s3.connect-timeout s3.endpoint s3.force-virtual-addressing s3.region
-    s3.request-timeout s3.role-arn s3.role-session-name s3.secret-access-key s3.session-token
-    """
-STORAGE = frozenset(_OF_STORAGE.split())
-"""PyIceberg's names of what it takes to read and write files."""
-ALLOWED = frozenset(_OF_CATALOG.split()) | STORAGE
-_JDBC, _REST, _HIVE = CatalogKind.JDBC, CatalogKind.REST, CatalogKind.HIVE
-_ONLY_OF: Mapping[str, tuple[CatalogKind, ...]] = {
-    **dict.fromkeys(("database", "sslmode", "sslrootcert"), (_JDBC,)),
-    **dict.fromkeys(("oauth2-server-uri", "prefix", "scope", "token"), (_REST,)),
-    "hive.hive2-compatible": (_HIVE,),
-}
-"""What stands in the extra and means something to some catalogs alone."""
-_FIELDS_ONLY_OF = {"schema": (_JDBC,), "login": (_JDBC, _REST), "password": (_JDBC, _REST)}
-DROPPED = frozenset({"catalog_properties", "__fields__"})
-"""What the type's own hook may find there, and a sink does not use."""
-REFUSED = {
-    "py-catalog-impl": "it names a class to load",
-    "py-io-impl": "it names a class to load",
-    "io-impl": "it names a class to load",
-    "catalog-impl": "it names a class to load",
-    "auth": "it names a class to load",
-    "rest.signer": "it names a class to load",
-    "s3.signer": "it names a class to load",
-    "s3.retry-strategy-impl": "it names a class to load",
-    "s3.proxy-uri": "a proxy would hear all that is written",
-    "type": "write catalog: jdbc, rest or hive",
-    "uri": "the address belongs in the connection's own fields",
-    "credential": "id and secret belong in login and password, where Airflow hides them",
-    "header.Authorization": "use login and password, or token",
-    "ssl": "certificates of a REST catalog are not supported yet",
-}
-SECRETS = frozenset(
-    {
-        "adls.account-key",
-        "adls.sas-token",
-        "gcs.oauth2.token",
-        "password",
-        "s3.secret-access-key",
-        "s3.session-token",
-        "token",
-    }
-)
-"""Never shown."""
-ADDRESSES = frozenset(
-    {
-        "adls.account-host",
-        "adls.account-name",
-        "gcs.service.host",
-        "host",
-        "oauth2-server-uri",
-        "s3.endpoint",
-        "warehouse",
-    }
-)
-"""They lead to servers, or to the place of the tables, which may name one."""
-FILES = frozenset({"sslrootcert"})
-"""They name files of the worker."""
-HARMLESS = frozenset({"s3.connect-timeout", "s3.request-timeout", "hive.hive2-compatible"})
-"""They decide nothing about who hears a secret, nor where rows go."""
-SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 _PLACED = frozenset({"database", "port"})
 _PORTS = {CatalogKind.JDBC: 5432, CatalogKind.HIVE: 9083}
 _CONNECT_SECONDS = "10"
@@ -268,8 +203,8 @@ def _foreign_problems(kind: str, given: Iterable[str], extra: Mapping[str, Any])
     """Say what another kind of catalog would take, and this one would not even look at."""
     if kind not in list(CatalogKind):
         return
-    found = {f"extra.{name}": _ONLY_OF[name] for name in extra if name in _ONLY_OF}
-    found |= {name: kinds for name, kinds in _FIELDS_ONLY_OF.items() if name in given}
+    found = {f"extra.{name}": ONLY_OF[name] for name in extra if name in ONLY_OF}
+    found |= {name: kinds for name, kinds in FIELDS_ONLY_OF.items() if name in given}
     for where, kinds in found.items():
         if kind not in kinds:
             yield Problem(

@@ -13,7 +13,7 @@ from airflow_provider_sinks.connectors.iceberg.layout import (
     demand_own_files,
     demand_unaltered,
 )
-from airflow_provider_sinks.connectors.iceberg.options import STORAGE
+from airflow_provider_sinks.connectors.iceberg.option_names import STORAGE
 from airflow_provider_sinks.connectors.iceberg.progress import read, standing
 from airflow_provider_sinks.connectors.iceberg.publication import publish
 from airflow_provider_sinks.connectors.iceberg.spec import IcebergTarget

@@ -9,7 +9,7 @@ from pyspark.sql.types import ArrayType, MapType, StructType
 from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.connectors.encoding import as_json, named
 from airflow_provider_sinks.connectors.kafka.columns import HEADER_NAME, HEADER_VALUE, HEADERS_TYPE
-from airflow_provider_sinks.connectors.kafka.spec import KafkaTarget
+from airflow_provider_sinks.connectors.kafka.target import KafkaTarget
 from airflow_provider_sinks.core.dead_letters.letter import SOURCE_HEADER
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 
@@ -75,7 +75,7 @@ def time_ms(target: KafkaTarget, *, replayed: bool) -> Column:
     """
     if target.time_column is not None:
         return sql.unix_millis(named(target.time_column).cast("timestamp"))
-    return _letter_header("source.timestamp").cast("bigint") if replayed else sql.col(rows.RAW_TIMESTAMP)
+    return _letter_header("source.timestamp").try_cast("bigint") if replayed else sql.col(rows.RAW_TIMESTAMP)
 
 
 def time_error(target: KafkaTarget, *, replayed: bool) -> Column:

@@ -16,8 +16,8 @@ from airflow_provider_sinks.connectors.kafka import carried_columns
 from airflow_provider_sinks.connectors.kafka.avro_encoding import avro_bytes, avro_error
 from airflow_provider_sinks.connectors.kafka.carried_columns import as_bytes
 from airflow_provider_sinks.connectors.kafka.columns import HEADERS, KEY, PARTITION_KEY, TIME, VALUE
-from airflow_provider_sinks.connectors.kafka.spec import KafkaTarget
 from airflow_provider_sinks.connectors.kafka.surely_taken import SurelyTaken
+from airflow_provider_sinks.connectors.kafka.target import KafkaTarget
 from airflow_provider_sinks.connectors.kafka.written_schemas import WrittenBy
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.query.analysis import INTERNAL

@@ -41,6 +41,8 @@ def _headers(value: Any) -> Any:
     for name, column in value.items():
         if not _is_text(name):
             raise UnfitError(f"{name!r} is no name of a header", "write text")
+        if "\0" in name:  # librdkafka takes names as C has them: they would end there
+            raise UnfitError(f"{name!r} is no name of a header: it has a zero byte", "leave it out")
         if not _is_text(column):
             raise UnfitError(f"{column!r}, for header {name!r}, is no column", "the name of one column")
     return dict(sorted(value.items()))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.connectors.kafka import librdkafka
-from airflow_provider_sinks.connectors.kafka.spec import KafkaTarget
+from airflow_provider_sinks.connectors.kafka.target import KafkaTarget
 
 if TYPE_CHECKING:
     from airflow_provider_sinks.connectors.kafka.row_producer import ProducerKind

@@ -69,9 +69,18 @@ def _value(spec: KafkaSink) -> Iterator[Problem]:
         )
     if kafka.value is not None and kafka.value in kafka.key:
         yield Problem(f"{where}.value", f"{kafka.value!r} is the key already")
-    for option, names in (("key", kafka.key), ("partition_by", kafka.partition_by or ())):
-        if len(set(names)) < len(names):
-            yield Problem(f"{where}.{option}", "names a column twice")
+    if len(set(kafka.key)) < len(kafka.key):
+        yield Problem(f"{where}.key", "names a column twice")
+
+
+def _partition_by(spec: KafkaSink) -> Iterator[Problem]:
+    kafka, where = spec.target.kafka, "target.kafka.partition_by"
+    names = kafka.partition_by or ()
+    if len(set(names)) < len(names):
+        yield Problem(where, "names a column twice")
+    if kafka.tombstones and (others := kafka.partition_columns_beside_key):
+        what = f"names {', '.join(others)} beside the key: null in a tombstone, which would go elsewhere"
+        yield Problem(where, what, "columns of the key, or leave out tombstones")
 
 
 def _output_columns(spec: KafkaSink) -> Iterator[Problem]:
@@ -145,6 +154,7 @@ RULES: tuple[Rule, ...] = (
     (needs(*QUERY, "target", "writers"), _key),
     (needs(*QUERY, "target"), _of_source),
     (needs("target"), _value),
+    (needs("target"), _partition_by),
     (needs("target"), _key_in_value),
     (needs("target"), _registry),
     (needs(*QUERY, "target"), _output_columns),

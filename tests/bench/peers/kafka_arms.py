@@ -12,7 +12,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from airflow_provider_sinks.local.processes import LOCALHOST, LocalServiceError, free_port
+from airflow_provider_sinks.local.ports import LOCALHOST, free_port
+from airflow_provider_sinks.local.processes import LocalServiceError
 from tests.bench.peers.arm import CopyingArm, Kind, Running, Work
 from tests.bench.peers.artifacts import connect_command, streams_command, tool_command
 

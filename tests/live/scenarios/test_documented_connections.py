@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
-import sqlite3
 import uuid
 from pathlib import Path
 
@@ -25,8 +23,7 @@ def canary() -> str:
 
 
 def event_log(airflow: AirflowStack) -> str:
-    with contextlib.closing(sqlite3.connect(airflow.home / "airflow.db", timeout=60)) as connection:
-        return repr(connection.execute("SELECT * FROM log").fetchall())
+    return repr(airflow.metadata.tables()["log"])
 
 
 def shown(airflow: AirflowStack) -> str:

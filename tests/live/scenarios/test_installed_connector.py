@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 
 from airflow_provider_sinks.local.airflow import AirflowStack
 from airflow_provider_sinks.local.broker import KafkaBroker
-from airflow_provider_sinks.local.processes import LOCALHOST
+from airflow_provider_sinks.local.ports import LOCALHOST
 from tests import administrator
 from tests.installed_connector import Installed
 from tests.live.built_wheel import clean_environment, run, wheel

@@ -16,6 +16,7 @@ from airflow_provider_sinks.core.launch.status import SinkState
 from airflow_provider_sinks.local import spark
 from airflow_provider_sinks.local.airflow import AirflowStack, DagRun
 from airflow_provider_sinks.local.broker import KafkaBroker
+from airflow_provider_sinks.local.postgres import Postgres
 from tests import administrator
 from tests.faults import topics
 from tests.live.client_sink import client_sink
@@ -36,7 +37,12 @@ def here(airflow: AirflowStack) -> AirflowStack:
 def another(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AirflowStack]:
     """A second Airflow, which shares nothing with the first."""
     home = tmp_path_factory.mktemp("another airflow")
-    with AirflowStack.start(home, home / "dags", spark.spark_environment()) as running:
+    with (
+        Postgres.start(home / "metadata") as airflow_postgres,
+        AirflowStack.start(
+            home, home / "dags", spark.spark_environment(), postgres=airflow_postgres
+        ) as running,
+    ):
         running.add_connection(_SPARK, "spark", host="local[1,4]")
         yield running
 

@@ -13,6 +13,7 @@ from airflow_provider_sinks.connectors.kafka.preflight.cluster_checks import (
     cluster_checks,
     transaction_checks,
 )
+from airflow_provider_sinks.connectors.kafka.preflight.identity_checks import identity_checks
 from airflow_provider_sinks.connectors.kafka.preflight.right_checks import (
     RightsFacts,
     needed_rights,
@@ -23,7 +24,6 @@ from airflow_provider_sinks.connectors.kafka.preflight.topic_checks import (
     MIN_IN_SYNC,
     SinkTopic,
     TopicSurvey,
-    identity_checks,
     sink_topics,
     topic_checks,
 )
