@@ -39,7 +39,6 @@ from airflow_provider_sinks.local.processes import LocalServiceError, Service, j
 
 _READY_SECONDS = 120.0
 _SCRAM_ITERATIONS = 4096
-_DAY_MS = 86_400_000
 _SOON_READY = "-XX:TieredStopAtLevel=1"
 _KEY_STORE = "server.pem"
 _LOGGING = """\
@@ -199,8 +198,8 @@ class KafkaBroker:
             "advertised.listeners": ",".join(addresses),
             "listener.security.protocol.map": protocols + ("SASL_SSL" if self.sasl else "SSL"),
             "log.dirs": str(self.folder / "data"),
-            # Messages may bear old times, and would go while somebody reads them: nobody looks for them.
-            "log.retention.check.interval.ms": str(_DAY_MS),
+            # Messages may bear old times, and would go half a minute after a start, while somebody reads them.
+            "log.retention.ms": "-1",
             "offsets.topic.replication.factor": "1",
             "offsets.topic.num.partitions": "4",
             "transaction.state.log.replication.factor": "1",
