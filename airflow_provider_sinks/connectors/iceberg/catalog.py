@@ -189,8 +189,9 @@ class TableCatalog:
             return self._made
 
     def _connect(self) -> Catalog:
-        from pyiceberg.catalog.rest import RestCatalog
         from pyiceberg.catalog.sql import SqlCatalog
+
+        from airflow_provider_sinks.connectors.iceberg.bound_catalogs import BoundRestCatalog
 
         given, name = self._options.parameters, self._options.name
         own = {"py-io-impl": _FILE_IO, **self._options.storage}
@@ -207,7 +208,7 @@ class TableCatalog:
                 }
                 if "login" in given and "password" in given:
                     more["credential"] = f"{given['login']}:{given['password']}"
-                return RestCatalog(name, **own, **more, uri=given["host"])
+                return BoundRestCatalog(name, **own, **more, uri=given["host"])
             case CatalogKind.HIVE:
                 from pyiceberg.catalog.hive import HiveCatalog
 
