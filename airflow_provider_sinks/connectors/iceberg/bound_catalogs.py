@@ -14,13 +14,16 @@ from typing import Any, Final
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.rest import RestCatalog, TableResponse
+from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.io import FileIO
 from pyiceberg.io.pyarrow import PyArrowFileIO
-from pyiceberg.table import Table
+from pyiceberg.table import Table, TableProperties
 from pyiceberg.typedef import EMPTY_DICT, Properties
 
 from airflow_provider_sinks.connectors.iceberg.option_names import STORAGE
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 
+_CLASS: Final = TableProperties.WRITE_PY_LOCATION_PROVIDER_IMPL
 _REGIONS = frozenset({"client.region", "s3.region"})
 LENT: Final = _REGIONS | {
     "adls.sas-token",
@@ -48,9 +51,32 @@ class _Bound(Catalog):
     """A catalog whose tables lie where its connection says."""
 
     def _load_file_io(self, properties: Properties = EMPTY_DICT, location: str | None = None) -> FileIO:
-        """Return the storage by the connection alone, whatever the table's own properties say."""
-        del properties, location
+        """Return the storage by the connection alone, whatever the table's own properties say.
+
+        PyIceberg comes here with each table that it loads, also with one that it is about to commit.
+
+        :raises ConfigurationError: the table names a class, which PyIceberg would load with the next file.
+        """
+        if _CLASS in properties:
+            raise ConfigurationError(
+                "a table names a class to load",
+                [Problem(str(location), f"its property {_CLASS} does", "unset it")],
+            )
         return PyArrowFileIO({name: value for name, value in self.properties.items() if name in STORAGE})
+
+
+class BoundSqlCatalog(_Bound, SqlCatalog):
+    """A catalog in a database."""
+
+
+def bound_hive_catalog() -> type[Catalog]:
+    """Return the class of Hive's catalogs; it needs packages that others do not."""
+    from pyiceberg.catalog.hive import HiveCatalog
+
+    class BoundHiveCatalog(_Bound, HiveCatalog):
+        """A catalog in a Hive metastore."""
+
+    return BoundHiveCatalog
 
 
 class BoundRestCatalog(_Bound, RestCatalog):

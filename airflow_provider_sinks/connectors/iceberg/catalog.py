@@ -189,9 +189,11 @@ class TableCatalog:
             return self._made
 
     def _connect(self) -> Catalog:
-        from pyiceberg.catalog.sql import SqlCatalog
-
-        from airflow_provider_sinks.connectors.iceberg.bound_catalogs import BoundRestCatalog
+        from airflow_provider_sinks.connectors.iceberg.bound_catalogs import (
+            BoundRestCatalog,
+            BoundSqlCatalog,
+            bound_hive_catalog,
+        )
 
         given, name = self._options.parameters, self._options.name
         own = {"py-io-impl": _FILE_IO, **self._options.storage}
@@ -199,7 +201,7 @@ class TableCatalog:
         match self._options.kind:
             case CatalogKind.JDBC:
                 looks = {"init_catalog_tables": "false", "pool_pre_ping": "true"}
-                return SqlCatalog(name, **own, **looks, uri=self._database())
+                return BoundSqlCatalog(name, **own, **looks, uri=self._database())
             case CatalogKind.REST:
                 more = {
                     key: given[key]
@@ -210,10 +212,9 @@ class TableCatalog:
                     more["credential"] = f"{given['login']}:{given['password']}"
                 return BoundRestCatalog(name, **own, **more, uri=given["host"])
             case CatalogKind.HIVE:
-                from pyiceberg.catalog.hive import HiveCatalog
-
                 more = {key: given[key] for key in ("hive.hive2-compatible",) if key in given}
-                return HiveCatalog(name, **own, **more, uri=f"thrift://{given['host']}:{given['port']}")
+                address = f"thrift://{given['host']}:{given['port']}"
+                return bound_hive_catalog()(name, **own, **more, uri=address)
 
     def _database(self) -> str:
         from sqlalchemy import URL

@@ -41,7 +41,10 @@ def asking(options: IcebergOptions) -> Iterator[None]:
         yield
     except (exceptions.NoSuchTableError, exceptions.NoSuchNamespaceError) as error:
         raise MissingError(str(error)) from error
-    except (SinkError, MissingError, HiddenError, OvertakenError):
+    except SinkError as error:
+        error.of(options.conn_id)
+        raise
+    except (MissingError, HiddenError, OvertakenError):
         raise
     except (exceptions.UnauthorizedError, exceptions.OAuthError) as error:
         raise _refused(options, error) from error
@@ -112,6 +115,8 @@ def _may_not(options: IcebergOptions, name: str, error: Exception, hint: str) ->
 
 def told(error: BaseException) -> str:
     """Return what an error says in one line; SQLAlchemy's own words repeat the statement."""
+    if isinstance(error, SinkError):
+        return error.primary
     found = getattr(error, "orig", None) or error
     lines = str(found).strip().splitlines()
     return lines[-1] if lines else type(error).__name__
