@@ -19,6 +19,7 @@ from pyiceberg.io import FileIO
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.table import Table, TableProperties
 from pyiceberg.typedef import EMPTY_DICT, Properties
+from requests import Session
 
 from airflow_provider_sinks.connectors.iceberg.option_names import STORAGE
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
@@ -81,6 +82,11 @@ def bound_hive_catalog() -> type[Catalog]:
 
 class BoundRestCatalog(_Bound, RestCatalog):
     """A REST catalog."""
+
+    def _config_headers(self, session: Session) -> None:
+        """Follow nobody to another address; PyIceberg comes here before it sends anything."""
+        super()._config_headers(session)
+        session.max_redirects = 0
 
     def _fetch_config(self) -> None:
         """Take paths and keys of the storage from the server, and nothing else."""

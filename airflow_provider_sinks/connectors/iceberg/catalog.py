@@ -17,6 +17,7 @@ from airflow_provider_sinks.connectors.epoch_writer import InDoubtError
 from airflow_provider_sinks.connectors.iceberg.catalog_errors import (
     CATALOG_TABLES,
     asking,
+    named,
     refused_commit,
     told,
 )
@@ -161,16 +162,16 @@ class TableCatalog:
         try:
             table._do_commit(updates, requirements)  # noqa: SLF001  its public twin repeats a commit by itself
         except CommitFailedException as error:
-            raise OvertakenError(str(error)) from error
+            raise OvertakenError(told(error)) from error
         except NoSuchTableError as error:
-            raise MissingError(str(error)) from error
+            raise MissingError(told(error)) from error
         except Exception as error:
             name = ".".join(table.name())
             if (refused := refused_commit(self._options, name, error)) is not None:
                 raise refused from error
             raise InDoubtError(
                 f"a commit to table {name} was not answered",
-                f"{type(error).__name__}: {told(error)}",
+                named(error),
                 "The table's own progress tells: nothing is written twice.",
             ) from error
 
