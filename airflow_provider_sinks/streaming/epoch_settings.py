@@ -91,6 +91,7 @@ class EpochSettings:
             single_writer=SINGLE_WRITER if self.single else None,
             source_topic=self.source_topic,
             known={partition: account.positions.get(partition, 0) for partition in record.to},
+            totals=dict(account.totals),
             holders=dict(account.holders),
             expected=self.writers(record),
             has_dead_letters=self.has_dead_letters,
