@@ -65,7 +65,7 @@ def main() -> None:
     """Run the arms in turn, and print a table."""
     with one_task_at_a_time(CHECKED) as session:
 
-        def arms_of(_: int) -> dict[str, Callable[[], float]]:
+        def arms_of() -> dict[str, Callable[[], float]]:
             return {name: partial(cost, session, *arm) for name, arm in arms(session).items()}
 
         print_costs("rows cross with", ROWS, arms_of)

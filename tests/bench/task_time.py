@@ -38,19 +38,19 @@ def task_us(session: SparkSession) -> float:
     return float(newest.executorCpuTime()) / 1000
 
 
-def print_costs(what: str, rows: int, arms: Callable[[int], Mapping[str, Callable[[], float]]]) -> None:
+def print_costs(what: str, rows: int, arms: Callable[[], Mapping[str, Callable[[], float]]]) -> None:
     """Run the arms in turn, round by round, and print a table of their costs.
 
     :param what: the head of the first column.
     :param rows: of a run.
-    :param arms: by number of the round, and by name: what runs one, and returns µs per row.
+    :param arms: by name, what runs one and returns its µs per row; asked for each round.
     """
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
     counted = f"{_ROUNDS} rounds behind {_NOT_COUNTED} that are not counted"
     print(f"{rows:,} rows, {counted}; load of the machine: {load}\n")
     costs: dict[str, list[float]] = defaultdict(list)
     for number in range(_ROUNDS + _NOT_COUNTED):
-        found = arms(number)
+        found = arms()
         for name in list(found)[:: 1 if number % 2 else -1]:
             spent = found[name]()
             if number >= _NOT_COUNTED:
