@@ -1,4 +1,4 @@
-"""SIGKILL of the driver of a sink with state: its windows come back with it, or a refusal says that they are lost."""
+"""SIGKILL of the driver of a sink with state: its counts come back, or a refusal says that they are lost."""
 
 from __future__ import annotations
 
