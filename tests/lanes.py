@@ -23,7 +23,7 @@ from types import FrameType
 _HERE = Path("tests")
 _SCENARIOS = _HERE / "live" / "scenarios"
 _LONG = [_HERE / "faults" / name for name in ("test_control.py", "test_windows.py")]
-"""Take minutes: kills of Spark's own sink, which show that the fault tests can fail, and of a sink with state.
+"""Take minutes: kills of Spark's own sink, to show that the fault tests can fail, and of a sink with state.
 ``make test-faults`` has them."""
 _END = re.compile(r"^=+ (ERRORS|FAILURES|warnings summary|faults: .*|slowest .*|short test summary info) =+$")
 _CLOSING = re.compile(r"^=+ (?P<counts>.+) in [\d.]+s( \(.*\))? =+$")
