@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import LiteralString
+from typing import LiteralString, cast
 
 import pytest
 from confluent_kafka import Producer
@@ -13,6 +13,7 @@ from airflow_provider_sinks.core.dead_letters.letter import ErrorClass
 from airflow_provider_sinks.core.errors import ExitCode
 from tests.live.stage import WHO_WRITES, KeyValue, Sink, Stage
 
+_WRITTEN = ("orders", "_sinks_progress")
 _SCHEMA = "id int, userid string, price decimal(10,2), at timestamp"
 _ROWS: list[KeyValue] = [
     ("k", '{"id": 1, "userid": "ann", "price": 1.25, "at": "2026-11-20T10:00:00.123456Z"}'),
@@ -32,6 +33,14 @@ def _read(
     query = sql.SQL("SELECT {} FROM {} ORDER BY 1, 2").format(sql.SQL(columns), sql.Identifier(schema, table))
     with stage.postgres.connect() as connection:
         return connection.execute(query).fetchall()
+
+
+def _sql(stage: Stage, schema: str, *statements: str, **values: str) -> None:
+    """Run statements in one transaction; ``{s}`` in them is the schema."""
+    names = {"s": sql.Identifier(schema), **{name: sql.Literal(value) for name, value in values.items()}}
+    with stage.postgres.connect() as connection, connection.transaction():
+        for statement in statements:
+            connection.execute(sql.SQL(cast("LiteralString", statement)).format(**names))
 
 
 @pytest.mark.parametrize("stage", WHO_WRITES, indirect=True)
@@ -180,6 +189,35 @@ def test_a_table_that_is_dropped_is_refused_and_a_way_on_makes_it_anew(stage: St
     assert refused.error.primary.startswith(f'data table "{schema}.orders" is missing, but sink')
     sink.run(sink.code(refused, "start_over"))
 
+    assert [row[0] for row in _read(stage, schema, "id, userid")] == [1, 2, 3]
+
+
+def test_a_database_that_forgets_commits_under_a_running_sink_ends_it_and_leaves_no_gap(
+    stage: Stage, schema: str
+) -> None:
+    """As a replica that lags behind does when it takes over: every connection breaks, and the newest is gone."""
+    source = stage.source("forgets", {0: _ROWS})
+    sink = _sink(stage, source, schema, {"create": True}, trigger={"every": "100ms"})
+    driver = sink.start()
+    driver.wait_until(lambda: driver.has_passed({0: 3}))
+    _sql(stage, schema, *(f"CREATE TABLE {{s}}.older_{t} AS TABLE {{s}}.{t}" for t in _WRITTEN))
+    stage.produce(source, [(0, *row) for row in _ROWS])
+    driver.wait_until(lambda: driver.has_passed({0: 6}))
+
+    _sql(
+        stage,
+        schema,
+        *(f"TRUNCATE {{s}}.{t}" for t in _WRITTEN),
+        *(f"INSERT INTO {{s}}.{t} SELECT * FROM {{s}}.older_{t}" for t in _WRITTEN),
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE '%' || {name} || '%'",
+        name=sink.parsed.name,
+    )
+    stage.produce(source, [(0, *row) for row in _ROWS])
+
+    assert driver.wait() == ExitCode.REFUSED, driver.log[-3000:]
+    assert driver.status is not None
+    assert driver.status.error is not None
+    assert driver.status.error.primary.startswith(f'progress of sink "{sink.parsed.name}" was rolled back')
     assert [row[0] for row in _read(stage, schema, "id, userid")] == [1, 2, 3]
 
 
