@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import LiteralString, cast
+from typing import LiteralString
 
 import pytest
 from confluent_kafka import Producer
@@ -34,12 +34,12 @@ def _read(
         return connection.execute(query).fetchall()
 
 
-def _sql(stage: Stage, schema: str, *statements: str, **values: str) -> None:
+def _sql(stage: Stage, schema: str, *statements: LiteralString, **values: str) -> None:
     """Run statements in one transaction; ``{s}`` in them is the schema."""
     names = {"s": sql.Identifier(schema), **{name: sql.Literal(value) for name, value in values.items()}}
     with stage.postgres.connect() as connection, connection.transaction():
         for statement in statements:
-            connection.execute(sql.SQL(cast("LiteralString", statement)).format(**names))
+            connection.execute(sql.SQL(statement).format(**names))
 
 
 @pytest.mark.parametrize("stage", WHO_WRITES, indirect=True)
