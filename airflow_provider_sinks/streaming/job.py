@@ -187,7 +187,7 @@ class _Job:
             spark.sparkContext.cancelAllJobs()
             target.end_open(started.account.writers)
             epochs.give_up(_LAST_EPOCH_SECONDS)
-            raise judged(refused, start, self._reporter) from refused
+            raise judged(refused, start, self._reporter, started.account) from refused
         except Exception as error:
             if isinstance(error, JobFailedError) or not isinstance(error, SinkError):
                 _demand_no_successor(target)

@@ -21,16 +21,21 @@ class SingleTask(Task):
             self._write(batch)
 
     def _is_committed(self, last: ProgressRecord | None) -> bool:
+        """Whether the epoch is committed already: by this writer, or without a row, or by other writers.
+
+        :raises StopDriverError: a part of it is.
+        """
         record = self.plan.record
-        if last is None:
-            return False
-        if _range(last) == _range(record):
+        if last is not None and _range(last) == _range(record):
             return True
-        beyond = {p: at for p, at in last.to.items() if at > record.from_.get(p, 0)}
-        if beyond:
+        committed = last.to if last else {}
+        reached = {p: max(self.plan.known.get(p, 0), committed.get(p, 0)) for p in record.to}
+        if any(at > record.from_.get(p, 0) for p, at in reached.items()):
+            if all(at >= record.to[p] for p, at in reached.items()):
+                return True
             raise StopDriverError(
                 f'epoch {record.epoch} of sink "{self.plan.sink}" overlaps what is committed',
-                f"Recorded is {last.from_} to {last.to}; this epoch is {record.from_} to {record.to}.",
+                f"Committed is everything below {reached}; this epoch is {record.from_} to {record.to}.",
                 "Start the sink again: it resumes from its progress.",
             )
         return False
