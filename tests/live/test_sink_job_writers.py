@@ -59,7 +59,9 @@ def test_change_of_writers_goes_on_exactly_where_it_was(stage: Stage) -> None:
     assert status.rows_total == 66
 
 
-def test_change_of_writers_behind_an_epoch_that_is_committed_in_part_writes_no_row_twice(stage: Stage) -> None:
+def test_change_of_writers_behind_an_epoch_that_is_committed_in_part_writes_no_row_twice(
+    stage: Stage,
+) -> None:
     rows: dict[int, list[KeyValue]] = {0: [("k", '{"id": 1}'), ("k", '{"id": 2}')], 1: [("k", "no JSON")]}
     source = stage.source("torn", rows)
     sink = stage.sink("torn", source, from_={"schema": "id int"}, to={"partitions": 1})
