@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
+from airflow_provider_sinks.core.dead_letters.letter import ErrorClass
 from airflow_provider_sinks.core.dead_letters.replay import Replay, Selection, Taken, replay_of
 from airflow_provider_sinks.core.decision.facts import Observation
 from airflow_provider_sinks.core.errors import ConfigurationError, RefusedError, UnavailableError
@@ -133,6 +134,40 @@ def test_another_one_begins_a_generation_that_leaves_out_what_was_looked_at() ->
     last = plan.steps[-1]
     assert isinstance(last, Announce)
     assert (last.generation, last.replay) == (2, replay)
+
+
+EXPLODED = replaying_sink(
+    SinkSpec.parse(
+        {
+            "name": "orders",
+            "source": {"kafka": {"connection": "src", "topic": "raw", "schema": "items array<int>"}},
+            "query": "SELECT explode(items) AS item FROM source",
+            "target": "dst/orders-out",
+            "dead_letter": "orders-in",
+        }
+    )
+)
+
+
+def test_where_a_record_may_lead_to_several_rows_only_those_without_any_are_taken() -> None:
+    seen = unseen(dead_letter=present(SOURCE), data=present(DATA))
+    situation = Situation(EXPLODED, seen, "us")
+
+    plan = plan_replay(situation, ALL)
+
+    replay = begun(plan, situation)
+    assert replay.selection == Selection(without_rows=True)
+    assert not replay.takes("x", ErrorClass.TOO_LARGE, 1, (0, 7))
+    assert plan.what.endswith(": all, of records that have led to no row")
+
+
+def test_letters_that_such_a_replay_left_out_can_be_taken_once_the_query_is_another() -> None:
+    before = recorded(ReplayRequest(Selection(without_rows=True)))
+
+    _, replay = planned(ran(before))
+
+    assert replay.takes("x", ErrorClass.TOO_LARGE, 1, (0, 7))
+    assert not replay.takes("x", ErrorClass.PARSE, 1, (0, 7))
 
 
 def test_behind_a_whole_replay_the_same_again_takes_what_came_since() -> None:

@@ -13,6 +13,9 @@ Why each letter leads to rows once, however often replays are started, killed or
   computed behind the fence of that beginning, from the positions that earlier replays have reached and that
   none of them can move any more. A driver whose spec has other bounds than the record is refused.
 - Within the generation it is any sink: rows, letters that come back and progress are one transaction.
+- A letter is taken whose record has led to no row. Where a query may make several rows of a record, one of
+  them may be set aside beside others that are written: the letter says so, and for those that do not, the
+  query as it is now does (:func:`within`).
 """
 
 from __future__ import annotations
@@ -40,12 +43,14 @@ class Selection(Part):
     :param before_ms: set aside before then.
     :param offsets: by partition of the dead-letter topic: from the first up to, and without, the second; a
         partition that is not named has none. Empty: all.
+    :param without_rows: only of records that have led to no row, because they did not parse.
     """
 
     errors: tuple[str, ...] = ()
     since_ms: int | None = None
     before_ms: int | None = None
     offsets: dict[int, tuple[int, int]] = Field(default_factory=dict)
+    without_rows: bool = False
 
     def takes(self, error: str, error_class: ErrorClass | None, at_ms: int, place: tuple[int, int]) -> bool:
         """Whether a letter is one of them.
@@ -56,7 +61,8 @@ class Selection(Part):
         kind = error_class or ErrorClass.of(error)
         first, end = self.offsets.get(place[0], (0, 0)) if self.offsets else (place[1], place[1] + 1)
         return (
-            (not self.errors or any(named == kind or named in error for named in self.errors))
+            (kind is ErrorClass.PARSE or not self.without_rows)
+            and (not self.errors or any(named == kind or named in error for named in self.errors))
             and (self.since_ms is None or at_ms >= self.since_ms)
             and (self.before_ms is None or at_ms < self.before_ms)
             and first <= place[1] < end
@@ -67,7 +73,16 @@ class Selection(Part):
         said += [f"offsets {p}: {first} to {end}" for p, (first, end) in sorted(self.offsets.items())]
         said += [f"since {self.since_ms} ms"] if self.since_ms is not None else []
         said += [f"before {self.before_ms} ms"] if self.before_ms is not None else []
-        return ", ".join(said) or "all"
+        what = ", ".join(said) or "all"
+        return f"{what}, of records that have led to no row" if self.without_rows else what
+
+
+def within(selection: Selection, *, may_multiply: bool) -> Selection:
+    """Return what can be taken of a selection.
+
+    :param may_multiply: the query may make several rows of a record.
+    """
+    return selection.model_copy(update={"without_rows": may_multiply})
 
 
 class Taken(Part):
@@ -91,6 +106,10 @@ class Replay(Part):
     selection: Selection = Selection()
     until: dict[int, int] = Field(default_factory=dict)
     done: tuple[Taken, ...] = ()
+
+    def of_any_record(self) -> Replay:
+        """Return the same replay, whether a record has led to rows or not."""
+        return self.model_copy(update={"selection": within(self.selection, may_multiply=False)})
 
     def is_whole(self, positions: Mapping[int, int]) -> bool:
         """Whether everything up to its bound was looked at.
