@@ -293,17 +293,20 @@ def test_a_replay_takes_each_letter_below_its_bound_that_no_earlier_one_took() -
 def test_what_a_replay_took_ends_where_it_was_left_and_never_behind_its_bound() -> None:
     replay = Replay(sink="s", topic="t", selection=Selection(errors=("a",)), until={0: 10, 1: 5})
 
-    (left,) = replay.after({0: 7, 1: 99})
+    (left,) = replay.after({0: 7, 1: 99}, "topic")
 
     assert left.below == {0: 7, 1: 5}
     assert not replay.is_whole({0: 9, 1: 5})
     assert replay.is_whole({0: 10, 1: 5})
 
 
-def test_the_list_of_what_was_taken_grows_with_selections_alone() -> None:
-    assert merged([taken(3), taken(5, "a"), taken(4), taken(2, "a"), taken(0, "b")]) == (
+def test_the_list_of_what_was_taken_grows_with_topics_and_selections_alone() -> None:
+    other = taken(9).of("other")
+
+    assert merged([taken(3), taken(5, "a"), taken(4), other, taken(2, "a"), taken(0, "b")]) == (
         taken(4),
         taken(5, "a"),
+        other,
     )
 
 

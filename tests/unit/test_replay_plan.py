@@ -16,7 +16,7 @@ from airflow_provider_sinks.core.lifecycle.new_generation import Situation, anno
 from airflow_provider_sinks.core.lifecycle.replay import ReplayRequest, begun, plan_replay, replaying_sink
 from airflow_provider_sinks.core.lifecycle.steps import Announce, Create, Fence, Plan
 from airflow_provider_sinks.core.progress.history import NO_HISTORY
-from airflow_provider_sinks.core.progress.identity import Identities
+from airflow_provider_sinks.core.progress.identity import Identities, Identity
 from airflow_provider_sinks.core.schemas.subjects import Part
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.core.spec.source import KafkaSource
@@ -43,6 +43,10 @@ def ran(replay: Replay, *, dead_total: int = 0, **changes: Any) -> Observation:
 
 def recorded(ask: ReplayRequest = ALL, until: int = 50, **more: Any) -> Replay:
     return Replay(sink="orders", topic="raw", selection=ask.selection, until={0: until, 1: until}, **more)
+
+
+def taken(selection: Selection, below: int, topic: Identity = SOURCE) -> Taken:
+    return Taken(selection=selection, below={0: below, 1: below}, topic=topic.told_apart)
 
 
 def planned(seen: Observation, ask: ReplayRequest = ALL) -> tuple[Plan, Replay]:
@@ -129,8 +133,8 @@ def test_a_replay_that_is_asked_for_again_goes_on_within_its_bounds() -> None:
 def test_another_one_begins_a_generation_that_leaves_out_what_was_looked_at() -> None:
     plan, replay = planned(ran(recorded(PARSE, until=80)), ALL)
 
-    taken = Taken(selection=PARSE.selection, below={0: 50, 1: 50})
-    assert (replay.selection, replay.until, replay.done) == (ALL.selection, UNTIL, (taken,))
+    assert (replay.selection, replay.until) == (ALL.selection, UNTIL)
+    assert replay.done == (taken(PARSE.selection, 50),)
     last = plan.steps[-1]
     assert isinstance(last, Announce)
     assert (last.generation, last.replay) == (2, replay)
@@ -171,12 +175,20 @@ def test_letters_that_such_a_replay_left_out_can_be_taken_once_the_query_is_anot
 
 
 def test_behind_a_whole_replay_the_same_again_takes_what_came_since() -> None:
-    before = recorded(done=(Taken(selection=PARSE.selection, below={0: 9}),))
+    before = recorded(done=(taken(PARSE.selection, 9),))
 
     _, replay = planned(ran(before))
 
     assert replay.until == UNTIL
-    assert replay.done == (*before.done, Taken(selection=ALL.selection, below={0: 50, 1: 50}))
+    assert replay.done == (*before.done, taken(ALL.selection, 50))
+
+
+def test_what_a_record_of_the_release_before_says_was_taken_is_of_its_topic() -> None:
+    before = recorded(done=(Taken(selection=PARSE.selection, below={0: 9, 1: 9}),))
+
+    _, replay = planned(ran(before))
+
+    assert replay.done == (taken(PARSE.selection, 9), taken(ALL.selection, 50))
 
 
 def test_another_topic_of_the_name_holds_other_letters() -> None:
@@ -186,6 +198,21 @@ def test_another_topic_of_the_name_holds_other_letters() -> None:
 
     assert plan.steps
     assert replay.done == ()
+    assert replay.elsewhere == (taken(ALL.selection, 50),)
+
+
+def test_a_sink_that_comes_back_to_a_topic_takes_none_of_its_letters_again() -> None:
+    other = replace(SOURCE, name="orders-other", id="other")
+
+    _, there = planned(ran(recorded(), source=present(other), dead_letter=present(other)))
+    seen = history(identities=replace(IDENTITIES, source=other), spec=BASE.with_replay(there).to_json())
+    _, back = planned(ran(recorded(), history=seen))
+
+    assert there.done == ()
+    assert back.done == (taken(ALL.selection, 50),)
+    assert back.elsewhere == (taken(ALL.selection, 50, other),)
+    assert not back.takes("x", None, 1, (0, 49))
+    assert back.takes("x", None, 1, (0, 50))
 
 
 def test_a_data_topic_made_anew_does_not_stop_a_replay_and_begins_a_generation() -> None:
@@ -194,7 +221,7 @@ def test_a_data_topic_made_anew_does_not_stop_a_replay_and_begins_a_generation()
     plan, replay = planned(ran(recorded(until=80), data=anew))
 
     assert plan.steps
-    assert replay.done == (Taken(selection=ALL.selection, below={0: 50, 1: 50}),)
+    assert replay.done == (taken(ALL.selection, 50),)
 
 
 @pytest.mark.parametrize(

@@ -86,10 +86,19 @@ def within(selection: Selection, *, may_multiply: bool) -> Selection:
 
 
 class Taken(Part):
-    """What an earlier replay took: those of its selection below an offset of each partition."""
+    """What an earlier replay took: those of its selection below an offset of each partition.
+
+    :param topic: which dead-letter topic, told apart from every other that has or had its name; empty in
+        records that did not say so: then the one of the record.
+    """
 
     selection: Selection
     below: dict[int, int]
+    topic: str = ""
+
+    def of(self, topic: str) -> Taken:
+        """Return the same with its topic, where it does not tell one itself."""
+        return self if self.topic else self.model_copy(update={"topic": topic})
 
 
 class Replay(Part):
@@ -98,7 +107,8 @@ class Replay(Part):
     :param sink: whose dead letters they are.
     :param topic: the source topic of that sink, for letters that do not tell whose they are.
     :param until: the end of each partition of the dead-letter topic when the replay began.
-    :param done: what earlier replays took.
+    :param done: what earlier replays took of this topic.
+    :param elsewhere: what they took of other topics; a sink may come back to one.
     """
 
     sink: str
@@ -106,6 +116,7 @@ class Replay(Part):
     selection: Selection = Selection()
     until: dict[int, int] = Field(default_factory=dict)
     done: tuple[Taken, ...] = ()
+    elsewhere: tuple[Taken, ...] = ()
 
     def of_any_record(self) -> Replay:
         """Return the same replay, whether a record has led to rows or not."""
@@ -118,13 +129,15 @@ class Replay(Part):
         """
         return all(positions.get(partition, 0) >= end for partition, end in self.until.items())
 
-    def after(self, positions: Mapping[int, int]) -> tuple[Taken, ...]:
-        """Return what was taken when this replay is over, or left where it is.
+    def after(self, positions: Mapping[int, int], topic: str) -> tuple[Taken, ...]:
+        """Return what was taken of any topic when this replay is over, or left where it is.
 
         :param positions: of its sink, behind the fence; what lies below was looked at.
+        :param topic: that it has read.
         """
         below = {p: min(positions.get(p, 0), end) for p, end in self.until.items()}
-        return merged([*self.done, Taken(selection=self.selection, below=below)])
+        own = [*self.done, Taken(selection=self.selection, below=below)]
+        return merged([*(one.of(topic) for one in own), *self.elsewhere])
 
     def takes(self, error: str, error_class: ErrorClass | None, at_ms: int, place: tuple[int, int]) -> bool:
         """Whether it replays a letter, of those that can be."""
@@ -141,13 +154,13 @@ class Replay(Part):
 
 
 def merged(taken: Iterable[Taken]) -> tuple[Taken, ...]:
-    """Return the same with one entry for each selection: it grows with selections, not with replays."""
-    found: dict[str, Taken] = {}
+    """Return the same with one entry for each topic and selection: it grows with those, not with replays."""
+    found: dict[tuple[str, str], Taken] = {}
     for one in taken:
-        known = found.get(one.selection.model_dump_json())
-        before = known.below if known else {}
+        which = (one.topic, one.selection.model_dump_json())
+        before = found[which].below if which in found else {}
         below = {p: max(before.get(p, 0), one.below.get(p, 0)) for p in {*before, *one.below}}
-        found[one.selection.model_dump_json()] = Taken(selection=one.selection, below=below)
+        found[which] = one.model_copy(update={"below": below})
     return tuple(one for one in found.values() if any(one.below.values()))
 
 

@@ -174,10 +174,16 @@ def demand_announced(spec: SinkSpec, recorded_spec: str) -> None:
 def _replay(situation: Situation, selection: Selection) -> Replay:
     before, own = recorded(situation), situation.spec.replay
     assert own is not None  # noqa: S101  the sink of a replay
-    is_known = before is not None and _is_same_topic(situation)
-    done = before.after(_positions(situation)) if before and is_known else ()
-    until = dict(situation.observation.source.high)
-    return own.model_copy(update={"selection": selection, "until": until, "done": done})
+    topic, identities = situation.observation.source.identity.told_apart, situation.history.identities
+    taken = before.after(_positions(situation), identities.source.told_apart) if before and identities else ()
+    return own.model_copy(
+        update={
+            "selection": selection,
+            "until": dict(situation.observation.source.high),
+            "done": tuple(one for one in taken if one.topic == topic),
+            "elsewhere": tuple(one for one in taken if one.topic != topic),
+        }
+    )
 
 
 def _positions(situation: Situation) -> dict[int, int]:
