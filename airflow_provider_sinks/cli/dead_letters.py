@@ -14,7 +14,15 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from airflow_provider_sinks.cli.frame import command, confirm, show, show_one, sink_homes, tell
+from airflow_provider_sinks.cli.frame import (
+    command,
+    confirm,
+    show,
+    show_one,
+    show_text,
+    sink_homes,
+    tell,
+)
 from airflow_provider_sinks.core.dead_letters.letter import Letter
 from airflow_provider_sinks.core.dead_letters.mask import Mask, shown
 from airflow_provider_sinks.core.dead_letters.replay import Selection
@@ -61,7 +69,7 @@ def show_letter(options: argparse.Namespace) -> None:
     if found is None or not found.is_of(spec.name, spec.source.kafka.topic):
         problem = Problem(options.place, "holds no letter of this sink", "the list names the places")
         raise ConfigurationError(f'sink "{spec.name}" has no such dead letter', [problem])
-    show_one(_whole(found, Mask(options.mask), replayable(spec)), options.output)
+    show_one(_whole(found, Mask(options.mask), replayable(spec)), options.output, in_lines=False)
 
 
 @command
@@ -83,7 +91,7 @@ def replay(options: argparse.Namespace) -> None:
 
 def _show_plan(data: dict[str, Any], text: str, options: argparse.Namespace) -> None:
     if options.output in ("table", "plain"):
-        print(f"dry run: {text}" if options.dry_run else text)  # noqa: T201  it is the result
+        show_text(f"dry run: {text}" if options.dry_run else text)
     else:
         show_one({**data, "dry_run": options.dry_run}, options.output)
 
