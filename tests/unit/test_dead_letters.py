@@ -173,6 +173,8 @@ def test_too_many_letters_are_a_refusal_with_counts_and_ways_on() -> None:
         ("The key cannot be written: field a is null", ErrorClass.CONVERT),
         ("column my col: 1.5 does not fit", ErrorClass.CONVERT),
         ("key column my col is null", ErrorClass.CONVERT),
+        ("partition column day is an empty text, which reads as null", ErrorClass.CONVERT),
+        ("partition column day is beyond the years 1 to 9999, which no reader takes", ErrorClass.CONVERT),
     ],
 )
 def test_an_error_that_comes_with_a_row_is_of_its_record_or_of_its_conversion(

@@ -54,7 +54,9 @@ class ErrorClass(enum.StrEnum):
 CLASS_WORDS: Mapping[ErrorClass, str] = {
     ErrorClass.PARSE: r"^The (value|key) (?!cannot be written)",
     ErrorClass.TOO_LARGE: r'^Topic "[^"]*" does not take the row',
-    ErrorClass.CONVERT: r"^((key )?column .*?( is null|: )|The (value|key|timestamp) cannot be written)",
+    ErrorClass.CONVERT: (
+        r"^((key )?column .*?( is null|: )|partition column |The (value|key|timestamp) cannot be written)"
+    ),
 }
 """How the errors of each class begin; patterns that Python and Java read alike."""
 
