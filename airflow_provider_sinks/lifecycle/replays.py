@@ -70,7 +70,7 @@ def begin(
         return Begun(Plan(base.name, what, warnings=counted.warnings), None)
     if plan.steps and not dry_run:
         confirm(counted.told(plan))
-        plan = generations.carry_out(decide, say, LOOK)
+        plan = generations.take_over(decide, say, LOOK)
     return Begun(counted.told(plan), base.with_replay(decided[-1]))
 
 

@@ -244,16 +244,18 @@ def test_a_sink_that_has_the_name_of_a_replay_is_left_alone() -> None:
         planned(seen, ReplayRequest(Selection(), overwrite=True, forget=True))
 
 
-def test_a_lost_ledger_is_a_reason_to_stop_until_somebody_says_to_forget() -> None:
+@pytest.mark.parametrize("rows", [0, 500])
+def test_a_lost_ledger_is_a_reason_to_stop_until_somebody_says_to_forget(rows: int) -> None:
     from tests.facts import witness
 
     lost = observation(history=NO_HISTORY, dead_letter=present(SOURCE), progress=missing(PROGRESS))
-    situation = Situation(BASE, lost, "us", witness=witness())
+    situation = Situation(BASE, lost, "us", witness=witness(rows=rows))
 
     with pytest.raises(RefusedError) as refused:
         plan_replay(situation, ALL)
     plan = plan_replay(situation, ReplayRequest(Selection(), forget=True))
 
+    assert f"Airflow's witness knows {rows} rows through epoch 7" in refused.value.detail
     assert refused.value.hint.endswith("where it is not known any more: forget.")
     assert isinstance(plan.steps[-1], Announce)
     assert plan.steps[-1].generation == 2
