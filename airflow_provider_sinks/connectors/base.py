@@ -80,6 +80,7 @@ class Run:
     :param source: the source topic, for what is set aside.
     :param spec_digest: of the spec that it runs, likewise.
     :param letters_of: the sink whose dead letters it replays; empty for a run that reads a source of its own.
+    :param may_multiply: its query may make several rows of a record.
     """
 
     sink: str
@@ -87,14 +88,14 @@ class Run:
     source: str
     spec_digest: str = ""
     letters_of: str = ""
+    may_multiply: bool = False
 
     @classmethod
     def of(cls, spec: SinkSpec) -> Run:
         """Return a new run of a sink. What it sets aside in a replay is about the sink's own source."""
-        source, replay = spec.source.kafka.topic, spec.replay
-        if replay is None:
-            return cls(spec.name, str(uuid.uuid4()), source, spec.digest)
-        return cls(spec.name, str(uuid.uuid4()), replay.topic, spec.digest, replay.sink)
+        replay, multiplies = spec.replay, spec.shape.may_multiply
+        own, letters_of = (spec.source.kafka, "") if replay is None else (replay, replay.sink)
+        return cls(spec.name, str(uuid.uuid4()), own.topic, spec.digest, letters_of, multiplies)
 
     def circumstances(self, generation: int) -> Circumstances:
         """Return where its letters come from, still without the epoch."""
@@ -104,6 +105,7 @@ class Run:
             generation,
             spec_digest=self.spec_digest,
             is_replay=bool(self.letters_of),
+            may_multiply=self.may_multiply,
         )
 
 

@@ -51,6 +51,22 @@ def identity(resource: Identity, kind: ResourceKind = ResourceKind.TOPIC) -> str
     return f'"{resource.name}" with id {resource.id}{size} in {kind.system} {resource.system}'
 
 
+def visible(text: str, *, keep: str = "") -> str:
+    """Return text in which nothing drives a terminal or hides: ``\\x1b`` for what begins such a command.
+
+    So a record, an error that quotes it, or a name from elsewhere is shown as what it is.
+
+    :param keep: what is left as it is nevertheless.
+    """
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() or one in keep else _written_out(one) for one in text)
+
+
+def _written_out(character: str) -> str:
+    return character.encode("unicode_escape").decode()
+
+
 def _by_partition(texts: Mapping[int, str]) -> str:
     shown = sorted(texts.items())[:_SHOWN_PARTITIONS_MAX]
     text = ", ".join(f"{partition}: {what}" for partition, what in shown)

@@ -34,7 +34,10 @@ _SOUNDING = r"[pP]assw|[sS]ecret|[tT]oken|[cC]redential|[aA]uthorization|jaas|us
 """What no option may hold in clear, whether a type of connection knows it or not: it would stand in the conf
 of the run before it could be refused."""
 _SUBJECT = "Take options away from connection {{ params.conn_id }}?"
-_BODY = "Drop: {{ params.drop }}. Reset: {{ params.reset }}. What was checked: the log of task *plan*."
+_BODY = (
+    "```json\n{{ {'drop': params.drop, 'reset': params.reset} | tojson }}\n```\n\n"
+    "What was checked: the log of task *plan*."
+)
 
 
 def alter_connection_dag(

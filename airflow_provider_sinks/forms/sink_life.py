@@ -21,7 +21,8 @@ from airflow_provider_sinks.operators.sink_life import (
 
 SINK = "{{ params.sink }}"
 _SUBJECT = "Shall sink {{ params.sink }} be changed like this?"
-_BODY = "{{ ti.xcom_pull('plan') | tojson(2) }}"
+_BODY = "```json\n{{ ti.xcom_pull('plan') | tojson(2) }}\n```"
+"""As code: what a person wrote into the form is no Markdown to who approves it."""
 _OFFSETS_PATTERN = r"^\s*\d+\s*[:=]\s*(\d+|earliest|latest)(\s*,\s*\d+\s*[:=]\s*(\d+|earliest|latest))*\s*$"
 TIME_PATTERN = r"^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$"
 _OUTPUT: dict[str, Any] = {

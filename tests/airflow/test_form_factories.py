@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -132,6 +133,19 @@ def test_only_who_is_named_may_approve(factory: str) -> None:
     anyone = make(factory).get_task("approve")
 
     assert (asked.assigned_users, anyone.assigned_users) == ([{"id": "7", "name": "Ann"}], None)
+
+
+@pytest.mark.parametrize("factory", APPROVED)
+def test_what_a_person_wrote_is_no_markdown_to_who_approves_it(factory: str) -> None:
+    hostile = "x\n```\n![](http://evil) **approve**"
+    asked = make(factory).get_task("approve")
+    told = SimpleNamespace(xcom_pull=lambda _: {"what": hostile})
+
+    body = asked.render_template(asked.body, {"params": {"drop": hostile, "reset": hostile}, "ti": told})
+
+    before, code, behind = re.split("^```.*$", body, flags=re.MULTILINE)
+    assert "evil" in code
+    assert "evil" not in before + behind
 
 
 @pytest.mark.parametrize("factory", ABOUT_SINKS)

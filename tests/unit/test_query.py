@@ -407,3 +407,33 @@ def test_select_and_where_are_a_query() -> None:
 def test_an_item_is_one_expression_and_no_more(select: list[str], where: str | None) -> None:
     with pytest.raises(SqlError):
         select_sql(select, where)
+
+
+@pytest.mark.parametrize(
+    ("name", "multiplies"),
+    [
+        ("star", False),
+        ("lambda", False),
+        ("column-named-like-an-aggregate", False),
+        ("generator", True),
+        ("lateral-view", True),
+        ("inner-join", True),
+        ("left-outer-join", True),
+        ("cross-join", True),
+    ],
+)
+def test_a_generator_or_a_lookup_may_make_several_rows_of_one(name: str, multiplies: bool) -> None:  # noqa: FBT001
+    assert analyse(ROW_WISE[name], LOOKUPS).may_multiply is multiplies
+
+
+@pytest.mark.parametrize(
+    ("sql", "generates"),
+    [
+        ("SELECT id, Explode (items) AS item FROM source", True),
+        ("SELECT id, `inline` /* a comment */ (items) FROM source", True),
+        ("SELECT stack(2, a, b) AS c FROM source", True),
+        ("SELECT explode FROM source -- explode(items)", False),
+    ],
+)
+def test_a_generator_is_known_by_its_call(sql: str, generates: bool) -> None:  # noqa: FBT001
+    assert analyse(sql, LOOKUPS).generates is generates

@@ -22,6 +22,7 @@ class StartRequest:
     :param progress_is_shared: other sinks may have records in the progress topic.
     :param witness: what Airflow remembers, or None.
     :param generation: the newest generation that this very start has seen before, such as at its first look.
+    :param is_replay: its progress says which dead letters were taken, whether they led to rows or not.
     """
 
     sink: str
@@ -36,6 +37,20 @@ class StartRequest:
     progress_is_shared: bool = False
     witness: Witness | None = None
     generation: int | None = None
+    is_replay: bool = False
+
+    @property
+    def saw_something_taken(self) -> bool:
+        """Whether the witness knows rows, whoever's it is; of a replay, ours, that it was begun.
+
+        A replay takes letters that lead to no row, too: they come back.
+        """
+        witness = self.witness
+        if witness is None:
+            return False
+        return witness.rows > 0 or (
+            self.is_replay and witness.owner == self.owner and witness.generation >= 1
+        )
 
     def creations(self) -> dict[Role, Creation]:
         """Return the topics that the sink may make, the progress topic first."""
@@ -66,4 +81,5 @@ def start_request(
         progress_is_shared=spec.progress_is_shared,
         witness=witness,
         generation=generation,
+        is_replay=spec.replay is not None,
     )

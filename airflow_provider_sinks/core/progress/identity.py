@@ -76,6 +76,11 @@ class Identity:
             return Sameness.SHRANK
         return Sameness.GREW if self.partitions > before.partitions else Sameness.SAME
 
+    @property
+    def told_apart(self) -> str:
+        """What it is told by from every other, as one text."""
+        return "/".join((self.system, self.name, self.id))
+
     def to_mapping(self) -> dict[str, Any]:
         """Write it by the names that the first release stored."""
         return {
