@@ -28,6 +28,7 @@ STATEMENT = "ALTER CONNECTION kafka_prod DROP (client.id)"
 SAMPLES: dict[str, dict[str, Any]] = {
     "operators.alter_connection_restart.AlterConnectionRestartOperator": {"statement": STATEMENT},
     "operators.replay_dead_letters.BeginReplayOperator": {"sink": "orders", "error": ["parse"]},
+    "operators.replay_dead_letters.SubmitReplayOperator": {"replays": "orders", "begun": "{}"},
     "operators.sink_life.DropSinkOperator": {"sink": "orders", "delete_topics": ["orders-out"]},
     "operators.sink_life.PauseSinkOperator": {"sink": "orders"},
     "operators.sink_life.ResetSinkOperator": {"sink": "orders", "data": "empty"},
