@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from pydantic import ValidationError
+
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.dead_letters.letter import Letter
 from airflow_provider_sinks.core.dead_letters.replay import Replay
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.lifecycle.new_generation import Output, Reset, Situation
 from airflow_provider_sinks.core.lifecycle.replay import ReplayRequest, begun, plan_replay
 from airflow_provider_sinks.core.lifecycle.steps import Plan
@@ -72,6 +76,25 @@ def begin(
         confirm(counted.told(plan))
         plan = generations.take_over(decide, say, LOOK)
     return Begun(counted.told(plan), base.with_replay(decided[-1]))
+
+
+def as_begun(base: SinkSpec, begun: object) -> SinkSpec:
+    """Return the sink that runs a replay: its bounds are all that is taken from what somebody handed over.
+
+    :param base: the replaying sink of a sink that is known, without bounds.
+    :param begun: the sink that :func:`begin` gave, as a mapping or its JSON text, or anything else.
+    :raises ConfigurationError: there are no bounds in it.
+    """
+    try:
+        found = json.loads(begun) if isinstance(begun, str) else begun
+        bounds = Replay.model_validate(found["replay"])  # type: ignore[index]
+    except (ValueError, TypeError, KeyError, ValidationError):
+        raise ConfigurationError(
+            f'it is not known which dead letters sink "{base.name}" takes',
+            [Problem("begun", "is not what BeginReplayOperator returns as replay")],
+            "Clear the task that begins the replay.",
+        ) from None
+    return base.with_replay(bounds)
 
 
 @dataclass(frozen=True)

@@ -117,6 +117,11 @@ def _check_alone(sql: str, written: str, expressions: int) -> None:
         )
 
 
+def _columns(tables: Sequence[exp.Table], columns: Mapping[str, Sequence[str] | None]) -> tuple[str, ...]:
+    """Return the columns that the tables of a query are known to have."""
+    return tuple(name for table in tables for name in columns.get(table.name.lower()) or ())
+
+
 @lru_cache(maxsize=1024)
 def _analyse(
     sql: str,
@@ -140,7 +145,7 @@ def _analyse(
     of_tables = {**unknown, **dict(lookup_columns), SOURCE: source_columns}
     columns, unnamed = output_columns(statement.tree, source_columns)
     problems = [*_table_problems(tables, statement.tree, declared), *unnamed]
-    problems += [*_name_problems(statement), *call_problems(statement, clauses)]
+    problems += [*_name_problems(statement), *call_problems(statement, clauses, _columns(tables, of_tables))]
     problems += [Problem("", f"{o.clause} cannot run on a stream: {o.why}") for o in found if not o.on_stream]
     used = {t.name.lower() for t in tables} & set(declared)
     return QueryShape(

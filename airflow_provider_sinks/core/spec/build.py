@@ -165,4 +165,4 @@ def Sink(**keywords: Unpack[SinkKeywords]) -> SinkSpec:  # noqa: N802  it reads 
         given["select"] = [given["select"]]
     if "every" in given:
         given["trigger"] = {"every": given.pop("every")}
-    return SinkSpec.parse(given)
+    return SinkSpec.parse(given, reads_files=True)
