@@ -1,4 +1,4 @@
-"""The phrases in which progress is told, the same in refusals, answers and reports."""
+"""The phrases in which progress is told, the same in refusals, answers and reports; and those of others."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from airflow_provider_sinks.core.progress.identity import Identity, ResourceKind
 from airflow_provider_sinks.core.progress.witness import Witness
 
 _SHOWN_PARTITIONS_MAX = 8
+_LONGEST_LINE = 1000
 
 
 def summary(history: History) -> str:
@@ -65,6 +66,12 @@ def visible(text: str, *, keep: str = "") -> str:
 
 def _written_out(character: str) -> str:
     return character.encode("unicode_escape").decode()
+
+
+def one_line(text: str) -> str:
+    """Return what somebody else wrote, on one line that can be printed; shortened if it is long."""
+    line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}..."
 
 
 def _by_partition(texts: Mapping[int, str]) -> str:

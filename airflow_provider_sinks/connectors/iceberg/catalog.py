@@ -17,6 +17,7 @@ from airflow_provider_sinks.connectors.epoch_writer import InDoubtError
 from airflow_provider_sinks.connectors.iceberg.catalog_errors import (
     CATALOG_TABLES,
     asking,
+    named,
     refused_commit,
     told,
 )
@@ -163,16 +164,16 @@ class TableCatalog:
         try:
             table._do_commit(updates, requirements)  # noqa: SLF001  its public twin repeats a commit by itself
         except CommitFailedException as error:
-            raise OvertakenError(str(error)) from error
+            raise OvertakenError(told(error)) from error
         except NoSuchTableError as error:
-            raise MissingError(str(error)) from error
+            raise MissingError(told(error)) from error
         except Exception as error:
             name = ".".join(table.name())
             if (refused := refused_commit(self._options, name, error)) is not None:
                 raise refused from error
             raise InDoubtError(
                 f"a commit to table {name} was not answered",
-                f"{type(error).__name__}: {told(error)}",
+                named(error),
                 "The table's own progress tells: nothing is written twice.",
             ) from error
 
@@ -191,8 +192,11 @@ class TableCatalog:
             return self._made
 
     def _connect(self) -> Catalog:
-        from pyiceberg.catalog.rest import RestCatalog
-        from pyiceberg.catalog.sql import SqlCatalog
+        from airflow_provider_sinks.connectors.iceberg.bound_catalogs import (
+            BoundRestCatalog,
+            BoundSqlCatalog,
+            bound_hive_catalog,
+        )
 
         given, name = self._options.parameters, self._options.name
         own = {"py-io-impl": _FILE_IO, **self._options.storage}
@@ -200,7 +204,7 @@ class TableCatalog:
         match self._options.kind:
             case CatalogKind.JDBC:
                 looks = {"init_catalog_tables": "false", "pool_pre_ping": "true"}
-                return SqlCatalog(name, **own, **looks, uri=self._database())
+                return BoundSqlCatalog(name, **own, **looks, uri=self._database())
             case CatalogKind.REST:
                 more = {
                     key: given[key]
@@ -209,12 +213,11 @@ class TableCatalog:
                 }
                 if "login" in given and "password" in given:
                     more["credential"] = f"{given['login']}:{given['password']}"
-                return RestCatalog(name, **own, **more, uri=given["host"])
+                return BoundRestCatalog(name, **own, **more, uri=given["host"])
             case CatalogKind.HIVE:
-                from pyiceberg.catalog.hive import HiveCatalog
-
                 more = {key: given[key] for key in ("hive.hive2-compatible",) if key in given}
-                return HiveCatalog(name, **own, **more, uri=f"thrift://{given['host']}:{given['port']}")
+                address = f"thrift://{given['host']}:{given['port']}"
+                return bound_hive_catalog()(name, **own, **more, uri=address)
 
     def _database(self) -> str:
         from sqlalchemy import URL
