@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import psycopg
+import pyarrow as pa
 import pytest
 
 from airflow_provider_sinks.core.errors import JobFailedError
@@ -86,3 +88,50 @@ def test_a_table_that_is_gone_ends_the_run(tables: Any) -> None:
 
     with pytest.raises(JobFailedError, match="and now it has none"):
         writer.pre_commit(table.start.record(1, {0: 0, 1: 0}, {0: 5, 1: 0}))
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ("ALTER id TYPE double precision", "Column 'id' is another one."),
+        ("ALTER id TYPE numeric", "Column 'id' is another one."),
+        ("ALTER at TYPE timestamptz", "Column 'at' is another one."),
+        ("ALTER price TYPE numeric(10,1)", "Column 'price' is another one."),
+        ("ALTER what SET NOT NULL, ALTER what DROP DEFAULT", "Column 'what' takes no null"),
+        ("ADD due date NOT NULL", "Column 'due' takes no null, has no default, and is not written."),
+    ],
+)
+def test_an_altered_table_takes_no_rows_by_what_it_was(tables: Any, change: str, why: str) -> None:
+    columns = "id bigint, at timestamp, price numeric(10,2), what text DEFAULT 'x'"
+    table = tables(columns, columns=("id", "at", "price"))
+    given = {
+        "id": longs(7),
+        "at": pa.array([0], pa.timestamp("us")),
+        "price": pa.array([Decimal("1.25")], pa.decimal128(10, 2)),
+    }
+    table.execute("ALTER TABLE {table} {change}", change=change)
+
+    with pytest.raises(JobFailedError, match="was altered while sink") as caught:
+        table.epoch(1, given)
+    assert why in caught.value.detail
+    assert (table.rows(), table.dead()) == ([], [])
+
+
+def test_a_retyped_column_of_dead_letters_takes_none(tables: Any) -> None:
+    table = tables("id bigint CHECK (id > 0)")
+    table.execute("ALTER TABLE {dead} ALTER source_offset TYPE double precision")
+
+    with pytest.raises(JobFailedError, match="Column 'source_offset' is another one"):
+        table.epoch(1, {"id": longs(-1)})
+    assert table.dead() == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["ADD note text", "ADD note text NOT NULL DEFAULT ''", "ADD CHECK (id > 0)", "SET (fillfactor = 50)"],
+)
+def test_what_concerns_no_written_column_may_be_altered(tables: Any, change: str) -> None:
+    table = tables("id bigint, other text", columns=("id",))
+    table.execute("ALTER TABLE {table} {change}", change=change)
+    table.epoch(1, {"id": longs(1)})
+    assert table.rows("id") == [(1,)]

@@ -66,6 +66,7 @@ class Column:
     :param base: the same without a length, and without a domain: ``numeric``.
     :param is_required: it takes no null, and has no default.
     :param is_generated: Postgres alone writes it.
+    :param mark: changes whenever it is altered (:mod:`.known_tables`).
     """
 
     name: str
@@ -73,6 +74,7 @@ class Column:
     base: str
     is_required: bool = False
     is_generated: bool = False
+    mark: str = ""
 
     @property
     def spark(self) -> str:

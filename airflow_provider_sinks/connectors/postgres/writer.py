@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +23,11 @@ from airflow_provider_sinks.connectors.letter_rows import LetterRows
 from airflow_provider_sinks.connectors.postgres import progress_table
 from airflow_provider_sinks.connectors.postgres.copying import CopyConnection, StatementError
 from airflow_provider_sinks.connectors.postgres.factory import PostgresWriterFactory
-from airflow_provider_sinks.connectors.postgres.known_tables import changed_for_a_moment, known_tables
+from airflow_provider_sinks.connectors.postgres.known_tables import (
+    KnownTable,
+    changed_for_a_moment,
+    known_tables,
+)
 from airflow_provider_sinks.connectors.postgres.progress_table import Turn
 from airflow_provider_sinks.connectors.postgres.stage import BadRow, Stage
 from airflow_provider_sinks.core.errors import SinkError, UnavailableError
@@ -97,12 +102,15 @@ class PostgresEpochWriter:
         """Change the progress row, if it is still this writer's. Rows set aside late are told in it too."""
         late, holder = self._set_aside_late, progress_table.new_holder()
         record = record.with_set_aside(late)
+        tables = list(known_tables(record.identities, self._plan.shapes))
+        statement = progress_table.advance(
+            self._factory.place, self._writer, self._turn, record, holder=holder, tables=tables
+        )
         with self._explained():
             self._begin()
-            statement = progress_table.advance(self._factory.place, self._writer, self._turn, record, holder)
             changed = self._live.run(statement)
         if changed != 1:
-            raise self._refused(record)
+            raise self._refused(tables)
         self._turn = Turn(self._factory.run, holder, record.generation, record.epoch)
         self.last, self.holder_id = record, holder
         return Token(self._writer, "", record.rows)
@@ -221,22 +229,22 @@ class PostgresEpochWriter:
             row,
         )
 
-    def _refused(self, record: ProgressRecord) -> SinkError:
+    def _refused(self, tables: Sequence[KnownTable]) -> SinkError:
         """Say why the row was not changed: it is somebody else's by now, or a table is another one."""
         self.rollback_epoch()
         found = self._standing()
         if found is not None and found != self._turn:
             return self._overtaken(found)
-        if (changed := self._changed_table(record)) is not None:
+        if (changed := self._changed_table(tables)) is not None:
             return changed
         sink = self._factory.place.sink
         return changed_for_a_moment(sink) if found is not None else self._overtaken(None)
 
-    def _changed_table(self, record: ProgressRecord) -> SinkError | None:
+    def _changed_table(self, tables: Iterable[KnownTable]) -> SinkError | None:
         with self._explained():
-            for table in known_tables(record.identities):
-                oid = self._live.ask(table.look())[0][0]
-                if (error := table.misfit(oid, self._factory.place.sink)) is not None:
+            for table in tables:
+                oid, shape = self._live.ask(table.look())[0]
+                if (error := table.misfit(oid, shape, self._factory.place.sink)) is not None:
                     return error
         return None
 
