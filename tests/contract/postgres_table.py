@@ -25,7 +25,10 @@ class Table(PostgresHarness):
 
     def __init__(self, server: Postgres, definition: str, **target: Any) -> None:
         self._has_dead_letters = target.pop("dead_letters", True)
+        before = target.pop("before", "")
         super().__init__(server, **target)
+        if before:
+            self.execute(before)
         self.execute("CREATE TABLE {table} ({definition})", definition=definition)
         self.start = PlayedStart(self).start()
 
@@ -36,7 +39,7 @@ class Table(PostgresHarness):
     def execute(self, statement: str, **names: str) -> list[tuple[Any, ...]]:
         """Run SQL in which ``{table}``, ``{schema}`` and ``{dead}`` stand for this test's own."""
         own = {"table": f"{self.schema}.{SINK}", "dead": f"{self.schema}.{SINK}_dead", "schema": self.schema}
-        for name, value in {**own, **names}.items():
+        for name, value in {**names, **own}.items():
             statement = statement.replace(f"{{{name}}}", value)
         done = self.direct.execute(statement.encode())
         return done.fetchall() if done.description else []

@@ -28,11 +28,22 @@ _TABLE = """
     FROM pg_namespace n JOIN pg_class c ON c.relnamespace = n.oid
     WHERE n.nspname = %(schema)s AND c.relname = %(table)s"""
 _COLUMNS = f"""
-    SELECT a.attname, format_type(a.atttypid, a.atttypmod),
-           format_type(coalesce(nullif(t.typbasetype, 0), t.oid), NULL),
-           {REQUIRED}, a.attgenerated <> '' OR a.attidentity = 'a', {MARK}
-    FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
-    WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"""  # noqa: S608  our own words
+    SELECT a.attname, format_type(a.atttypid, a.atttypmod), format_type(base.oid, NULL),
+           {REQUIRED}, a.attgenerated <> '' OR a.attidentity = 'a', {MARK},
+           format_type(base.oid, base.typmod), format_type(base.oid, -1),
+           (SELECT quote_ident(n.nspname) || '.' || quote_ident(c.collname)
+            FROM pg_collation c JOIN pg_namespace n ON n.oid = c.collnamespace
+            WHERE c.oid = a.attcollation AND c.collname <> 'default')
+    FROM pg_attribute a CROSS JOIN LATERAL (
+        WITH RECURSIVE inner_type AS (
+            SELECT a.atttypid AS oid, a.atttypmod AS typmod
+            UNION ALL
+            SELECT d.typbasetype, d.typtypmod FROM inner_type i JOIN pg_type d ON d.oid = i.oid
+            WHERE d.typtype = 'd')
+        SELECT i.oid, i.typmod FROM inner_type i JOIN pg_type t ON t.oid = i.oid WHERE t.typtype <> 'd'
+    ) base
+    WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped
+    ORDER BY a.attnum"""  # noqa: S608  our own words
 _UNIQUE = """
     SELECT array(SELECT a.attname::text FROM unnest(i.indkey::int2[]) WITH ORDINALITY k (num, at)
                  JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.num
