@@ -21,8 +21,8 @@ from airflow_provider_sinks.connectors.postgres.client import connect_error
 from airflow_provider_sinks.connectors.postgres.session import Session
 from airflow_provider_sinks.core.errors import SinkError, UnavailableError
 
-_BAD_ROW_CLASSES = ("22", "23", "54", "P0", "44")
-"""What a row can be the cause of: data, constraints, limits, what a trigger raises, a view's check."""
+_BAD_ROW_CLASSES = ("21", "22", "23", "54", "P0", "44")
+"""What rows can be the cause of: a key twice, data, constraints, limits, what a trigger raises, a view's check."""
 
 
 class StatementError(Exception):

@@ -25,6 +25,7 @@ from airflow_provider_sinks.connectors.postgres.factory import TablePlan
 _STAGE = "sinks_stage"
 _BAD = "sinks_bad"
 _NUMBER = "__sinks_number"
+_KEY = "__sinks_key_"
 _RAW_KINDS = {
     columns.RAW_KEY: "bytea",
     columns.RAW_VALUE: "bytea",
@@ -46,7 +47,7 @@ BEGIN
         BEGIN
             {move};
         EXCEPTION WHEN data_exception OR integrity_constraint_violation OR program_limit_exceeded
-                       OR raise_exception OR with_check_option_violation THEN
+                       OR raise_exception OR with_check_option_violation OR cardinality_violation THEN
             IF sinks_high - sinks_low = 1 THEN
                 GET STACKED DIAGNOSTICS sinks_why = MESSAGE_TEXT;
                 INSERT INTO pg_temp.{bad} VALUES (sinks_low, sinks_why);
@@ -198,10 +199,13 @@ def _append(plan: TablePlan, part: sql.Composed) -> sql.Composed:
 
 
 def _upsert(plan: TablePlan, part: sql.Composed) -> sql.Composed:
-    """Return one statement: the newest row of each key, then deletes and upserts, which share no key."""
-    key = _names(plan.key)
+    """Return one statement: the newest row of each key, then deletes and upserts, which share no key.
+
+    What one key is the table says, by type and collation of its columns: a text may spell it in two ways.
+    """
+    key = _names([_compared(plan, name) for name in plan.key])
     newest = sql.SQL("SELECT DISTINCT ON ({}) * FROM ({}) AS part ORDER BY {}, {} DESC").format(
-        key, part, key, sql.Identifier(_NUMBER)
+        key, _with_compared(plan, part), key, sql.Identifier(_NUMBER)
     )
     others = [name for name in plan.columns if name not in plan.key]
     change = sql.SQL("DO NOTHING")
@@ -212,7 +216,7 @@ def _upsert(plan: TablePlan, part: sql.Composed) -> sql.Composed:
     delete = _delete(plan, is_gone) if plan.deletes and others else sql.SQL("")
     return sql.SQL(
         "WITH newest AS MATERIALIZED ({newest}){delete} INSERT INTO {table} ({names}) SELECT {values}"
-        " FROM newest WHERE NOT ({is_gone}) ORDER BY {key} ON CONFLICT ({key}) {change}"
+        " FROM newest WHERE NOT ({is_gone}) ORDER BY {key} ON CONFLICT ({conflict}) {change}"
     ).format(
         newest=newest,
         delete=delete,
@@ -221,13 +225,31 @@ def _upsert(plan: TablePlan, part: sql.Composed) -> sql.Composed:
         values=_cast(plan),
         is_gone=is_gone,
         key=key,
+        conflict=_names(plan.key),
         change=change,
     )
 
 
+def _compared(plan: TablePlan, name: str) -> str:
+    """Return the name of a key column as the table compares it."""
+    return f"{_KEY}{plan.key.index(name)}" if plan.columns[name].compared else name
+
+
+def _with_compared(plan: TablePlan, part: sql.Composed) -> sql.Composed:
+    """Return staged rows, and their keys as the table compares them."""
+    values = [
+        sql.SQL(", {}::{} AS {}").format(
+            sql.Identifier(name), sql.SQL(plan.columns[name].compared), sql.Identifier(_compared(plan, name))
+        )
+        for name in plan.key
+        if plan.columns[name].compared
+    ]
+    return sql.SQL("SELECT *{} FROM ({}) AS staged").format(sql.SQL("").join(values), part)
+
+
 def _delete(plan: TablePlan, is_gone: sql.Composable) -> sql.Composed:
     same = [
-        sql.SQL("known.{} = {}").format(sql.Identifier(name), _value(plan, name, "newest"))
+        sql.SQL("known.{} = {}").format(sql.Identifier(name), sql.Identifier("newest", _compared(plan, name)))
         for name in plan.key
     ]
     return sql.SQL(", gone AS (DELETE FROM {} AS known USING newest WHERE {} AND ({}))").format(
@@ -268,10 +290,10 @@ def _cast(plan: TablePlan) -> sql.Composed:
     return sql.SQL(", ").join(_value(plan, name) for name in plan.columns)
 
 
-def _value(plan: TablePlan, name: str, of: str = "") -> sql.Composable:
+def _value(plan: TablePlan, name: str) -> sql.Composable:
     """Return a staged column as the target's type; a cast to a length would cut text off, so none is made."""
     column = plan.columns[name]
-    given = sql.Identifier(of, name) if of else sql.Identifier(name)
+    given = sql.Identifier(name)
     if not column.is_cast:
         return given
     return sql.SQL("{}::{}").format(given, sql.SQL(column.kind))
