@@ -47,9 +47,7 @@ def test_characters_that_drive_a_terminal_are_written_out(
 
 
 @pytest.mark.parametrize("output", TEXTS)
-def test_a_row_is_a_line_and_a_query_keeps_its_lines(
-    output: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_row_is_a_line_and_a_query_keeps_its_lines(output: str, capsys: pytest.CaptureFixture[str]) -> None:
     show([{"error": FORGED}], output)
     show_one({"error": FORGED}, output, in_lines=False)
     letters = capsys.readouterr().out

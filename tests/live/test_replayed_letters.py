@@ -24,7 +24,9 @@ from airflow_provider_sinks.streaming.replayed_letters import selected
 # pyspark leaves its sockets to the garbage collector
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket.socket:ResourceWarning")
 
-_COLUMNS = "partition int, offset bigint, timestamp timestamp, headers array<struct<key: string, value: binary>>"
+_COLUMNS = (
+    "partition int, offset bigint, timestamp timestamp, headers array<struct<key: string, value: binary>>"
+)
 _ERRORS = [
     "The value is not JSON.",
     "The value cannot be written: field a is null.",
@@ -87,9 +89,7 @@ def test_spark_reads_the_letters_that_were_counted(
     records: DataFrame, given: dict[str, Any], done: tuple[dict[str, Any], ...]
 ) -> None:
     took = tuple(Taken(selection=Selection(**one), below={0: 20, 1: 15}) for one in done)
-    replay = Replay(
-        sink="orders", topic="raw", selection=Selection(**given), until={0: 80, 1: 90}, done=took
-    )
+    replay = Replay(sink="orders", topic="raw", selection=Selection(**given), until={0: 80, 1: 90}, done=took)
 
     read = {row["offset"] for row in selected(records, replay).collect()}
 
@@ -108,7 +108,7 @@ def test_what_a_table_does_not_take_as_a_partition_is_of_the_class_of_conversion
 ) -> None:
     given = spark_session.sql(
         "SELECT 0 AS __sinks_partition, 1L AS __sinks_offset, CAST(NULL AS string) AS __sinks_error, "
-        "t.name, CAST(t.day AS date) AS day FROM VALUES ('', '2026-01-01'), ('a', '+10000-01-01') AS t(name, day)"
+        "name, CAST(day AS date) AS day FROM VALUES ('', '2026-01-01'), ('a', '+10000-01-01') AS t(name, day)"
     )
     columns = {name: Column(name, kind, kind) for name, kind in (("name", "string"), ("day", "date"))}
 

@@ -26,9 +26,7 @@ BASE = replaying_sink(
         {"name": "orders", "source": "src/raw", "target": "dst/orders-out", "dead_letter": "orders-in"}
     )
 )
-RUNNING = Replay(
-    sink="orders", topic="raw", selection=Selection(errors=("parse",)), until={0: 90, 1: 90}
-)
+RUNNING = Replay(sink="orders", topic="raw", selection=Selection(errors=("parse",)), until={0: 90, 1: 90})
 
 
 def seen(position: int) -> Observation:
