@@ -1,4 +1,6 @@
-"""Carries out a reset, a rewind or the begin of a replay, in the order of a start: look, fence, read, decide, act, announce.
+"""Carries out what begins a generation, in the order of a start: look, fence, read, decide, act, announce.
+
+That is a reset, a rewind, or the begin of a replay.
 
 Why nothing of the old run is lost or counted twice:
 

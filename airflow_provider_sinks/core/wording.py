@@ -53,7 +53,7 @@ def identity(resource: Identity, kind: ResourceKind = ResourceKind.TOPIC) -> str
 
 
 def visible(text: str, *, keep: str = "") -> str:
-    """Return text in which nothing drives a terminal or hides: ``\\x1b`` for what begins such a command.
+    r"""Return text in which nothing drives a terminal or hides: ``\x1b`` for what begins such a command.
 
     So a record, an error that quotes it, or a name from elsewhere is shown as what it is.
 

@@ -39,7 +39,7 @@ def _is_of(replay: Replay) -> Column:
 
 
 def _can_be_replayed() -> Column:
-    """Whether the letter holds the record itself, and not only its digest, and no other row of it is written."""
+    """Whether the letter holds the record itself, not its digest alone, and no other row of it is written."""
     is_whole = _header("value.sha256").isNull() & _header("source.offset").isNotNull()
     return is_whole & _header(ROWS_HEADER).isNull()
 

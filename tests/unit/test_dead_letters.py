@@ -280,9 +280,7 @@ def test_letters_are_counted_that_a_replay_takes_and_that_it_leaves_out() -> Non
 
     assert by_present_query == CountedLetters(Counter(parse=2), 2)
     assert by_letter == CountedLetters(Counter(parse=2, convert=1), 1)
-    assert by_letter.warnings == (
-        "1 letter left out: the query makes several rows of a record, or did, and others of them may be written",
-    )
+    assert by_letter.warnings[0].startswith("1 letter left out: the query makes several rows of a record")
 
 
 def test_a_replay_takes_each_letter_below_its_bound_that_no_earlier_one_took() -> None:

@@ -446,7 +446,7 @@ def test_an_item_is_one_expression_and_no_more(select: list[str], where: str | N
         ("cross-join", True),
     ],
 )
-def test_a_generator_or_a_lookup_may_make_several_rows_of_one(name: str, multiplies: bool) -> None:  # noqa: FBT001
+def test_a_generator_or_a_lookup_may_make_several_rows_of_one(name: str, multiplies: bool) -> None:
     assert analyse(ROW_WISE[name], LOOKUPS).may_multiply is multiplies
 
 
@@ -459,5 +459,5 @@ def test_a_generator_or_a_lookup_may_make_several_rows_of_one(name: str, multipl
         ("SELECT explode FROM source -- explode(items)", False),
     ],
 )
-def test_a_generator_is_known_by_its_call(sql: str, generates: bool) -> None:  # noqa: FBT001
+def test_a_generator_is_known_by_its_call(sql: str, generates: bool) -> None:
     assert analyse(sql, LOOKUPS).generates is generates

@@ -79,7 +79,7 @@ class Identity:
     @property
     def told_apart(self) -> str:
         """What it is told by from every other, as one text."""
-        return "/".join((self.system, self.name, self.id))
+        return f"{self.system}/{self.name}/{self.id}"
 
     def to_mapping(self) -> dict[str, Any]:
         """Write it by the names that the first release stored."""
