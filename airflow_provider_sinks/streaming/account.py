@@ -49,6 +49,7 @@ class Account:
     :param holders: by writer, the id of its last holder in this run.
     :param totals: by writer, rows and dead letters in this generation.
     :param writers: every writer id ever used.
+    :param announced: the totals that the run was announced with.
     """
 
     newest: ProgressRecord
@@ -56,6 +57,7 @@ class Account:
     totals: dict[WriterId, tuple[int, int]]
     writers: set[WriterId]
     holders: dict[WriterId, str] = field(default_factory=dict)
+    announced: Mapping[WriterId, tuple[int, int]] = field(default_factory=dict)
 
     def sums(self) -> tuple[int, int]:
         """Return rows and dead letters of all writers in this generation."""
@@ -115,6 +117,19 @@ class Account:
             writers=tuple(sorted(self.writers)),
             totals={writer: totals for writer, totals in self.totals.items() if writer != DRIVER},
         )
+
+    def writers_record(self, record: ProgressRecord) -> ProgressRecord:
+        """Return what each writer of an epoch commits with its rows: it names what the others had committed.
+
+        Only what this run has changed: the rest stands in its announcement. A single writer has no others.
+        """
+        alone = (DRIVER, SINGLE_WRITER)
+        changed = {
+            writer: totals
+            for writer, totals in self.totals.items()
+            if writer not in alone and totals != self.announced.get(writer, (0, 0))
+        }
+        return replace(without_drivers_own(record), totals=changed)
 
     def whole_record(self, record: ProgressRecord, reports: Sequence[TaskReport]) -> ProgressRecord:
         """Return the record that the driver commits together with all rows of an epoch.

@@ -242,7 +242,7 @@ class Start:
         self.connector.announce(record)
         self.connector.sweep()
         newest = self._newest(history, record) if resumes else record
-        account = Account(newest, dict(positions), {**totals, DRIVER: own}, set(writers))
+        account = Account(newest, dict(positions), {**totals, DRIVER: own}, set(writers), announced=totals)
         return Started(self._run.id, verdict.generation, checkpoint, account, record.identities)
 
     def _newest(self, history: History, announced: ProgressRecord) -> ProgressRecord:

@@ -57,6 +57,7 @@ from tests.facts import (
 )
 from tests.refusal_rows import (
     FILTERED,
+    FORGOTTEN_P0,
     NARROW,
     OTHER_DATA,
     PARTS,
@@ -162,6 +163,11 @@ def test_the_seed_rule_holds_word_for_word() -> None:
             observation(history=History({**PARTS, "p0": record(rows_total=299)})),
             ProgressState.IN_PART,
             id="a-writer-is-older-than-the-driver-says",
+        ),
+        pytest.param(
+            observation(history=FORGOTTEN_P0),
+            ProgressState.IN_PART,
+            id="a-writer-is-older-than-another-writer-says",
         ),
         pytest.param(
             observation(history=History(PARTS), progress=REPAIRED),

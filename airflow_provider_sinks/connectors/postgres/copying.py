@@ -22,7 +22,7 @@ from airflow_provider_sinks.connectors.postgres.session import Session
 from airflow_provider_sinks.core.errors import SinkError, UnavailableError
 
 _BAD_ROW_CLASSES = ("21", "22", "23", "54", "P0", "44")
-"""What rows can be the cause of: a key twice, data, constraints, limits, what a trigger raises, a view's check."""
+"""What rows can be the cause of: data, keys twice, constraints, limits, triggers, checks of a view."""
 
 
 class StatementError(Exception):

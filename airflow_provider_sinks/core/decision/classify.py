@@ -101,7 +101,7 @@ def classify_memory(observation: Observation, request: StartRequest) -> WitnessS
 
 
 def classify_witness(history: History | None, request: StartRequest) -> WitnessState:
-    """Compare Airflow's memory with the records: by generation, epoch, rows and every position.
+    """Compare Airflow's memory with the records: by generation, epoch, rows, dead letters and positions.
 
     Never by batch id. Without a record any witness counts that saw something taken, whoever's it is. With a
     record only ours does, because another Airflow's sink may have been taken over on purpose.
@@ -124,7 +124,8 @@ def _knows_more(witness: Witness, history: History) -> bool:
     """
     if witness.generation != history.generation:
         return witness.generation > history.generation
-    if witness.epoch > history.epoch or witness.rows > history.rows_total:
+    counted = (history.epoch, history.rows_total, history.dead_total)
+    if any(of > has for of, has in zip((witness.epoch, witness.rows, witness.dead), counted, strict=True)):
         return True
     proven = history.epoch_ends() if witness.epoch == history.epoch else history.known_positions()
     return any(at > proven.get(partition, 0) for partition, at in witness.offsets.items())
