@@ -79,7 +79,7 @@ class BrokenSubmitOperator(SubmitSinkJobOperator):
 
     def _was_launched(self, note: NotedLaunch) -> bool:
         name = note.sink.get("name")
-        if f"{SINK_PREFIX}{name}" != self._asset.name:
+        if self._asset is None or self._asset.name != f"{SINK_PREFIX}{name}":
             return False
         wanted = {sink_tag(str(name)), spec_tag(note.sink)}
         known = yarn_client(self.spark_conn_id, self._yarn_rm_auth).tagged(launch_tag(note.launch_id))

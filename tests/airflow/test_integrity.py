@@ -168,7 +168,11 @@ def test_making_it_changes_nothing_of_what_was_given(task: BaseOperator, dag: DA
 
 def test_it_can_be_mapped_over_what_it_is_about(task: BaseOperator, dag: DAG) -> None:
     sinks = [{**SINK, "name": name} for name in ("one", "two")]
-    subjects = {"replays": ["one", "two"], "sink": sinks, "statement": [STATEMENT, f"{STATEMENT};"]}
+    subjects: dict[str, list[Any]] = {
+        "replays": ["one", "two"],
+        "sink": sinks,
+        "statement": [STATEMENT, f"{STATEMENT};"],
+    }
     name, values = next((name, values) for name, values in subjects.items() if hasattr(task, name))
     others = {key: value for key, value in SAMPLES[_path(task)].items() if key != name}
 

@@ -129,7 +129,9 @@ def test_a_file_that_yaml_names_is_read(tmp_path: Path) -> None:
 
     found = read_sinks(f"sinks: [{{name: o, source: {{kafka: {source}}}, target: k/out}}]".encode())
 
-    assert found.sinks[0].spec.source.kafka.declared.inline == ORDER
+    declared = found.sinks[0].spec.source.kafka.declared
+    assert declared is not None
+    assert declared.inline == ORDER
 
 
 @pytest.mark.parametrize(
