@@ -83,7 +83,11 @@ def alter_connection_dag(
         asked = {**_ASKED, **leave, "airflow_api_conn_id": airflow_api_conn_id, **people.guarded}
         plan = AlterConnectionRestartOperator(task_id="plan", dry_run=True, **asked)
         apply = AlterConnectionRestartOperator(
-            task_id="apply", retries=3, trigger_rule="none_failed_min_one_success", **asked
+            task_id="apply",
+            dry_run="{{ params.dry_run }}",  # whoever may mark others as done has no dry run carried out
+            retries=3,
+            trigger_rule="none_failed_min_one_success",
+            **asked,
         )
         plan >> (choice := decide()) >> people.approval(_SUBJECT, _BODY) >> apply
         choice >> apply

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from jinja2 import Template
 
 from airflow_provider_sinks import Sink
 from airflow_provider_sinks.core.errors import ConfigurationError
@@ -354,3 +355,24 @@ def test_all_wrong_arguments_are_told_at_once() -> None:
         make("rewind_dag", users="ann", sinks="orders", tgs=[], schedule=None)
 
     assert {problem.where for problem in refused.value.problems} == {"users", "sinks", "tgs", "schedule"}
+
+
+CARRIED_OUT = {
+    "alter_connection_dag": ("apply", {"dry_run": False}, {"dry_run": True}),
+    "replay_dead_letters_dag": ("begin", {"dry_run": False}, {"dry_run": True}),
+    "reset_dag": ("reset", {"dry_run": False}, {"dry_run": True}),
+    "rewind_dag": ("rewind", {"dry_run": False}, {"dry_run": True}),
+    "pause_or_resume_dag": ("restart", {"action": "restart"}, {"action": "pause"}),
+}
+"""A task that acts, with what must have been asked for, and with what it must do nothing."""
+
+
+@pytest.mark.parametrize("factory", CARRIED_OUT)
+def test_a_task_that_acts_carries_out_nothing_else_than_was_asked_for(factory: str) -> None:
+    from airflow_provider_sinks.operators.arguments import flag_of_form
+
+    task_id, asked, not_asked = CARRIED_OUT[factory]
+    dry_run = Template(str(make(factory).get_task(task_id).dry_run))
+
+    assert not flag_of_form(dry_run.render(params=asked))
+    assert flag_of_form(dry_run.render(params=not_asked))

@@ -168,7 +168,7 @@ def test_making_it_changes_nothing_of_what_was_given(task: BaseOperator, dag: DA
 
 def test_it_can_be_mapped_over_what_it_is_about(task: BaseOperator, dag: DAG) -> None:
     sinks = [{**SINK, "name": name} for name in ("one", "two")]
-    subjects: dict[str, Any] = {
+    subjects: dict[str, list[Any]] = {
         "replays": ["one", "two"],
         "sink": sinks,
         "statement": [STATEMENT, f"{STATEMENT};"],
