@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +28,7 @@ class Table(PostgresHarness):
     def __init__(self, server: Postgres, definition: str, **target: Any) -> None:
         self._has_dead_letters = target.pop("dead_letters", True)
         before = target.pop("before", "")
+        self._timeout = target.pop("timeout", timedelta(seconds=60))
         super().__init__(server, **target)
         if before:
             self.execute(before)
@@ -33,7 +36,7 @@ class Table(PostgresHarness):
         self.start = PlayedStart(self).start()
 
     def sink(self, name: str = SINK) -> SinkTables:
-        sink = super().sink(name)
+        sink = replace(super().sink(name), timeout=self._timeout)
         return sink if self._has_dead_letters else SinkTables(name, sink.target)
 
     def execute(self, statement: str, **names: str) -> list[tuple[Any, ...]]:

@@ -23,6 +23,8 @@ from airflow_provider_sinks.core.errors import (
 
 _DECIMAL_DIGITS_MAX = 38
 _DECIMAL_SCALE_DEFAULT = 18
+TEXTS: Mapping[str, str] = {"client_encoding": "UTF8"}
+"""How all texts go to and from a server: Arrow has no other. The server alone may think of another one."""
 NO_FILE = "a file that the connection names cannot be used by this worker"
 _CAST_TO_TEXT = frozenset({"uuid", "json", "jsonb", "inet", "cidr", "interval", "xml", "money"})
 
@@ -119,7 +121,7 @@ class PostgresClient:
 
     @property
     def _conninfo(self) -> str:
-        return psycopg.conninfo.make_conninfo(**self._options.conninfo)
+        return psycopg.conninfo.make_conninfo(**self._options.conninfo, **TEXTS)
 
     @contextmanager
     def _connect(self) -> Iterator[psycopg.Connection[tuple[str, str]]]:

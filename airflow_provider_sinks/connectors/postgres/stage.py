@@ -2,8 +2,9 @@
 
 It takes what the target may refuse: lengths, precisions and constraints are left out. One statement then
 moves its rows into the target, sorted by key, so that two writers lock the rows of a table in one order. If a
-row is the cause that the statement fails, the range of rows is halved until the bad one stands alone. The
-halves are moved in the order of their rows, so the newest row of a key wins among the good ones too.
+row is the cause that the statement fails, they are moved in parts, and each part is halved until the bad one
+stands alone. Parts and halves are moved in the order of their rows, so the newest row of a key wins among the
+good ones too.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from airflow_provider_sinks.connectors.postgres.factory import TablePlan
 
 _STAGE = "sinks_stage"
 _BAD = "sinks_bad"
+_INDEX = "sinks_stage_number"
+_PART = 4096
+"""How many staged rows one statement moves that looks for bad ones."""
 _NUMBER = "__sinks_number"
 _KEY = "__sinks_key_"
 _RAW_KINDS = {
@@ -113,7 +117,7 @@ class Stage:
                 raise
         else:
             return []
-        self._connection.run(_bisect(self._plan, self.count))
+        self._find_bad()
         return self._bad()
 
     def set_aside(self, letters: LetterRows) -> None:
@@ -153,6 +157,15 @@ class Stage:
         arrays = [added, *(batch.column(name) for name in names)]
         return pa.RecordBatch.from_arrays(arrays, names=[_NUMBER, *names])
 
+    def _find_bad(self) -> None:
+        """Move the good rows, part by part, so that no statement takes as long as the sink's time-out."""
+        names = (_INDEX, _STAGE, _NUMBER)
+        index = sql.SQL("CREATE INDEX {} ON pg_temp.{} ({})").format(*map(sql.Identifier, names))
+        self._connection.run(_text(index))
+        for low in range(0, self.count, _PART):
+            self._connection.run(_bisect(self._plan, low, min(low + _PART, self.count)))
+        self._connection.run(f"DROP INDEX pg_temp.{_INDEX}")
+
     def _bad(self) -> list[BadRow]:
         query = sql.SQL(
             "SELECT b.number, b.why, s.{}, s.{} FROM {} b JOIN {} s ON s.{} = b.number ORDER BY 1"
@@ -174,11 +187,11 @@ def _creations(plan: TablePlan) -> list[str]:
     ]
 
 
-def _bisect(plan: TablePlan, count: int) -> str:
+def _bisect(plan: TablePlan, low: int, high: int) -> str:
     return _BISECT.format(
         quote=f"$sinks_{uuid.uuid4().hex}$",
-        low=0,
-        high=count,
+        low=low,
+        high=high,
         bad=_BAD,
         move=_move(plan, sql.SQL("sinks_low"), sql.SQL("sinks_high")),
     )
