@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 from airflow_provider_sinks.connectors.base import MetricValue, SchemaRegistryAware, SinkConnector
 from airflow_provider_sinks.connectors.epoch_writer import Token
 from airflow_provider_sinks.core.decision.facts import ResourceFacts, Role
+from airflow_provider_sinks.core.errors import JobFailedError
 from airflow_provider_sinks.core.progress.past_epochs import PastEpoch, past_epochs
 from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
 
@@ -48,6 +49,11 @@ class PlainConnector:
     def schema(self) -> Mapping[str, str]:
         """Return nothing: every column is taken."""
         return {}
+
+    def write_frame(self, rows: DataFrame, record: ProgressRecord) -> int:
+        """Say that Spark's own writer has no part in it: executors or the driver commit."""
+        del rows, record
+        raise JobFailedError("this target is not written by Spark's own writer")
 
     def commit_epoch(self, record: ProgressRecord, tokens: Sequence[Token]) -> None:
         """Do nothing: each writer has committed."""

@@ -1,0 +1,53 @@
+"""The one action of an epoch whose rows Spark's own writer writes: ask it once, and tell what it wrote.
+
+Nothing is tried again here. What an attempt that failed has left, only Spark knows; the next start asks it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyspark.sql import DataFrame
+
+from airflow_provider_sinks.connectors.base import SinkConnector
+from airflow_provider_sinks.core.progress.record import SINGLE_WRITER, ProgressRecord
+from airflow_provider_sinks.streaming.account import Account
+from airflow_provider_sinks.streaming.guard import Guard
+from airflow_provider_sinks.streaming.single_task import is_committed
+from airflow_provider_sinks.streaming.source import Offsets
+from airflow_provider_sinks.streaming.task_report import Outcome, TaskReport
+
+
+class EngineAction:
+    """Has the rows of one epoch after another written.
+
+    :param sink: the sink's name.
+    :param account: what is committed so far.
+    :param target: the sink's target.
+    :param guard: looks at the topics and the output behind each epoch.
+    :param to_rows: turns a micro-batch and its range into what Spark's writer takes.
+    """
+
+    def __init__(
+        self,
+        sink: str,
+        account: Account,
+        target: SinkConnector,
+        guard: Guard,
+        to_rows: Callable[[DataFrame, Offsets, Offsets], DataFrame],
+    ) -> None:
+        self._sink = sink
+        self._account = account
+        self._target = target
+        self._guard = guard
+        self._to_rows = to_rows
+
+    def run(self, batch: DataFrame, record: ProgressRecord) -> list[TaskReport]:
+        """Write the rows, unless the epoch is recorded."""
+        total = self._account.totals.get(SINGLE_WRITER, (0, 0))[0]
+        if is_committed(self._sink, record, self._account.newest):
+            return [TaskReport(SINGLE_WRITER, Outcome.SKIPPED, rows_total=total)]
+        rows = self._to_rows(batch, dict(record.from_), dict(record.to))
+        written = self._target.write_frame(rows, self._account.whole_record(record, ()))
+        self._guard.check()
+        return [TaskReport(SINGLE_WRITER, Outcome.COMMITTED, written, rows_total=total + written)]
