@@ -29,10 +29,11 @@ if TYPE_CHECKING:
 
 
 def _folder(value: str) -> str:
-    folder = value.rstrip("/")
-    if not folder.partition(":")[2].strip("/") and not folder.startswith("/"):
+    rest = value.partition(":")[2] if ":" in value else value
+    path = rest[2:].partition("/")[2] if rest.startswith("//") else rest
+    if not path.strip("/"):
         raise UnfitError(f"{value!r} is no folder of its own", "write a folder below it")
-    return folder
+    return value.rstrip("/")
 
 
 class SparkTarget(TargetOptions):
