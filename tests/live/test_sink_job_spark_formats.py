@@ -1,4 +1,4 @@
-"""Sinks that Spark's own writer writes, and what of its guarantee holds when a driver dies between two writes."""
+"""Sinks that Spark's own writer writes, and what its guarantee holds when a driver dies on the way."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ from typing import Any
 import psycopg
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
+from airflow_provider_sinks.connectors.spark_format.storage import (
+    FarStorage,
+    HadoopStorage,
+    LocalStorage,
+    Storage,
+)
 from airflow_provider_sinks.core.errors import ExitCode
 from airflow_provider_sinks.core.launch.files import STATUS_NAME
 from airflow_provider_sinks.core.progress.record import ProgressRecord
@@ -68,14 +75,14 @@ def _read(files: Any) -> list[int]:
 
 @pytest.fixture
 def table(stage: Stage) -> Iterator[psycopg.Connection[Any]]:
-    with psycopg.connect(**stage.postgres.conninfo, autocommit=True) as connection:
+    with stage.postgres.connect() as connection:
         connection.execute(f"CREATE TABLE {_TABLE} (id bigint, name text)")
         yield connection
         connection.execute(f"DROP TABLE {_TABLE}")
 
 
 def _ids(connection: psycopg.Connection[Any]) -> list[int]:
-    return [id_ for (id_,) in connection.execute(f"SELECT id FROM {_TABLE} ORDER BY id").fetchall()]
+    return [id_ for (id_,) in connection.execute("SELECT id FROM public.spark_orders ORDER BY id").fetchall()]
 
 
 def test_files_are_written_once_over_starts_and_a_kill_behind_the_batch_repeats_none(stage: Stage) -> None:
@@ -195,3 +202,31 @@ def test_what_a_format_cannot_take_is_said_before_the_start(
 
     assert error is not None
     assert error.primary == told
+
+
+@pytest.mark.parametrize("side", ["this machine", "a driver", "Airflow"])
+def test_a_file_system_gives_a_name_once_whoever_asks(
+    side: str, tmp_path: Path, spark_session: SparkSession
+) -> None:
+    place = (tmp_path / "kept").as_uri()
+    made: dict[str, Storage] = {
+        "this machine": LocalStorage(),
+        "a driver": HadoopStorage(spark_session),
+        "Airflow": FarStorage(place),
+    }
+    storage = made[side]
+
+    assert storage.sizes(f"{place}/a") is None
+    assert storage.read(f"{place}/a/1") is None
+    assert [storage.create(f"{place}/a/1", data) for data in (b"one", b"two")] == [True, False]
+    assert storage.create(f"{place}/a/2", b"two!")
+
+    assert storage.read(f"{place}/a/1") == b"one"
+    assert {name: size for name, size in (storage.sizes(f"{place}/a") or {}).items() if name[0] != "."} == {
+        "1": 3,
+        "2": 4,
+    }
+    storage.remove(f"{place}/a/1")
+    storage.remove(f"{place}/a")
+    storage.remove(f"{place}/a")
+    assert storage.sizes(f"{place}/a") is None

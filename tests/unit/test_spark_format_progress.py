@@ -102,9 +102,8 @@ def test_it_says_that_the_engine_commits(first: Started) -> None:
         first.connector.factory().prepare(SINGLE_WRITER)
 
 
-def test_a_sink_that_has_written_nothing_leaves_its_mark_and_its_progress(
-    tmp_path: Path, first: Started
-) -> None:
+@pytest.mark.usefixtures("first")
+def test_a_sink_that_has_written_nothing_leaves_its_mark_and_its_progress(tmp_path: Path) -> None:
     observation = Started(tmp_path).connector.observe(_SOURCE)
 
     assert observation.data.existence is observation.progress.existence is Existence.PRESENT
@@ -193,11 +192,20 @@ def test_of_two_first_starts_one_begins(tmp_path: Path) -> None:
 def test_progress_that_is_gone_while_the_sink_runs_ends_it(
     tmp_path: Path, first: Started, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    DeleteOutput("progress", first.connector.identify()[Role.PROGRESS])
     Started(tmp_path).connector.reset(DeleteOutput("progress", first.connector.identify()[Role.PROGRESS]))
 
     with pytest.raises(FencedError, match="took over"):
         first.write(monkeypatch, 1, first.commits)
+
+
+def test_progress_that_goes_back_while_the_sink_runs_ends_it(
+    tmp_path: Path, first: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first.write(monkeypatch, 1, first.commits)
+    max((tmp_path / "kept" / "orders" / "progress").iterdir()).unlink()
+
+    with pytest.raises(JobFailedError, match="went back while it ran"):
+        first.write(monkeypatch, 2, first.commits)
 
 
 @pytest.mark.parametrize("name", ["part-0.parquet", "_spark_metadata"])
@@ -210,14 +218,15 @@ def test_a_folder_that_somebody_else_has_filled_is_not_taken(tmp_path: Path, nam
     assert facts.unfit.what == f'holds "{name}", which this sink has not written'
 
 
-def test_a_folder_of_another_sink_is_not_taken(tmp_path: Path, first: Started) -> None:
+@pytest.mark.usefixtures("first")
+def test_a_folder_of_another_sink_is_not_taken(tmp_path: Path) -> None:
     facts = Started(tmp_path, name="other").connector.identify()[Role.DATA]
 
     assert facts.unfit is not None
     assert facts.unfit.what == 'is the folder of sink "orders"'
 
 
-def test_a_folder_that_was_made_again_is_another_one(tmp_path: Path, first: Started) -> None:
+def test_a_folder_that_was_made_again_is_another_one(first: Started) -> None:
     before = first.connector.identify()[Role.DATA]
     (first.folder / MARK).unlink()
     first.connector.ensure(first.spec.creations()[Role.DATA])
@@ -239,7 +248,8 @@ def test_a_reset_empties_the_folder_but_for_its_mark_and_numbers_begin_again(
     assert (second.folder / "_spark_metadata" / "0").exists()
 
 
-def test_what_is_no_progress_is_not_taken_for_none(tmp_path: Path, first: Started) -> None:
+@pytest.mark.usefixtures("first")
+def test_what_is_no_progress_is_not_taken_for_none(tmp_path: Path) -> None:
     newest = max((tmp_path / "kept" / "orders" / "progress").iterdir())
     newest.write_text("{}")
 

@@ -289,10 +289,17 @@ class SparkFormatConnector(PlainConnector):
         """Return the newest progress, which is of this run.
 
         :raises FencedError: it is another's, or somebody has removed it.
+        :raises JobFailedError: it is older than what this run has written.
         """
         number, newest = self._folder.newest()
         if newest is None:
             raise self._overtaken("Its progress is gone.")
+        if number < self._number:
+            raise JobFailedError(
+                f'progress of sink "{self._sink.name}" went back while it ran',
+                f"{self._folder.folder} is at file {number}, and this run has written {self._number}.",
+                "Find out who restored it; the next start decides on what is there.",
+            )
         if newest.run != self._run:
             raise self._overtaken(f"Run {newest.run} is in force; this is run {self._run}.")
         self._number = number

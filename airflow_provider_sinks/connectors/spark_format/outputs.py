@@ -44,6 +44,7 @@ class Output(Protocol):
     def empty(self, output: str) -> None:
         """Remove all rows of it, if it still has this id.
 
+        :param output: the id.
         :raises RefusedError: it is another one by now.
         """
 
@@ -126,8 +127,26 @@ class FolderOutput:
             raise RefusedError(f'output "{self.folder}" is not the one any more that was looked at')
 
 
+class _OwnersOutput:
+    """What Spark's writer appends to, and only its owner makes, empties or deletes."""
+
+    def ensure(self) -> None:
+        """Do nothing: what is missing is refused before."""
+
+    def newest_batch(self) -> None:
+        """Return nothing: Spark remembers no batch there."""
+
+    def empty(self, output: str) -> None:
+        """Refuse: the decision offers it for no such output."""
+        raise RefusedError(f'output "{output}" is emptied by its owner alone')
+
+    def delete(self, output: str) -> None:
+        """Refuse, likewise."""
+        raise RefusedError(f'output "{output}" is deleted by its owner alone')
+
+
 @dataclass(frozen=True)
-class JdbcOutput:
+class JdbcOutput(_OwnersOutput):
     """A table of Postgres that Spark's JDBC writer appends to.
 
     :param options: of the connection; hold the password.
@@ -146,12 +165,6 @@ class JdbcOutput:
             seen = observe.look(connection, {Role.DATA: self.table}, {Role.DATA: ("INSERT",)})
         return replace(seen[Role.DATA], keeps=_kept())
 
-    def ensure(self) -> None:
-        """Do nothing: a table that is missing is refused before."""
-
-    def newest_batch(self) -> None:
-        """Return nothing: Spark remembers no batch there."""
-
     def columns(self) -> Mapping[str, str]:
         """Return those of the table."""
         from airflow_provider_sinks.connectors.postgres import observe
@@ -161,19 +174,9 @@ class JdbcOutput:
             found = observe.layout(connection, self.table)
         return {name: column.kind for name, column in found.columns.items()} if found else {}
 
-    def empty(self, output: str) -> None:
-        """Refuse: the decision offers it for no such table."""
-        del output
-        raise RefusedError(f'output "{self.table}" is not the sink\'s to empty')
-
-    def delete(self, output: str) -> None:
-        """Refuse, likewise."""
-        del output
-        raise RefusedError(f'output "{self.table}" is not the sink\'s to delete')
-
 
 @dataclass(frozen=True)
-class UnseenOutput:
+class UnseenOutput(_OwnersOutput):
     """What only Spark's writer knows. It counts as there, and as the same."""
 
     name: str
@@ -183,25 +186,9 @@ class UnseenOutput:
         del with_size
         return ResourceFacts(self.name, Existence.PRESENT, "Spark", kind=ResourceKind.TABLE, keeps=_kept())
 
-    def ensure(self) -> None:
-        """Do nothing."""
-
-    def newest_batch(self) -> None:
-        """Return nothing."""
-
     def columns(self) -> Mapping[str, str]:
         """Return nothing: what it takes, only its writer knows."""
         return {}
-
-    def empty(self, output: str) -> None:
-        """Refuse: the decision offers it for no such output."""
-        del output
-        raise RefusedError(f'output "{self.name}" is not the sink\'s to empty')
-
-    def delete(self, output: str) -> None:
-        """Refuse, likewise."""
-        del output
-        raise RefusedError(f'output "{self.name}" is not the sink\'s to delete')
 
 
 def _told(mark: bytes, sink: str) -> tuple[str, Unfit | None]:
