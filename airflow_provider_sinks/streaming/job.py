@@ -239,7 +239,14 @@ class _Job:
         )
         action: EngineAction | EpochAction
         if target.capabilities().commits_on is CommitsOn.ENGINE:
-            action = EngineAction(settings.sink, account, target, guard, query.rows)
+            action = EngineAction(
+                settings.sink,
+                account=account,
+                target=target,
+                guard=guard,
+                to_rows=query.rows,
+                learns=learns,
+            )
         else:
             action = EpochAction(
                 settings,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from airflow_provider_sinks import Sink, kafka, spark_format
 from airflow_provider_sinks.connectors.registry import end_types
 from airflow_provider_sinks.connectors.spark_format.formats import FORMATS, format_of
+from airflow_provider_sinks.connectors.spark_format.kind import KIND
+from airflow_provider_sinks.core.checks.check import Outcome
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
@@ -149,6 +152,12 @@ def test_rows_and_progress_have_places_and_one_writer() -> None:
     assert spec.writer_mode is Writers.SINGLE
 
 
+def test_what_has_no_name_is_no_other_sink_s() -> None:
+    outputs = {sink({"format": "noop"}, name=name).resources[Role.DATA] for name in ("one", "two")}
+
+    assert outputs == {"noop of one", "noop of two"}
+
+
 @pytest.mark.parametrize(
     ("target", "needed"), [(_JDBC, {"k": "kafka", "pg": "postgres"}), (_FILES, {"k": "kafka"})]
 )
@@ -173,3 +182,16 @@ def test_the_page_of_its_dag_and_what_is_shown_of_it_state_spark_s_guarantee_and
     assert spec.engine_guarantee in page
     assert "exactly once" not in page
     assert spec.shown()["guarantee"] == spec.engine_guarantee
+
+
+def test_a_validation_says_it_before_anything_else(tmp_path: Path) -> None:
+    spec = sink({**_FILES, "path": str(tmp_path / "lake")}, checkpoint=str(tmp_path / "kept"))
+
+    checks = list(KIND.target_checks(spec, None))
+
+    assert [(check.name, check.outcome) for check in checks] == [
+        ("guarantee", Outcome.PASS),
+        (f'data folder "{tmp_path}/lake"', Outcome.PASS),
+        (f'progress folder "{tmp_path}/kept/orders/progress"', Outcome.PASS),
+    ]
+    assert checks[0].detail == spec.engine_guarantee

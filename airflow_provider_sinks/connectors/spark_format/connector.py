@@ -77,7 +77,7 @@ class SparkFormatConnector(PlainConnector):
     @property
     def service(self) -> str:
         """Where the rows go, and how."""
-        return f"{self._target.place} by format {self._target.format}"
+        return f"{self._sink.output} by format {self._target.format}"
 
     def capabilities(self) -> Capabilities:
         """Return that Spark commits."""
@@ -96,7 +96,7 @@ class SparkFormatConnector(PlainConnector):
 
         demand_installed(output.sparkSession, self._target.kind, self._options.get("driver"))
         demand_writable(output, self._target.kind)
-        demand_columns(output, self._target.place, self._output.columns())
+        demand_columns(output, self._sink.output, self._output.columns())
 
     def project(self, output: DataFrame) -> DataFrame:
         """Return the rows as they are, as long as all of them parsed."""
@@ -242,7 +242,7 @@ class SparkFormatConnector(PlainConnector):
         newest = self._output.newest_batch()
         if batch != (0 if newest is None else newest + 1):
             raise JobFailedError(
-                f'somebody else writes where sink "{self._sink.name}" does: {self._target.place}',
+                f'somebody else writes where sink "{self._sink.name}" does: {self._sink.output}',
                 f"The sink's next batch has number {batch}; the log of Spark's file sink is at {newest}.",
                 "Find out who does, and give one of the two another folder; a retry goes on behind it.",
             )

@@ -90,7 +90,7 @@ def _connector(sink: SparkSink, options: ConnectionOptions | None) -> SparkForma
         output = FolderOutput(storage_of(target.path), target.path, sink.name)
         return SparkFormatConnector(sink, output, folder, spelled)
     if target.format != JDBC:
-        return SparkFormatConnector(sink, UnseenOutput(target.place), folder, spelled)
+        return SparkFormatConnector(sink, UnseenOutput(sink.output), folder, spelled)
     if not isinstance(options, PostgresOptions) or target.table is None:
         raise JobFailedError(f'connection "{target.connection}" is not of type postgres')
     table = JdbcOutput(options, target.table)

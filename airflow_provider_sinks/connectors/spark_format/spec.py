@@ -75,11 +75,6 @@ class SparkTarget(TargetOptions):
         """What is known of the format."""
         return format_of(self.format)
 
-    @property
-    def place(self) -> str:
-        """Where rows go, as far as there is a name for it."""
-        return self.path or self.table or self.format
-
 
 class SparkChoice(Target):
     """Where rows go."""
@@ -134,6 +129,12 @@ class SparkSink(SinkSpec):
         return False
 
     @property
+    def output(self) -> str:
+        """Where rows go. What has no name of its own is named after the sink, as no other sink's."""
+        target = self.target.spark
+        return target.path or target.table or f"{target.format} of {self.name}"
+
+    @property
     def progress_folder(self) -> str:
         """The folder of the progress, beside those of Spark's checkpoints."""
         return f"{(self.checkpoint or '').rstrip('/')}/{self.name}/progress"
@@ -141,7 +142,7 @@ class SparkSink(SinkSpec):
     @property
     def resources(self) -> dict[Role, str]:
         """Where the rows go, and the folder of the progress."""
-        return {Role.DATA: self.target.spark.place, Role.PROGRESS: self.progress_folder}
+        return {Role.DATA: self.output, Role.PROGRESS: self.progress_folder}
 
     def creations(self) -> dict[Role, Creation]:
         """Return how each of them is made: folders by the sink, all else by its owner."""
@@ -150,7 +151,7 @@ class SparkSink(SinkSpec):
         data = UseFolder if self.target.spark.kind.is_files else NotOurs
         return {
             Role.PROGRESS: UseFolder(Role.PROGRESS, self.progress_folder),
-            Role.DATA: data(Role.DATA, self.target.spark.place),
+            Role.DATA: data(Role.DATA, self.output),
         }
 
     def shown(self) -> dict[str, str | None]:
@@ -161,7 +162,7 @@ class SparkSink(SinkSpec):
     def told(self) -> Iterator[str]:
         """Give the lines about the target on the page of its DAG."""
         target = self.target.spark
-        yield f"- target: `{target.place}`, in Spark's format `{target.format}`"
+        yield f"- target: `{self.output}`, in Spark's format `{target.format}`"
         yield f"- progress: behind the rows, in `{self.progress_folder}`"
 
 
