@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from airflow_provider_sinks.connectors.base import MetricValue, SchemaRegistryAware, SinkConnector
-from airflow_provider_sinks.connectors.epoch_writer import Token
+from airflow_provider_sinks.connectors.epoch_writer import EpochWriter, Token
 from airflow_provider_sinks.core.decision.facts import ResourceFacts, Role
 from airflow_provider_sinks.core.errors import JobFailedError
 from airflow_provider_sinks.core.progress.past_epochs import PastEpoch, past_epochs
@@ -38,6 +38,14 @@ class PlainCreation:
         """Return it as it is: nothing can be set for it."""
         del before, settings
         return self
+
+
+class NoWriters:
+    """Stands where other targets have what makes their writers: where the engine commits."""
+
+    def prepare(self, writer: WriterId) -> EpochWriter:
+        """Say that there is none."""
+        raise JobFailedError(f"there is no writer {writer}: Spark's own writer writes the rows")
 
 
 class PlainConnector:

@@ -133,6 +133,21 @@ def test_an_epoch_that_was_begun_counts_where_spark_remembers_its_batch(
     assert Started(tmp_path).begin().epoch == epoch
 
 
+def test_a_batch_that_an_overtaken_driver_still_writes_is_found_and_not_written_again(
+    tmp_path: Path, first: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first.write(monkeypatch, 1, first.commits)
+    with pytest.raises(KeyboardInterrupt):
+        first.write(monkeypatch, 2, first.dies)
+    second = Started(tmp_path).begin()
+    first.commits(1)
+
+    with pytest.raises(JobFailedError, match="somebody else writes"):
+        second.write(monkeypatch, 2, second.commits)
+
+    assert Started(tmp_path).begin().epoch == 2
+
+
 def test_where_spark_remembers_nothing_such_an_epoch_is_written_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,13 +14,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.connectors.base import Capabilities, CommitsOn, Health, Run
-from airflow_provider_sinks.connectors.epoch_writer import EpochWriter
-from airflow_provider_sinks.connectors.plain import PlainConnector
+from airflow_provider_sinks.connectors.plain import NoWriters, PlainConnector
 from airflow_provider_sinks.connectors.spark_format.outputs import Output
 from airflow_provider_sinks.connectors.spark_format.progress_folder import Progress, ProgressFolder
 from airflow_provider_sinks.core.decision.facts import Creation, Existence, Observation, ResourceFacts, Role
 from airflow_provider_sinks.core.errors import (
-    ConfigurationError,
     FencedError,
     JobFailedError,
     SinkError,
@@ -43,14 +41,6 @@ if TYPE_CHECKING:
     from airflow_provider_sinks.connectors.spark_format.spec import SparkSink
 
 _TIMEOUT = timedelta(hours=1)
-
-
-class NoWriters:
-    """Stands where other targets have what makes their writers."""
-
-    def prepare(self, writer: WriterId) -> EpochWriter:
-        """Say that there is none."""
-        raise JobFailedError(f"there is no writer {writer}: Spark's own writer writes the rows")
 
 
 class SparkFormatConnector(PlainConnector):
@@ -163,7 +153,8 @@ class SparkFormatConnector(PlainConnector):
             if newest.records.get(DRIVER) == record:
                 return
             settled = self._settled(newest)
-            self._write(replace(settled, records={**settled.records, DRIVER: record}))
+            begun = settled.begun if settled.begun and settled.begun.generation == record.generation else None
+            self._write(replace(settled, records={**settled.records, DRIVER: record}, begun=begun))
 
     def demand_in_force(self) -> None:
         """Raise :class:`FencedError` when another run has written."""
@@ -225,15 +216,10 @@ class SparkFormatConnector(PlainConnector):
                 return writing.write_files(rows, target.kind, target.path, self._options, batch)
             return writing.write_rows(rows, target.kind, target.path, self._options)
         except Exception as error:
-            unparsed = unparsed_record(error, self._sink.source.kafka.topic)
-            if not unparsed:
+            unparsed = unparsed_record(error, self._sink.name, self._sink.source.kafka.topic)
+            if unparsed is None:
                 raise
-            raise ConfigurationError(
-                f'sink "{self._sink.name}" read a record that does not parse: {unparsed}',
-                (),
-                "Mend the schema, or read format text or bytes and parse it in the query: Spark's own "
-                "writers set nothing aside.",
-            ) from error
+            raise unparsed from error
 
     def _demand_free(self, batch: int) -> None:
         """Stop where somebody else changes the folder: Spark drops what has a number that is taken."""
@@ -256,13 +242,16 @@ class SparkFormatConnector(PlainConnector):
         return History(dict(self._settled(progress).records))
 
     def _settled(self, progress: Progress) -> Progress:
-        """Return it without an epoch that is begun: Spark remembers its batch, or it was never written."""
+        """Return it with the epoch that was begun among the records, once Spark remembers its batch.
+
+        Until then it stays begun: the driver that was at it may still live, and write it behind this look.
+        """
         newest = self._output.newest_batch()
-        records = dict(progress.records)
-        if progress.begun is not None and newest is not None and newest >= progress.batch:
-            records[SINGLE_WRITER] = progress.begun
-        batch = 0 if newest is None else newest + 1
-        return replace(progress, run=self._run or progress.run, records=records, begun=None, batch=batch)
+        records, begun, batch = dict(progress.records), progress.begun, 0 if newest is None else newest + 1
+        if begun is not None and batch > progress.batch:
+            records[SINGLE_WRITER] = begun
+        kept = begun if batch == progress.batch else None
+        return replace(progress, run=self._run or progress.run, records=records, begun=kept, batch=batch)
 
     def _place(self, progress: Progress | None, reason: str = "") -> ResourceFacts:
         facts = ResourceFacts(

@@ -26,13 +26,19 @@ def checked_rows(output: DataFrame) -> DataFrame:
     return output.where(parsed).select(*map(named, own_columns(output)))
 
 
-def unparsed_record(error: BaseException, topic: str) -> str:
-    """Return which record did not parse, and why, if that is what a job failed for; else an empty text."""
+def unparsed_record(error: BaseException, sink: str, topic: str) -> ConfigurationError | None:
+    """Return what to say where a job failed because a record did not parse, or nothing."""
     found = _TOLD.search(str(error))
     if found is None:
-        return ""
+        return None
     partition, _, offset = found["where"].partition(" ")
-    return f"Record {topic}/{partition} at offset {offset}: {found['why']}"
+    return ConfigurationError(
+        f'sink "{sink}" read a record that does not parse: '
+        f"Record {topic}/{partition} at offset {offset}: {found['why']}",
+        (),
+        "Mend the schema, or read format text or bytes and parse it in the query: Spark's own writers set "
+        "nothing aside.",
+    )
 
 
 def demand_writable(output: DataFrame, kind: SparkFormat) -> None:
