@@ -51,7 +51,7 @@ class EngineAction:
     def run(self, batch: DataFrame, record: ProgressRecord) -> list[TaskReport]:
         """Write the rows, unless the epoch is recorded."""
         total = self._account.totals.get(SINGLE_WRITER, (0, 0))[0]
-        if is_committed(self._sink, record, self._account.newest):
+        if is_committed(self._sink, record, self._account.newest, self._account.positions):
             return [TaskReport(SINGLE_WRITER, Outcome.SKIPPED, rows_total=total)]
         written = self._written(batch, record)
         self._guard.check()
