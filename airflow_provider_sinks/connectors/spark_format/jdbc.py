@@ -29,7 +29,7 @@ def jdbc_options(options: PostgresOptions, table: str) -> dict[str, str]:
 
     :raises ConfigurationError: the connection has what JDBC does not do.
     """
-    given = options.conninfo
+    given = options.given  # pgjdbc reads none of the variables and files that libpq does
     problems = [
         Problem(
             f"extra.{name}",
