@@ -59,6 +59,9 @@ class CommitsOn(enum.StrEnum):
     """Each writer by itself, right behind its ``pre_commit``."""
     DRIVER = "driver"
     """The driver, once for all tokens of an epoch: nothing is visible before."""
+    ENGINE = "engine"
+    """Spark, by a writer of its own, with the guarantee that Spark gives: the target holds no record of ours.
+    What is committed is told behind the rows, and how much of that a crash leaves open is Spark's to say."""
 
 
 @dataclass(frozen=True)
@@ -234,6 +237,18 @@ class SinkConnector(Protocol):
 
     def factory(self) -> WriterFactory:
         """Return what makes the writers of the announced run. Called once, after ``announce``."""
+
+    def write_frame(self, rows: DataFrame, record: ProgressRecord) -> int:
+        """Write an epoch by Spark's own writer, then tell the progress, and return the number of rows.
+
+        Called where the engine commits, once for each epoch that is not recorded, and by nobody else. Behind
+        an error nobody knows what of it is there; the next start writes it again unless Spark remembers it.
+
+        :param rows: as :meth:`project` made them.
+        :param record: that of the epoch, still without its rows; of :data:`.SINGLE_WRITER`.
+        :raises FencedError: a newer run is in force.
+        :raises ConfigurationError: a record does not parse, or Spark cannot write such rows.
+        """
 
     def commit_epoch(self, record: ProgressRecord, tokens: Sequence[Token]) -> None:
         """Make the rows of exactly these tokens visible with the record, in one atomic change.

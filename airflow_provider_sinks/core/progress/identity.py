@@ -18,16 +18,21 @@ class ResourceKind(enum.Enum):
 
     TOPIC = "topic"
     TABLE = "table"
+    FOLDER = "folder"
 
     @property
     def system(self) -> str:
         """What it is one of many in."""
-        return {ResourceKind.TOPIC: "cluster", ResourceKind.TABLE: "database"}[self]
+        return {
+            ResourceKind.TOPIC: "cluster",
+            ResourceKind.TABLE: "database",
+            ResourceKind.FOLDER: "storage",
+        }[self]
 
     @property
     def entry(self) -> str:
         """What it holds many of."""
-        return {ResourceKind.TOPIC: "record", ResourceKind.TABLE: "row"}[self]
+        return "record" if self is ResourceKind.TOPIC else "row"
 
 
 class Sameness(enum.Enum):

@@ -252,6 +252,14 @@ class SinkSpec(Part, ABC):
     right_target: ClassVar[Any]
     """A target that is right, in the place of one that is not, while the rules between the rest are asked."""
 
+    @property
+    def engine_guarantee(self) -> str:
+        """What Spark guarantees of the rows, in one sentence, where its own writer writes them.
+
+        Empty where our own protocol holds: exactly once.
+        """
+        return ""
+
     @classmethod
     def completed(cls, data: Mapping[str, Any]) -> dict[str, Any]:
         """Return what was given with what the target takes from elsewhere. Called before it is checked."""
