@@ -52,6 +52,22 @@ def identity(resource: Identity, kind: ResourceKind = ResourceKind.TOPIC) -> str
     return f'"{resource.name}" with id {resource.id}{size} in {kind.system} {resource.system}'
 
 
+def visible(text: str, *, keep: str = "") -> str:
+    r"""Return text in which nothing drives a terminal or hides: ``\x1b`` for what begins such a command.
+
+    So a record, an error that quotes it, or a name from elsewhere is shown as what it is.
+
+    :param keep: what is left as it is nevertheless.
+    """
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() or one in keep else _written_out(one) for one in text)
+
+
+def _written_out(character: str) -> str:
+    return character.encode("unicode_escape").decode()
+
+
 def one_line(text: str) -> str:
     """Return what somebody else wrote, on one line that can be printed; shortened if it is long."""
     line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())

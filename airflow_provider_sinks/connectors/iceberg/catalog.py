@@ -23,6 +23,7 @@ from airflow_provider_sinks.connectors.iceberg.catalog_errors import (
 )
 from airflow_provider_sinks.connectors.iceberg.option_names import CatalogKind
 from airflow_provider_sinks.connectors.iceberg.options import IcebergOptions
+from airflow_provider_sinks.connectors.postgres.options import NOTHING_OF_THE_MACHINE
 from airflow_provider_sinks.connectors.table_format.errors import MissingError, OvertakenError
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ FORMAT_VERSION: Final = 2
 """The only version of Iceberg's format that is written: see :mod:`.observe`."""
 _FILE_IO = "airflow_provider_sinks.connectors.iceberg.file_io.BoundFileIO"
 _OF_URL = frozenset({"host", "port", "user", "password", "dbname"})
+_NO_PASSWORD = "none"  # noqa: S105  in an address nothing is no answer, and libpq would look for one
 _OBSTACLE = f"""
     SELECT '"' || current_user || '"', pg_is_in_recovery(),
            CASE WHEN to_regclass('{CATALOG_TABLES}') IS NOT NULL
@@ -215,12 +217,12 @@ class TableCatalog:
     def _database(self) -> str:
         from sqlalchemy import URL
 
-        given = self._options.conninfo
-        more = {name: value for name, value in given.items() if name not in _OF_URL}
+        given = {**NOTHING_OF_THE_MACHINE, **self._options.conninfo}
+        more = {name: value for name, value in given.items() if value and name not in _OF_URL}
         return URL.create(
             "postgresql+psycopg",
             given["user"],
-            given.get("password"),
+            given["password"] or _NO_PASSWORD,
             given["host"],
             int(given["port"]),
             given["dbname"],

@@ -64,7 +64,7 @@ def _moved_from(evidence: Evidence) -> str:
 
 def _who_remembers(evidence: Evidence) -> str:
     witness, broker = evidence.request.witness, evidence.observation.broker
-    if witness is not None and witness.rows:
+    if witness is not None and evidence.request.saw_something_taken:
         renamed = witness.identities.progress.name
         where = f', recorded in "{renamed}"' if renamed != evidence.found.name else ""
         return f"Airflow's witness knows {remembered(witness)}{where}"
@@ -101,9 +101,9 @@ def _progress_emptied_in_part(evidence: Evidence) -> Text:
     return Text(
         f"{evidence.title} of {evidence.sink} was emptied in part",
         (
-            f"Records that must be there are gone, or older than the driver's record says: keys {keys}."
-            f"{begins} Left are {summary(evidence.history)}. What the others said is not known, and might be "
-            f"written again. {_contents(evidence.observation)}"
+            f"Records that must be there are gone, or older than the others say: keys {keys}."
+            f"{begins} Left are {summary(evidence.history)}. What the lost ones said is not known, and might "
+            f"be written again. {_contents(evidence.observation)}"
         ),
     )
 
@@ -118,11 +118,19 @@ def _progress_rolled_back(evidence: Evidence) -> Text:
         f"progress of {evidence.sink} was rolled back",
         (
             f"{evidence.title} records {summary(evidence.history)}, but Airflow's witness knows "
-            f"{remembered(witness)}. What was written between the two would be written again: by the records "
-            f"the source goes on at offsets {offsets(evidence.history.known_positions())}, by the witness at "
+            f"{remembered(witness)}{_more_letters(evidence)}. What was written between the two would be "
+            f"written again: by the records the source goes on at offsets "
+            f"{offsets(evidence.history.known_positions())}, by the witness at "
             f"{offsets(witness.offsets if witness else {})}."
         ),
     )
+
+
+def _more_letters(evidence: Evidence) -> str:
+    witness, recorded = evidence.request.witness, evidence.history.dead_total
+    if witness is None or witness.generation != evidence.history.generation or witness.dead <= recorded:
+        return ""
+    return f", and {count(witness.dead, 'dead letter')} where {recorded} are recorded"
 
 
 @enum.unique
