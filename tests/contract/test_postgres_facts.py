@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from airflow_provider_sinks.connectors.postgres.connector import PostgresConnector
+from airflow_provider_sinks.connectors.postgres.observe import layout
 from airflow_provider_sinks.core.decision.decide import decide
 from airflow_provider_sinks.core.decision.start_request import StartRequest
 from airflow_provider_sinks.core.decision.verdict import Verdict, VerdictKind
@@ -75,6 +76,21 @@ def test_a_view_under_the_name_of_the_target_is_refused(made: PostgresHarness) -
 
     assert verdict.kind is VerdictKind.REFUSE
     assert f'data table "{made.schema}.{SINK}" is a view, and no table' in str(verdict)
+
+
+def test_the_type_behind_a_domain_of_a_domain_is_seen_with_its_digits(made: PostgresHarness) -> None:
+    run(made, "CREATE DOMAIN {schema}.cents AS numeric(10,2); CREATE DOMAIN {schema}.price AS {schema}.cents")
+    run(made, 'CREATE TABLE {schema}.t (v {schema}.price, w char(3) COLLATE "C", x bit(3)[])')
+
+    seen = layout(made.direct, f"{made.schema}.t")
+
+    assert seen is not None
+    found = [(c.base, c.exact, c.plain, c.collation) for c in seen.columns.values()]
+    assert found == [
+        ("numeric", "numeric(10,2)", "numeric", None),
+        ("character", "character(3)", "bpchar", 'pg_catalog."C"'),
+        ("bit[]", "bit(3)[]", '"bit"[]', None),
+    ]
 
 
 def test_a_right_that_is_missing_is_waited_for_with_its_grant(made: PostgresHarness) -> None:

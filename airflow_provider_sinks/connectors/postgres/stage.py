@@ -304,12 +304,12 @@ def _cast(plan: TablePlan) -> sql.Composed:
 
 
 def _value(plan: TablePlan, name: str) -> sql.Composable:
-    """Return a staged column as the target's type; a cast to a length would cut text off, so none is made."""
+    """Return a staged column as the target's type without its length: a cast to that would cut values off."""
     column = plan.columns[name]
     given = sql.Identifier(name)
     if not column.is_cast:
         return given
-    return sql.SQL("{}::{}").format(given, sql.SQL(column.kind))
+    return sql.SQL("{}::{}").format(given, sql.SQL(column.plain))
 
 
 def _text(part: sql.Composable) -> str:
