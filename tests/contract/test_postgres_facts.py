@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
@@ -107,3 +108,26 @@ def test_a_right_that_is_missing_is_waited_for_with_its_grant(made: PostgresHarn
         assert verdict_of(made, (user, "secret")).kind is not VerdictKind.WAIT
     finally:
         made.direct.execute(f"DROP OWNED BY {user}; DROP ROLE {user}".encode())
+
+
+def test_a_login_that_may_make_no_temporary_table_is_told_with_its_grant(
+    postgres: Postgres, made: PostgresHarness
+) -> None:
+    there = copy.copy(postgres)
+    there.dbname, user = f"D {uuid.uuid4().hex[:12]}", f"u{uuid.uuid4().hex[:12]}"
+    made.direct.execute(f'CREATE DATABASE "{there.dbname}"'.encode())
+    harness = PostgresHarness(there)
+    try:
+        harness.direct.execute(f'REVOKE TEMP ON DATABASE "{there.dbname}" FROM PUBLIC'.encode())
+        harness.direct.execute(f"CREATE ROLE {user} LOGIN PASSWORD 'secret'".encode())
+        run(harness, f"GRANT ALL ON SCHEMA {{schema}} TO {user}")
+
+        denied = verdict_of(harness, (user, "secret"))
+        assert denied.kind is VerdictKind.WAIT
+        assert f'permission denied: TEMP on database "{there.dbname}"' in denied.primary
+        harness.direct.execute(denied.hint.replace("<user of the connection>", user).encode())
+        assert verdict_of(harness, (user, "secret")).goes_on
+    finally:
+        harness.close()
+        made.direct.execute(f'DROP DATABASE "{there.dbname}" WITH (FORCE)'.encode())
+        made.direct.execute(f"DROP ROLE {user}".encode())
