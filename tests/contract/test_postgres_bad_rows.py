@@ -29,9 +29,14 @@ def test_bad_rows_of_many_are_found_without_reading_all_rows_for_each(tables: An
 
 
 def test_no_statement_looks_for_all_bad_rows(tables: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    table, said = tables("id bigint PRIMARY KEY CHECK (id > 1)", **UPSERT), []
+    table, said = tables("id bigint PRIMARY KEY CHECK (id > 1)", **UPSERT), list[str]()
     run = CopyConnection.run
-    monkeypatch.setattr(CopyConnection, "run", lambda self, text: (said.append(text), run(self, text))[1])
+
+    def listening(self: CopyConnection, text: str) -> int:
+        said.append(text)
+        return run(self, text)
+
+    monkeypatch.setattr(CopyConnection, "run", listening)
     table.epoch(1, {"id": longs(*range(MANY))})
 
     assert sum(text.strip().startswith("DO") for text in said) == 5
@@ -46,3 +51,43 @@ def test_a_statement_that_takes_too_long_names_the_options_that_help(tables: Any
         table.epoch(1, {"id": longs(1)})
     assert "`transaction_timeout`" in caught.value.hint
     assert "`max_offsets_per_epoch`" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("does", "why"),
+    [
+        ("RAISE EXCEPTION 'not three'", "not three"),
+        ("SELECT 1 INTO STRICT NEW.id WHERE false", "query returned no rows"),
+        ("SELECT 1 INTO STRICT NEW.id FROM generate_series(1, 2)", "query returned more than one row"),
+        ("ASSERT NEW.id <> 3, 'asserted'", "asserted"),
+    ],
+)
+def test_whatever_a_trigger_raises_is_of_its_row(tables: Any, does: str, why: str) -> None:
+    table = tables("id bigint")
+    table.execute(
+        "CREATE FUNCTION {schema}.no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        " IF NEW.id = 3 THEN {does}; END IF; RETURN NEW; END $$",
+        does=does,
+    )
+    table.execute("CREATE TRIGGER t BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION {schema}.no()")
+    table.epoch(1, {"id": longs(1, 2, 3, 4)})
+    assert (table.rows(), table.dead()) == ([(1,), (2,), (4,)], [(1002, why, b"raw")])
+
+
+@pytest.mark.parametrize("kind", ["tsvector", "tsquery"])
+def test_a_text_that_a_type_calls_a_syntax_error_is_of_its_row(tables: Any, kind: str) -> None:
+    table = tables(f"id bigint, v {kind}")
+    table.epoch(1, {"id": longs(1, 2, 3), "v": ["'a'", "':", "'b'"]})
+    assert (table.rows("id"), [offset for offset, _, _ in table.dead()]) == ([(1,), (3,)], [1001])
+
+
+def test_a_syntax_error_that_no_text_is_the_cause_of_sets_nothing_aside(tables: Any) -> None:
+    table = tables("id bigint, v uuid")
+    table.execute(
+        "CREATE FUNCTION {schema}.no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        " EXECUTE 'SELEC'; RETURN NEW; END $$"
+    )
+    table.execute("CREATE TRIGGER t BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION {schema}.no()")
+    with pytest.raises(UnavailableError, match="syntax error at or near"):
+        table.epoch(1, {"id": longs(1, 2), "v": [None, None]})
+    assert (table.rows(), table.dead()) == ([], [])

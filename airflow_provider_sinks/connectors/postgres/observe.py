@@ -19,7 +19,8 @@ from airflow_provider_sinks.core.progress.identity import ResourceKind
 
 _SYSTEM = """
     SELECT (SELECT system_identifier FROM pg_control_system())::text || '/' || current_database(),
-           pg_is_in_recovery(), current_setting('transaction_read_only')::boolean"""
+           pg_is_in_recovery(), current_setting('transaction_read_only')::boolean,
+           quote_ident(current_database()), has_database_privilege(current_database(), 'TEMP')"""
 _TABLE = """
     SELECT c.oid::text, c.relkind::text, has_schema_privilege(n.oid, 'USAGE'),
            array(SELECT need FROM unnest(%(needs)s::text[]) need WHERE NOT has_table_privilege(c.oid, need)),
@@ -94,13 +95,17 @@ def look(
     connection: Connection, tables: Mapping[Role, str], needs: Mapping[Role, tuple[str, ...]]
 ) -> dict[Role, ResourceFacts]:
     """Return which tables these are, and whether they can be written."""
-    system, in_recovery, read_only = connection.execute(_SYSTEM).fetchone() or ("", False, False)
+    found = connection.execute(_SYSTEM).fetchone() or ("", False, False, "", True)
+    system, in_recovery, read_only, database, may_stage = found
     obstacle = "the server is a read-only standby" if in_recovery else ""
     if read_only and not in_recovery:
         obstacle = "default_transaction_read_only is on for this login or database"
-    return {
+    seen = {
         role: _facts(connection, name, str(system), needs[role], obstacle) for role, name in tables.items()
     }
+    if not may_stage and seen[Role.DATA].existence is not Existence.UNKNOWN:
+        seen[Role.DATA] = _denied(seen[Role.DATA], "TEMP", f"database {database}")
+    return seen
 
 
 def observe(

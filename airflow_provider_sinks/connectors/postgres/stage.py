@@ -42,6 +42,7 @@ DO {quote}
 DECLARE
     sinks_lows bigint[] := ARRAY[{low}]; sinks_highs bigint[] := ARRAY[{high}];
     sinks_low bigint; sinks_high bigint; sinks_middle bigint; sinks_left int; sinks_why text;
+    sinks_state text; sinks_is_of_row boolean;
 BEGIN
     LOOP
         sinks_left := cardinality(sinks_lows);
@@ -50,10 +51,20 @@ BEGIN
         sinks_lows := sinks_lows[1:sinks_left - 1]; sinks_highs := sinks_highs[1:sinks_left - 1];
         BEGIN
             {move};
-        EXCEPTION WHEN data_exception OR integrity_constraint_violation OR program_limit_exceeded
-                       OR raise_exception OR with_check_option_violation OR cardinality_violation THEN
+        EXCEPTION WHEN {of_rows} THEN
             IF sinks_high - sinks_low = 1 THEN
-                GET STACKED DIAGNOSTICS sinks_why = MESSAGE_TEXT;
+                GET STACKED DIAGNOSTICS sinks_why = MESSAGE_TEXT, sinks_state = RETURNED_SQLSTATE;
+                sinks_is_of_row := true;
+                IF sinks_state IN ('42601', 'XX000') THEN
+                    BEGIN
+                        PERFORM {casts} FROM pg_temp.{stage} WHERE {number} = sinks_low;
+                        sinks_is_of_row := false;
+                    EXCEPTION WHEN syntax_error OR internal_error THEN
+                    END;
+                END IF;
+                IF NOT sinks_is_of_row THEN
+                    RAISE;
+                END IF;
                 INSERT INTO pg_temp.{bad} VALUES (sinks_low, sinks_why);
             ELSE
                 sinks_middle := (sinks_low + sinks_high) / 2;
@@ -63,6 +74,12 @@ BEGIN
         END;
     END LOOP;
 END {quote}"""
+_OF_ROWS = (
+    "data_exception OR integrity_constraint_violation OR program_limit_exceeded OR plpgsql_error"
+    " OR with_check_option_violation OR cardinality_violation"
+)
+_OF_CASTS = " OR syntax_error OR internal_error"
+"""What some types say about a text. It is the cause if its cast fails alone; else no row is."""
 
 
 @dataclass(frozen=True)
@@ -110,10 +127,10 @@ class Stage:
         if not self.count:
             return []
         try:
-            with self._connection.savepoint():
+            with self._connection.savepoint(casts=self._plan.has_casts):
                 self._connection.run(_move(self._plan, sql.Literal(0), sql.Literal(self.count)))
         except StatementError as error:
-            if not error.is_of_a_row:
+            if not (error.is_of_a_row or (self._plan.has_casts and error.may_be_of_a_cast)):
                 raise
         else:
             return []
@@ -193,6 +210,10 @@ def _bisect(plan: TablePlan, low: int, high: int) -> str:
         low=low,
         high=high,
         bad=_BAD,
+        stage=_STAGE,
+        number=_NUMBER,
+        of_rows=_OF_ROWS + (_OF_CASTS if plan.has_casts else ""),
+        casts=_text(_cast(plan)),
         move=_move(plan, sql.SQL("sinks_low"), sql.SQL("sinks_high")),
     )
 
@@ -304,12 +325,12 @@ def _cast(plan: TablePlan) -> sql.Composed:
 
 
 def _value(plan: TablePlan, name: str) -> sql.Composable:
-    """Return a staged column as the target's type; a cast to a length would cut text off, so none is made."""
+    """Return a staged column as the target's type without its length: a cast to that would cut values off."""
     column = plan.columns[name]
     given = sql.Identifier(name)
     if not column.is_cast:
         return given
-    return sql.SQL("{}::{}").format(given, sql.SQL(column.kind))
+    return sql.SQL("{}::{}").format(given, sql.SQL(column.plain))
 
 
 def _text(part: sql.Composable) -> str:
