@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from airflow_provider_sinks.connectors.table_format.encoding import encode
@@ -66,7 +66,7 @@ def _letters() -> list[tuple[int, Letter, tuple[tuple[str, bytes | None], ...]]]
 def records(spark_session: SparkSession) -> DataFrame:
     """The same letters as Spark reads them."""
     rows = [
-        Row(offset % 2, offset, datetime.fromtimestamp(offset, UTC), [Row(*one) for one in headers])
+        (offset % 2, offset, datetime.fromtimestamp(offset, UTC), list(headers))
         for offset, _, headers in _letters()
     ]
     return spark_session.createDataFrame(rows, _COLUMNS)
