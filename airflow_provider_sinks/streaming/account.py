@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from airflow_provider_sinks.core.errors import JobFailedError
+from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.progress.record import (
     DRIVER,
     SINGLE_WRITER,
@@ -61,6 +62,20 @@ class Account:
     def sums(self) -> tuple[int, int]:
         """Return rows and dead letters of all writers in this generation."""
         return sum(rows for rows, _ in self.totals.values()), sum(dead for _, dead in self.totals.values())
+
+    def is_ahead_of(self, history: History) -> bool:
+        """Whether the target has forgotten what this run knows to be committed.
+
+        Each writer is compared for itself: what one has written meanwhile hides nothing of another's.
+        """
+        if history.generation != self.newest.generation:
+            return history.generation < self.newest.generation
+        found = history.totals()
+        return any(
+            now < then
+            for writer, committed in self.totals.items()
+            for now, then in zip(found.get(writer, (0, 0)), committed, strict=True)
+        )
 
     def next_record(
         self, sink: str, checkpoint: str, batch_id: int, begin: Offsets, end: Offsets

@@ -204,6 +204,7 @@ class Task(ABC):
                 f'a commit of sink "{self.plan.sink}", writer {self.writer_id}, did not happen',
                 "The broker did not answer it, and no progress record is there: nothing of it is visible.",
             )
+        self._writer.begin_epoch(self.plan.record.epoch)
 
     def _record(self, to: dict[int, int]) -> ProgressRecord:
         last = self._writer.last if self._writer else None

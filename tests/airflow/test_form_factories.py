@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from jinja2 import Template
 
 from airflow_provider_sinks import Sink
 from airflow_provider_sinks.core.errors import ConfigurationError
@@ -132,6 +134,19 @@ def test_only_who_is_named_may_approve(factory: str) -> None:
     anyone = make(factory).get_task("approve")
 
     assert (asked.assigned_users, anyone.assigned_users) == ([{"id": "7", "name": "Ann"}], None)
+
+
+@pytest.mark.parametrize("factory", APPROVED)
+def test_what_a_person_wrote_is_no_markdown_to_who_approves_it(factory: str) -> None:
+    hostile = "x\n```\n![](http://evil) **approve**"
+    asked = make(factory).get_task("approve")
+    told = SimpleNamespace(xcom_pull=lambda _: {"what": hostile})
+
+    body = asked.render_template(asked.body, {"params": {"drop": hostile, "reset": hostile}, "ti": told})
+
+    before, code, behind = re.split("^```.*$", body, flags=re.MULTILINE)
+    assert "evil" in code
+    assert "evil" not in before + behind
 
 
 @pytest.mark.parametrize("factory", ABOUT_SINKS)
@@ -340,3 +355,24 @@ def test_all_wrong_arguments_are_told_at_once() -> None:
         make("rewind_dag", users="ann", sinks="orders", tgs=[], schedule=None)
 
     assert {problem.where for problem in refused.value.problems} == {"users", "sinks", "tgs", "schedule"}
+
+
+CARRIED_OUT = {
+    "alter_connection_dag": ("apply", {"dry_run": False}, {"dry_run": True}),
+    "replay_dead_letters_dag": ("begin", {"dry_run": False}, {"dry_run": True}),
+    "reset_dag": ("reset", {"dry_run": False}, {"dry_run": True}),
+    "rewind_dag": ("rewind", {"dry_run": False}, {"dry_run": True}),
+    "pause_or_resume_dag": ("restart", {"action": "restart"}, {"action": "pause"}),
+}
+"""A task that acts, with what must have been asked for, and with what it must do nothing."""
+
+
+@pytest.mark.parametrize("factory", CARRIED_OUT)
+def test_a_task_that_acts_carries_out_nothing_else_than_was_asked_for(factory: str) -> None:
+    from airflow_provider_sinks.operators.arguments import flag_of_form
+
+    task_id, asked, not_asked = CARRIED_OUT[factory]
+    dry_run = Template(str(make(factory).get_task(task_id).dry_run))
+
+    assert not flag_of_form(dry_run.render(params=asked))
+    assert flag_of_form(dry_run.render(params=not_asked))

@@ -35,8 +35,12 @@ class Batch:
 
 def batches(broker: KafkaBroker, topic: str, partition: int = 0) -> list[Batch]:
     """Return the batches of a partition, in their order."""
-    data = (broker.folder / "data" / f"{topic}-{partition}" / f"{0:020}.log").read_bytes()
-    return list(_parse(data))
+    return list(_parse(content(broker, topic, partition)))
+
+
+def content(broker: KafkaBroker, topic: str, partition: int = 0) -> bytes:
+    """Return the bytes of a partition."""
+    return (broker.folder / "data" / f"{topic}-{partition}" / f"{0:020}.log").read_bytes()
 
 
 def _parse(data: bytes) -> Iterator[Batch]:

@@ -32,6 +32,7 @@ from airflow_provider_sinks.local.listeners import Mechanism, Sasl
 from tests import administrator
 from tests.faults import topics
 from tests.faults.topics import Record, read
+from tests.live import segments
 from tests.support import TopicFactory, until
 
 _SECONDS = 30.0
@@ -180,6 +181,44 @@ def test_rows_carry_headers_times_and_partitions(make: Makes, topic: TopicFactor
     assert found == list(
         zip([1, 2, 3, 4, 5], [2, 1, 2, 1, 2], _KEYS, _VALUES, map(tuple, _HEADERS), strict=True)
     )
+
+
+def test_a_zero_byte_in_the_name_of_a_header_is_written(
+    kafka_options: KafkaOptions, broker: KafkaBroker, topic: TopicFactory
+) -> None:
+    """Seen on disk: a reader in C ends the name there."""
+    name, producer = topic(), Makes(ArrowProducer, kafka_options).begun(compression_type="none")
+    pairs: list[tuple[str, bytes | None]] = [("a\0b", b"\x00v"), ("last", None)]
+
+    producer.produce_rows(
+        name, _column([None] * 3), _column([b"v"] * 3), _give_up, Carried(_headers([[], pairs, [("c", b"")]]))
+    )
+    producer.produce(name, value=b"letter", headers=[*pairs, ("d\0e", "text")])
+    producer.commit_transaction(_SECONDS)
+
+    found = [r.headers for r in read(kafka_options.librdkafka(), name)]
+    assert found == [
+        (),
+        (("a", b"\x00v"), ("last", None)),
+        (("c", b""),),
+        (("a", b"\x00v"), ("last", None), ("d", b"text")),
+    ]
+    stored = segments.content(broker, name)
+    assert (stored.count(b"a\0b"), stored.count(b"d\0e")) == (2, 1)
+
+
+def test_a_client_that_would_cut_the_name_of_a_header_takes_no_such_row(
+    kafka_options: KafkaOptions, topic: TopicFactory
+) -> None:
+    name, producer = topic(), Makes(ObjectProducer, kafka_options).begun()
+
+    refused = producer.produce_rows(
+        name, _column([None] * 2), _column([b"v"] * 2), _give_up, Carried(_headers([[], [("a\0b", b"")]]))
+    )
+
+    assert refused is not None
+    assert (refused.row, refused.error.code()) == (1, KafkaError._INVALID_ARG)
+    assert "header 'a\\x00b' has a zero byte in its name" in refused.error.str()
 
 
 @pytest.mark.parametrize("has_headers", [False, True], ids=["by the batch", "one by one"])

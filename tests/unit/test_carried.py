@@ -73,7 +73,7 @@ def _content(part: librdkafka.Part, address: int) -> object:
             return ctypes.string_at(first, second) if first else None
         case librdkafka.HEADER_PART:
             return part.u.header.name.decode(), ctypes.string_at(second, third) if second else None
-        case librdkafka.TIME_PART | librdkafka.TOPIC_HANDLE_PART:
+        case librdkafka.TIME_PART | librdkafka.TOPIC_HANDLE_PART | librdkafka.HEADERS_PART:
             return first
         case _:
             return part.u.number
@@ -125,6 +125,18 @@ def test_headers_that_no_row_has_come_from_java_without_any_place() -> None:
     assert header_bytes(column).tolist() == [0, 0]
     assert [librdkafka.HEADER_PART in _message(parts, row) for row in range(2)] == [False, False]
     assert _message(parts, 1)[librdkafka.VALUE_PART] == [b"w"]
+
+
+def test_headers_with_a_zero_byte_in_a_name_are_one_list_and_no_other_rows() -> None:
+    column = _column([[("cut", b"")], [("a", b"1")], [("b\0c", b"2"), ("d", None)], [], [("e", b"3")]])
+
+    parts = part_array(1, *[pa.array([b"v"] * 4)] * 2, Carried(column.slice(1)))
+
+    listed = {row: librdkafka.HEADERS_PART in _message(parts, row) for row in range(4)}
+    assert listed == {0: False, 1: True, 2: False, 3: False}
+    assert _message(parts, 1)[librdkafka.HEADERS_PART] == [parts.lists[1].address]
+    found = [_message(parts, row).get(librdkafka.HEADER_PART) for row in range(4)]
+    assert found == [[("a", b"1")], None, None, [("e", b"3")]]
 
 
 def test_headers_of_rows_are_counted_and_told() -> None:

@@ -245,6 +245,19 @@ def test_the_witness_is_compared_by_generation_epoch_rows_and_every_position(
 
 
 @pytest.mark.parametrize(
+    ("remembered", "word"),
+    [
+        pytest.param(None, WitnessState.SILENT, id="none"),
+        pytest.param(witness(rows=0), WitnessState.AHEAD, id="all-came-back"),
+        pytest.param(witness(rows=0, owner="them"), WitnessState.SILENT, id="not-ours"),
+        pytest.param(witness(rows=0, generation=0), WitnessState.SILENT, id="never-begun"),
+    ],
+)
+def test_a_replay_without_a_row_has_taken_letters_nevertheless(remembered: Any, word: WitnessState) -> None:
+    assert classify_witness(NO_HISTORY, request(witness=remembered, is_replay=True)) is word
+
+
+@pytest.mark.parametrize(
     ("facts", "word"),
     [
         (missing(PROGRESS), Fitness.FITS),

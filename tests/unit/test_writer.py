@@ -75,6 +75,7 @@ class MemoryWriter:
         self._rows = []
 
     def write_batch(self, rows: pa.RecordBatch) -> WriteResult:
+        assert self.epoch, "a row before begin_epoch"
         values = rows.column("__sinks_value").to_pylist()
         self._rows += values
         return WriteResult(len(values), 0, sum(map(len, values)))
@@ -383,6 +384,15 @@ def test_a_commit_without_an_answer_that_did_not_happen_is_repeated() -> None:
     assert written(target) == []
 
 
+def test_the_rest_of_a_long_range_is_of_its_epoch_behind_a_commit_without_an_answer() -> None:
+    target = Target(answers=False)
+    stepping = replace(plan(target), step_rows=2)
+
+    run_task(stepping, iter([batch([0, 1]), batch([2])]))
+
+    assert written(target) == [0, 1, 2]
+
+
 def test_a_long_range_is_committed_in_steps_between_source_records() -> None:
     target = Target()
     stepping = replace(plan(target), step_rows=2)
@@ -457,6 +467,30 @@ def test_single_skips_exactly_the_recorded_range() -> None:
     report = task(target, batch([0, 1]), single=True)
 
     assert (report.outcome, written(target)) == (Outcome.SKIPPED, [])
+
+
+def test_single_skips_what_the_writers_of_partitions_have_committed_whole() -> None:
+    target = Target()
+
+    report = task(target, batch([0, 1]), single=True, known=10)
+
+    assert (report.outcome, written(target)) == (Outcome.SKIPPED, [])
+
+
+def test_single_stops_where_the_writers_of_partitions_have_committed_a_part() -> None:
+    target = Target()
+
+    report = task(target, batch([0, 1]), single=True, known=4)
+
+    assert (report.outcome, written(target)) == (Outcome.STOPPED, [])
+
+
+def test_single_writes_an_epoch_without_new_records_behind_what_is_committed() -> None:
+    target = Target(records={"all": record(0, 10)})
+
+    report = task(target, batch([9]), single=True, begin=10, end=10, known=10)
+
+    assert (report.outcome, written(target)) == (Outcome.COMMITTED, [9])
 
 
 def test_single_stops_when_the_record_overlaps_the_range() -> None:

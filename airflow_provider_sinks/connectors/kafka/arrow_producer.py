@@ -21,6 +21,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from airflow_provider_sinks.connectors.kafka import librdkafka
 from airflow_provider_sinks.connectors.kafka.carried import NOTHING, Carried
+from airflow_provider_sinks.connectors.kafka.header_list import ZERO, HeaderList
 from airflow_provider_sinks.connectors.kafka.librdkafka import Bytes, Header, Message, Part, PartContent
 from airflow_provider_sinks.connectors.kafka.message_array import message_array
 from airflow_provider_sinks.connectors.kafka.part_array import PartArray, part_array
@@ -78,13 +79,15 @@ class ArrowProducer:
 
     def _produce_each(self, messages: PartArray, when_full: Callable[[], None]) -> Refused | None:
         """Hand each message over by a call of its own."""
-        call, handle = self._c.rd_kafka_produceva, self._handle
+        call, handle, lists = self._c.rd_kafka_produceva, self._handle, messages.lists
         for row, (address, count) in enumerate(messages.calls):
             while error := call(handle, address, count):
                 found = self._taken_out(error)
                 if found.code() != KafkaError._QUEUE_FULL:  # noqa: SLF001  public in C
                     return Refused(row, found)
                 when_full()
+            if lists and row in lists:
+                lists[row].is_taken()
         return None
 
     def produce(
@@ -105,16 +108,20 @@ class ArrowProducer:
         for kind, content in ((librdkafka.KEY_PART, key), (librdkafka.VALUE_PART, value)):
             if content is not None:
                 parts.append(Part(kind, PartContent(content=Bytes(content, len(content)))))
-        for name, told in headers or []:
-            content = told.encode() if isinstance(told, str) else told
-            header = Header(name.encode(), content, len(content or b""))
-            parts.append(Part(librdkafka.HEADER_PART, PartContent(header=header)))
+        given = [(name, told.encode() if isinstance(told, str) else told) for name, told in headers or []]
+        listed = HeaderList(given) if any(ZERO in name for name, _ in given) else None
+        if listed is not None:
+            parts.append(Part(librdkafka.HEADERS_PART, PartContent(headers=listed.address)))
+        else:
+            parts += [_header(name, content) for name, content in given]
         try:
             self._demand(self._c.rd_kafka_produceva(self._handle, (Part * len(parts))(*parts), len(parts)))
         except KafkaException as error:
             if error.args[0].code() == KafkaError._QUEUE_FULL:  # noqa: SLF001  public in C
                 raise BufferError(error.args[0].str()) from error
             raise
+        if listed is not None:
+            listed.is_taken()
 
     def __len__(self) -> int:
         return int(self._c.rd_kafka_outq_len(self._handle))
@@ -181,6 +188,11 @@ class ArrowProducer:
         )
         c.rd_kafka_error_destroy(error)
         return found
+
+
+def _header(name: str, content: bytes | None) -> Part:
+    header = Header(name.encode(), content, len(content or b""))
+    return Part(librdkafka.HEADER_PART, PartContent(header=header))
 
 
 def _new_handle(config: Mapping[str, Any], error_callback: Any, delivery_callback: Any) -> int:

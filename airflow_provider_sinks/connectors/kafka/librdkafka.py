@@ -13,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import functools
 from ctypes import CFUNCTYPE, POINTER, Structure, Union, c_char, c_char_p, c_int, c_int32, c_int64, c_size_t
+from ctypes import c_ssize_t as c_signed_size
 from ctypes import c_void_p as pointer
 
 import confluent_kafka
@@ -66,6 +67,7 @@ class PartContent(Union):
         ("number", c_int32),
         ("content", Bytes),
         ("header", Header),
+        ("headers", pointer),
         ("padding", c_char * 64),
     )
 
@@ -77,7 +79,7 @@ class Part(Structure):
 
 
 TOPIC_PART, TOPIC_HANDLE_PART, PARTITION_PART, VALUE_PART, KEY_PART = 1, 2, 3, 4, 5
-FLAGS_PART, TIME_PART, HEADER_PART = 7, 8, 9
+FLAGS_PART, TIME_PART, HEADER_PART, HEADERS_PART = 7, 8, 9, 10
 """Kinds of a :class:`Part`."""
 
 ErrorCallback = CFUNCTYPE(None, pointer, c_int, c_char_p, pointer)
@@ -103,6 +105,9 @@ _FUNCTIONS = {
     "rd_kafka_abort_transaction": (pointer, pointer, c_int),
     "rd_kafka_produce_batch": (c_int, pointer, c_int32, c_int, pointer, c_int),
     "rd_kafka_produceva": (pointer, pointer, pointer, c_size_t),
+    "rd_kafka_headers_new": (pointer, c_size_t),
+    "rd_kafka_header_add": (c_int, pointer, c_char_p, c_signed_size, c_char_p, c_signed_size),
+    "rd_kafka_headers_destroy": (None, pointer),
     "rd_kafka_poll": (c_int, pointer, c_int),
     "rd_kafka_flush": (c_int, pointer, c_int),
     "rd_kafka_purge": (c_int, pointer, c_int),

@@ -3,7 +3,8 @@
 For the driver, which writes records only, and for rows where :mod:`.librdkafka` does not know the library.
 ``produce_batch`` sets ``_error`` on a message that it did not take, and raises nothing. When its queue is
 full it refuses the rest of the call, so the tail can be given again without changing the order. It takes no
-headers, and does not heed the partition that a message names, whatever its documentation says.
+headers, and does not heed the partition that a message names, whatever its documentation says. Names of headers
+end at their first zero byte, without a word: a message with such a name is not taken.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from airflow_provider_sinks.connectors.kafka.carried import NOTHING, Carried, each
+from airflow_provider_sinks.connectors.kafka.header_list import ZERO
 from airflow_provider_sinks.connectors.kafka.row_producer import OnError, OnUndelivered, Refused
 
 if TYPE_CHECKING:
@@ -36,6 +38,13 @@ class ObjectProducer(Producer):
                 ),
             }
         )
+
+    def produce(self, topic: str, *, headers: Any = None, **beside: Any) -> None:
+        """Hand one record over; any client that runs rows as objects may cut what C takes for an end."""
+        if cut := next((name for name, _ in headers or () if ZERO in name), None):
+            what = f"header {cut!r} has a zero byte in its name, where this client would end it"
+            raise KafkaException(KafkaError(KafkaError._INVALID_ARG, what))  # noqa: SLF001  public in C
+        super().produce(topic, **({"headers": headers} if headers else {}), **beside)
 
     def produce_rows(
         self,

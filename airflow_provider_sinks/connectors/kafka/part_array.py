@@ -1,18 +1,20 @@
 """From Arrow's columns to the arrays of parts that librdkafka's call for one message takes.
 
 All rows of a batch have their parts in one array, one row behind another, so that a call needs no more than
-an address. Parts hold addresses into Arrow's own buffers, and of names as C has them, which are kept.
+an address. Parts hold addresses into Arrow's own buffers, and of names as C has them, which are kept. Names
+that C would end too soon go as a list (:mod:`.header_list`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
 from airflow_provider_sinks.connectors.kafka import librdkafka
-from airflow_provider_sinks.connectors.kafka.carried import Carried, header_counts, header_parts
+from airflow_provider_sinks.connectors.kafka.carried import Carried, header_counts, header_parts, headers_of
+from airflow_provider_sinks.connectors.kafka.header_list import HeaderList
 from airflow_provider_sinks.connectors.kafka.message_array import places
 from airflow_provider_sinks.connectors.rows import byte_bounds, integers
 
@@ -36,11 +38,13 @@ class PartArray:
     :param parts: of all of them.
     :param firsts: where those of each message begin, and those of the last one end.
     :param held: what the parts hold addresses of.
+    :param lists: the headers of those messages that have them as a list, by message.
     """
 
     parts: np.ndarray
     firsts: np.ndarray
     held: tuple[object, ...]
+    lists: dict[int, HeaderList] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.firsts) - 1
@@ -60,8 +64,11 @@ def part_array(topic: int, keys: pa.Array, values: pa.Array, carried: Carried) -
     """
     headers = carried.headers
     counts = np.zeros(len(values), np.int64) if headers is None else header_counts(headers)
+    lists = {} if headers is None else _lists(headers, counts)
+    taken = counts.copy()
+    taken[list(lists)] = 1
     fixed = _FIXED + (carried.times_ms is not None)
-    firsts = np.concatenate([[0], np.cumsum(counts + fixed)])
+    firsts = np.concatenate([[0], np.cumsum(taken + fixed)])
     parts = np.zeros(int(firsts[-1]), PART)
     own = firsts[:-1]
     _put(parts, own, librdkafka.TOPIC_HANDLE_PART, first=topic)
@@ -73,23 +80,43 @@ def part_array(topic: int, keys: pa.Array, values: pa.Array, carried: Carried) -
         _put(parts, own + place, kind, first=address, second=size)
     if carried.times_ms is not None:
         _put(parts, own + _FIXED, librdkafka.TIME_PART, long=integers(carried.times_ms))
-    held = () if headers is None else _put_headers(parts, own + fixed, counts, headers)
-    return PartArray(parts, firsts, (keys, values, *held))
+    held = () if headers is None else _put_headers(parts, own + fixed, counts, headers, list(lists))
+    for row, listed in lists.items():
+        _put(parts, own[[row]] + fixed, librdkafka.HEADERS_PART, first=listed.address)
+    return PartArray(parts, firsts, (keys, values, *held), lists)
+
+
+def _lists(headers: pa.Array, counts: np.ndarray) -> dict[int, HeaderList]:
+    """Return the headers of the rows that have a zero byte in a name, by row.
+
+    :param counts: how many headers each row has.
+    """
+    names, _ = header_parts(headers)
+    bounds, data = byte_bounds(names), names.buffers()[2]
+    if data is None:
+        return {}
+    zeros = bounds[0] + np.flatnonzero(np.frombuffer(data, np.uint8)[bounds[0] : bounds[-1]] == 0)
+    which = np.searchsorted(bounds, zeros, side="right") - 1
+    rows = np.repeat(np.arange(len(counts)), counts)[which]
+    return {row: HeaderList(headers_of(headers, row)) for row in np.unique(rows).tolist()}
 
 
 def _put_headers(
-    parts: np.ndarray, firsts: np.ndarray, counts: np.ndarray, headers: pa.Array
+    parts: np.ndarray, firsts: np.ndarray, counts: np.ndarray, headers: pa.Array, listed: list[int]
 ) -> tuple[object, ...]:
     """Put the headers of each row behind its other parts; return what they are in.
 
     :param firsts: where those of each row begin.
+    :param listed: the rows whose headers are a list.
     """
     names, values = header_parts(headers)
     name, held = _c_strings(names)
+    row = np.repeat(np.arange(len(counts)), counts)
     within = np.arange(len(names)) - np.repeat(np.cumsum(counts) - counts, counts)
     value, size = places(values)
-    put = np.repeat(firsts, counts) + within
-    _put(parts, put, librdkafka.HEADER_PART, first=name, second=value, third=size)
+    own = ~np.isin(row, listed)
+    put = (firsts[row] + within)[own]
+    _put(parts, put, librdkafka.HEADER_PART, first=name[own], second=value[own], third=size[own])
     return values, held
 
 

@@ -15,6 +15,7 @@ from airflow_provider_sinks.connectors.postgres import progress_table
 from airflow_provider_sinks.connectors.postgres.creation import DEAD_LETTER_COLUMNS, CreateTable
 from airflow_provider_sinks.connectors.postgres.factory import PostgresWriterFactory, TablePlan
 from airflow_provider_sinks.connectors.postgres.fit import demand_fit, new_table, written
+from airflow_provider_sinks.connectors.postgres.known_tables import Shape
 from airflow_provider_sinks.connectors.postgres.observe import Layout
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.connectors.postgres.session import (
@@ -168,6 +169,7 @@ class PostgresConnector(PlainConnector):
         sink, target = self._sink, self._sink.target
         table = self._fitting(self._columns) if self._columns else self._existing()
         names = written(list(self._columns or table.columns), target)
+        dead_columns, dead_shape = self._dead_columns()
         plan = TablePlan(
             target.table,
             {name: table.columns[name] for name in names},
@@ -175,7 +177,8 @@ class PostgresConnector(PlainConnector):
             target.tombstones is Tombstones.DELETE,
             sink.dead_letter,
             self._live_run.circumstances(self._generation),
-            self._dead_columns(),
+            dead_columns,
+            {target.table: table.shape(names), **dead_shape},
         )
         return PostgresWriterFactory(
             sink.place, self._live_run.id, self._generation, plan, sink.timeout, self._options
@@ -230,14 +233,14 @@ class PostgresConnector(PlainConnector):
         assert self._run is not None  # noqa: S101  open comes first
         return self._run
 
-    def _dead_columns(self) -> tuple[str, ...]:
-        """Return which columns of dead letters are written: those that the table has.
+    def _dead_columns(self) -> tuple[tuple[str, ...], Mapping[str, Shape]]:
+        """Return which columns of dead letters are written: those that the table has; and its shape, by name.
 
         One that an earlier release made is not altered: that takes its owner, and waits for writers.
         """
         dead = self._sink.dead_letter
         if dead is None:
-            return ()
+            return (), {}
         known = set(DEAD_LETTER_COLUMNS) - {"at"}
         found = self._ask(lambda connection: look.layout(connection, dead))
         there = found.columns if found else known
@@ -247,7 +250,8 @@ class PostgresConnector(PlainConnector):
                 f'table "{dead}" lacks {", ".join(missing)}: dead letters are written without. '
                 f"To have them: ALTER TABLE {dead} {added}"
             )
-        return tuple(name for name in DEAD_LETTER_COLUMNS if name in known and name in there)
+        names = tuple(name for name in DEAD_LETTER_COLUMNS if name in known and name in there)
+        return names, {dead: found.shape(names)} if found else {}
 
     def _ask(self, question: Callable[[Connection], Result]) -> Result:
         return self._control.ask(question)

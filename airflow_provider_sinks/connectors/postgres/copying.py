@@ -21,8 +21,14 @@ from airflow_provider_sinks.connectors.postgres.client import connect_error
 from airflow_provider_sinks.connectors.postgres.session import Session
 from airflow_provider_sinks.core.errors import SinkError, UnavailableError
 
-_BAD_ROW_CLASSES = ("22", "23", "54", "P0", "44")
-"""What a row can be the cause of: data, constraints, limits, what a trigger raises, a view's check."""
+_BAD_ROW_CLASSES = ("21", "22", "23", "54", "P0", "44")
+"""What a row can be the cause of: one key twice, data, constraints, limits, a trigger, a view's check."""
+
+_CANCELED = "57014"
+_TOO_LONG = (
+    "A retry goes on where this stopped. If it ends here again: raise `transaction_timeout`, which is what a"
+    " statement may take, or lower `max_offsets_per_epoch` of the source, so that an epoch has fewer rows."
+)
 
 
 class StatementError(Exception):
@@ -123,7 +129,9 @@ class CopyConnection:
         return UnavailableError(
             f'Postgres of connection "{self.session.options.conn_id}" ({where}) did not take a sink\'s rows',
             error.message,
-            "Check the server; a retry goes on where this stopped.",
+            _TOO_LONG
+            if error.state == _CANCELED
+            else "Check the server; a retry goes on where this stopped.",
         ).of(self.session.options.conn_id)
 
     @contextmanager

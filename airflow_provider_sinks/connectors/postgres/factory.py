@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.connectors.postgres.creation import FIRST_DEAD_LETTER_COLUMNS
+from airflow_provider_sinks.connectors.postgres.known_tables import Shape
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.connectors.postgres.progress_table import Place
 from airflow_provider_sinks.connectors.postgres.session import Session, SessionName
@@ -30,6 +31,7 @@ class TablePlan:
     :param dead_letter: the table of what is set aside, or ``None``.
     :param circumstances: where dead letters come from, but for the epoch.
     :param dead_columns: those that the table of dead letters has.
+    :param shapes: what must not be altered while it is written, by table.
     """
 
     table: str
@@ -39,6 +41,7 @@ class TablePlan:
     dead_letter: str | None = None
     circumstances: Circumstances = field(default_factory=lambda: Circumstances("", ""))
     dead_columns: tuple[str, ...] = FIRST_DEAD_LETTER_COLUMNS
+    shapes: Mapping[str, Shape] = field(default_factory=dict)
 
     @property
     def source(self) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 import psycopg
 
 from airflow_provider_sinks.connectors.postgres import progress_table
 from airflow_provider_sinks.connectors.postgres.creation import PROGRESS_COLUMNS, identifier
+from airflow_provider_sinks.connectors.postgres.known_tables import MARK, REQUIRED, Shape
 from airflow_provider_sinks.connectors.postgres.progress_table import Place
 from airflow_provider_sinks.connectors.postgres.session import Connection
 from airflow_provider_sinks.connectors.postgres.types import Column
@@ -26,13 +27,23 @@ _TABLE = """
                 WHEN 'p' THEN (SELECT sum(pg_relation_size(relid)) FROM pg_partition_tree(c.oid)) END
     FROM pg_namespace n JOIN pg_class c ON c.relnamespace = n.oid
     WHERE n.nspname = %(schema)s AND c.relname = %(table)s"""
-_COLUMNS = """
-    SELECT a.attname, format_type(a.atttypid, a.atttypmod),
-           format_type(coalesce(nullif(t.typbasetype, 0), t.oid), NULL),
-           a.attnotnull AND NOT a.atthasdef AND a.attidentity = '',
-           a.attgenerated <> '' OR a.attidentity = 'a'
-    FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
-    WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"""
+_COLUMNS = f"""
+    SELECT a.attname, format_type(a.atttypid, a.atttypmod), format_type(base.oid, NULL),
+           {REQUIRED}, a.attgenerated <> '' OR a.attidentity = 'a', {MARK},
+           format_type(base.oid, base.typmod), format_type(base.oid, -1),
+           (SELECT quote_ident(n.nspname) || '.' || quote_ident(c.collname)
+            FROM pg_collation c JOIN pg_namespace n ON n.oid = c.collnamespace
+            WHERE c.oid = a.attcollation AND c.collname <> 'default')
+    FROM pg_attribute a CROSS JOIN LATERAL (
+        WITH RECURSIVE inner_type AS (
+            SELECT a.atttypid AS oid, a.atttypmod AS typmod
+            UNION ALL
+            SELECT d.typbasetype, d.typtypmod FROM inner_type i JOIN pg_type d ON d.oid = i.oid
+            WHERE d.typtype = 'd')
+        SELECT i.oid, i.typmod FROM inner_type i JOIN pg_type t ON t.oid = i.oid WHERE t.typtype <> 'd'
+    ) base
+    WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped
+    ORDER BY a.attnum"""  # noqa: S608  our own words
 _UNIQUE = """
     SELECT array(SELECT a.attname::text FROM unnest(i.indkey::int2[]) WITH ORDINALITY k (num, at)
                  JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.num
@@ -73,6 +84,10 @@ class Layout:
     unique: frozenset[frozenset[str]] = frozenset()
     is_unlogged: bool = False
     has_row_security: bool = False
+
+    def shape(self, written: Collection[str]) -> Shape:
+        """Return what must stay as it is while these columns are written."""
+        return {name: column.mark for name, column in self.columns.items() if name in written}
 
 
 def look(

@@ -10,6 +10,9 @@ and only if, ``run`` and ``holder`` are still those that this very object put th
   change, whatever epoch it is in: each commit, also each step of a long epoch, leaves another ``holder``.
 * A row that is being changed is locked until its transaction ends; whoever takes it waits, and reads what was
   committed. So a commit whose answer was lost is known for sure behind either.
+* A table that was altered, or swapped by ``RENAME``, takes no rows: the same change demands that the names
+  of the sink's tables lead to what the record names, with the columns that the run knows
+  (:mod:`.known_tables`).
 * A writer without a row can not commit: rows are made by the driver alone (:func:`announce`), before any
   task runs. So a start finds every writer that may still commit.
 
@@ -25,6 +28,7 @@ from dataclasses import dataclass
 from psycopg import sql
 
 from airflow_provider_sinks.connectors.postgres.creation import identifier
+from airflow_provider_sinks.connectors.postgres.known_tables import KnownTable
 from airflow_provider_sinks.connectors.postgres.session import Connection, SessionName
 from airflow_provider_sinks.core.errors import FencedError, SinkError, UnavailableError
 from airflow_provider_sinks.core.progress.history import History, fold
@@ -129,13 +133,22 @@ def take_writer(place: Place, run: str, writer: WriterId, holder: str) -> str:
     ).as_string(None)
 
 
-def advance(place: Place, writer: WriterId, turn: Turn, record: ProgressRecord, holder: str) -> str:
-    """Return the compare-and-set that ends a writer's transaction: it changes one row, or is fenced.
+def advance(
+    place: Place,
+    writer: WriterId,
+    turn: Turn,
+    record: ProgressRecord,
+    *,
+    holder: str,
+    tables: Iterable[KnownTable],
+) -> str:
+    """Return the compare-and-set that ends a writer's transaction: it changes one row, or is refused.
 
     :param turn: what the row must say.
     :param holder: who holds the row from then on.
+    :param tables: that must still be what they were.
     """
-    return place.statement(
+    own = place.statement(
         "UPDATE {table} SET holder = {next}, generation = {generation}, epoch = {epoch},"
         " record = {record}::json, changed_at = now()"
         " WHERE sink = {sink} AND writer = {writer} AND run = {run} AND holder = {holder}"
@@ -147,6 +160,15 @@ def advance(place: Place, writer: WriterId, turn: Turn, record: ProgressRecord, 
         old_epoch=turn.epoch,
         next=holder,
         **_values(record),
+    )
+    return sql.SQL(" AND ").join([own, *(table.condition() for table in tables)]).as_string(None)
+
+
+def standing(place: Place, writer: WriterId) -> str:
+    """Return the query for who may write a writer's row, and what stands in it."""
+    return place.statement(
+        "SELECT run, holder, generation, epoch FROM {table} WHERE sink = {sink} AND writer = {writer}",
+        writer=writer,
     ).as_string(None)
 
 

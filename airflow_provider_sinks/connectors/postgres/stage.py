@@ -2,8 +2,9 @@
 
 It takes what the target may refuse: lengths, precisions and constraints are left out. One statement then
 moves its rows into the target, sorted by key, so that two writers lock the rows of a table in one order. If a
-row is the cause that the statement fails, the range of rows is halved until the bad one stands alone. The
-halves are moved in the order of their rows, so the newest row of a key wins among the good ones too.
+row is the cause that the statement fails, they are moved in parts, and each part is halved until the bad one
+stands alone. Parts and halves are moved in the order of their rows, so the newest row of a key wins among the
+good ones too.
 """
 
 from __future__ import annotations
@@ -24,7 +25,11 @@ from airflow_provider_sinks.connectors.postgres.factory import TablePlan
 
 _STAGE = "sinks_stage"
 _BAD = "sinks_bad"
+_INDEX = "sinks_stage_number"
+_PART = 4096
+"""How many staged rows one statement moves that looks for bad ones."""
 _NUMBER = "__sinks_number"
+_KEY = "__sinks_key_"
 _RAW_KINDS = {
     columns.RAW_KEY: "bytea",
     columns.RAW_VALUE: "bytea",
@@ -46,7 +51,7 @@ BEGIN
         BEGIN
             {move};
         EXCEPTION WHEN data_exception OR integrity_constraint_violation OR program_limit_exceeded
-                       OR raise_exception OR with_check_option_violation THEN
+                       OR raise_exception OR with_check_option_violation OR cardinality_violation THEN
             IF sinks_high - sinks_low = 1 THEN
                 GET STACKED DIAGNOSTICS sinks_why = MESSAGE_TEXT;
                 INSERT INTO pg_temp.{bad} VALUES (sinks_low, sinks_why);
@@ -112,7 +117,7 @@ class Stage:
                 raise
         else:
             return []
-        self._connection.run(_bisect(self._plan, self.count))
+        self._find_bad()
         return self._bad()
 
     def set_aside(self, letters: LetterRows) -> None:
@@ -152,6 +157,15 @@ class Stage:
         arrays = [added, *(batch.column(name) for name in names)]
         return pa.RecordBatch.from_arrays(arrays, names=[_NUMBER, *names])
 
+    def _find_bad(self) -> None:
+        """Move the good rows, part by part, so that no statement takes as long as the sink's time-out."""
+        names = (_INDEX, _STAGE, _NUMBER)
+        index = sql.SQL("CREATE INDEX {} ON pg_temp.{} ({})").format(*map(sql.Identifier, names))
+        self._connection.run(_text(index))
+        for low in range(0, self.count, _PART):
+            self._connection.run(_bisect(self._plan, low, min(low + _PART, self.count)))
+        self._connection.run(f"DROP INDEX pg_temp.{_INDEX}")
+
     def _bad(self) -> list[BadRow]:
         query = sql.SQL(
             "SELECT b.number, b.why, s.{}, s.{} FROM {} b JOIN {} s ON s.{} = b.number ORDER BY 1"
@@ -173,11 +187,11 @@ def _creations(plan: TablePlan) -> list[str]:
     ]
 
 
-def _bisect(plan: TablePlan, count: int) -> str:
+def _bisect(plan: TablePlan, low: int, high: int) -> str:
     return _BISECT.format(
         quote=f"$sinks_{uuid.uuid4().hex}$",
-        low=0,
-        high=count,
+        low=low,
+        high=high,
         bad=_BAD,
         move=_move(plan, sql.SQL("sinks_low"), sql.SQL("sinks_high")),
     )
@@ -198,10 +212,13 @@ def _append(plan: TablePlan, part: sql.Composed) -> sql.Composed:
 
 
 def _upsert(plan: TablePlan, part: sql.Composed) -> sql.Composed:
-    """Return one statement: the newest row of each key, then deletes and upserts, which share no key."""
-    key = _names(plan.key)
+    """Return one statement: the newest row of each key, then deletes and upserts, which share no key.
+
+    What one key is the table says, by type and collation of its columns: a text may spell it in two ways.
+    """
+    key = _names([_compared(plan, name) for name in plan.key])
     newest = sql.SQL("SELECT DISTINCT ON ({}) * FROM ({}) AS part ORDER BY {}, {} DESC").format(
-        key, part, key, sql.Identifier(_NUMBER)
+        key, _with_compared(plan, part), key, sql.Identifier(_NUMBER)
     )
     others = [name for name in plan.columns if name not in plan.key]
     change = sql.SQL("DO NOTHING")
@@ -212,7 +229,7 @@ def _upsert(plan: TablePlan, part: sql.Composed) -> sql.Composed:
     delete = _delete(plan, is_gone) if plan.deletes and others else sql.SQL("")
     return sql.SQL(
         "WITH newest AS MATERIALIZED ({newest}){delete} INSERT INTO {table} ({names}) SELECT {values}"
-        " FROM newest WHERE NOT ({is_gone}) ORDER BY {key} ON CONFLICT ({key}) {change}"
+        " FROM newest WHERE NOT ({is_gone}) ORDER BY {key} ON CONFLICT ({conflict}) {change}"
     ).format(
         newest=newest,
         delete=delete,
@@ -221,13 +238,31 @@ def _upsert(plan: TablePlan, part: sql.Composed) -> sql.Composed:
         values=_cast(plan),
         is_gone=is_gone,
         key=key,
+        conflict=_names(plan.key),
         change=change,
     )
 
 
+def _compared(plan: TablePlan, name: str) -> str:
+    """Return the name of a key column as the table compares it."""
+    return f"{_KEY}{plan.key.index(name)}" if plan.columns[name].compared else name
+
+
+def _with_compared(plan: TablePlan, part: sql.Composed) -> sql.Composed:
+    """Return staged rows, and their keys as the table compares them."""
+    values = [
+        sql.SQL(", {}::{} AS {}").format(
+            sql.Identifier(name), sql.SQL(plan.columns[name].compared), sql.Identifier(_compared(plan, name))
+        )
+        for name in plan.key
+        if plan.columns[name].compared
+    ]
+    return sql.SQL("SELECT *{} FROM ({}) AS staged").format(sql.SQL("").join(values), part)
+
+
 def _delete(plan: TablePlan, is_gone: sql.Composable) -> sql.Composed:
     same = [
-        sql.SQL("known.{} = {}").format(sql.Identifier(name), _value(plan, name, "newest"))
+        sql.SQL("known.{} = {}").format(sql.Identifier(name), sql.Identifier("newest", _compared(plan, name)))
         for name in plan.key
     ]
     return sql.SQL(", gone AS (DELETE FROM {} AS known USING newest WHERE {} AND ({}))").format(
@@ -268,10 +303,10 @@ def _cast(plan: TablePlan) -> sql.Composed:
     return sql.SQL(", ").join(_value(plan, name) for name in plan.columns)
 
 
-def _value(plan: TablePlan, name: str, of: str = "") -> sql.Composable:
+def _value(plan: TablePlan, name: str) -> sql.Composable:
     """Return a staged column as the target's type; a cast to a length would cut text off, so none is made."""
     column = plan.columns[name]
-    given = sql.Identifier(of, name) if of else sql.Identifier(name)
+    given = sql.Identifier(name)
     if not column.is_cast:
         return given
     return sql.SQL("{}::{}").format(given, sql.SQL(column.kind))

@@ -66,6 +66,10 @@ class Column:
     :param base: the same without a length, and without a domain: ``numeric``.
     :param is_required: it takes no null, and has no default.
     :param is_generated: Postgres alone writes it.
+    :param mark: changes whenever it is altered (:mod:`.known_tables`).
+    :param exact: its type with a length, and without a domain: ``numeric(10,2)``.
+    :param plain: its type without both, for a cast: ``bpchar``, where ``character`` has one letter.
+    :param collation: which of its texts are the same, unless it is the database's own.
     """
 
     name: str
@@ -73,6 +77,10 @@ class Column:
     base: str
     is_required: bool = False
     is_generated: bool = False
+    mark: str = ""
+    exact: str = ""
+    plain: str = ""
+    collation: str | None = None
 
     @property
     def spark(self) -> str:
@@ -92,6 +100,16 @@ class Column:
     def is_cast(self) -> bool:
         """It is copied as text, and cast by Postgres."""
         return self.base not in _SPARK and self.base != "numeric"
+
+    @property
+    def compared(self) -> str:
+        """What a staged value is cast to for the question whether two of them are one key; empty for nothing.
+
+        A cast to a length cuts texts off, which no assignment does; one to fewer digits rounds, as that does.
+        """
+        kind = self.plain if re.search(r"char|bit", self.base) else self.exact
+        own = f" COLLATE {self.collation}" if self.collation else ""
+        return "" if kind in (self.staged, "character varying", "") and not own else f"{kind}{own}"
 
     @property
     def _text(self) -> str:

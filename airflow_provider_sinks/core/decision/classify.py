@@ -103,14 +103,14 @@ def classify_memory(observation: Observation, request: StartRequest) -> WitnessS
 def classify_witness(history: History | None, request: StartRequest) -> WitnessState:
     """Compare Airflow's memory with the records: by generation, epoch, rows, dead letters and positions.
 
-    Never by batch id. Without a record any witness counts that saw rows, whoever's it is. With a record only
-    ours does, because another Airflow's sink may have been taken over on purpose.
+    Never by batch id. Without a record any witness counts that saw something taken, whoever's it is. With a
+    record only ours does, because another Airflow's sink may have been taken over on purpose.
     """
     witness = request.witness
     if witness is None or history is None:
         return WitnessState.SILENT
     if not history:
-        return WitnessState.AHEAD if witness.rows > 0 else WitnessState.SILENT
+        return WitnessState.AHEAD if request.saw_something_taken else WitnessState.SILENT
     is_ahead = witness.owner == request.owner and _knows_more(witness, history)
     return WitnessState.AHEAD if is_ahead else WitnessState.SILENT
 

@@ -111,7 +111,12 @@ def _judge_progress(observation: Observation, request: StartRequest) -> Iterator
     place = classify_resource(observation.progress, observation.recorded.get(Role.PROGRESS))
     yield Judgement(Role.PROGRESS, PLACES[place])
     if observation.checkpoint is not None and observation.history:
-        use = judge_checkpoint(observation.checkpoint, observation.history, request.stateful)
+        use = judge_checkpoint(
+            observation.checkpoint,
+            observation.history,
+            stateful=request.stateful,
+            writer_mode=request.writer_mode,
+        )
         yield Judgement(Role.PROGRESS, CHECKPOINT_USES[use])
 
 

@@ -45,7 +45,9 @@ def go_on(observation: Observation, request: StartRequest, answer: Offer | None 
 
 def _resume(observation: Observation, request: StartRequest, accepted: Sequence[WayOn]) -> Verdict:
     checkpoint, history = observation.checkpoint, observation.known
-    use = judge_checkpoint(checkpoint, history, request.stateful) if checkpoint else None
+    use = checkpoint and judge_checkpoint(
+        checkpoint, history, stateful=request.stateful, writer_mode=request.writer_mode
+    )
     positions = resume_positions(observation, request)
     skips = WayOn.SKIP_LOST in accepted
     if skips:

@@ -129,6 +129,11 @@ class History:
         return self.in_force.checkpoint if self.in_force else ""
 
     @property
+    def writer_mode(self) -> str:
+        """How the sink was written by the run in force; empty where nobody says."""
+        return self.in_force.writer_mode if self.in_force else ""
+
+    @property
     def identities(self) -> Identities | None:
         """The topics in force."""
         return self.in_force.identities if self.in_force else None

@@ -77,7 +77,7 @@ def _moved_from(evidence: Evidence) -> str:
 
 def _who_remembers(evidence: Evidence) -> str:
     witness, broker = evidence.request.witness, evidence.observation.broker
-    if witness is not None and witness.rows:
+    if witness is not None and evidence.request.saw_something_taken:
         renamed = witness.identities.progress.name
         where = f', recorded in "{renamed}"' if renamed != evidence.found.name else ""
         return f"Airflow's witness knows {remembered(witness)}{where}"
