@@ -170,6 +170,22 @@ class History:
                     positions[partition] = max(positions.get(partition, proven), proven)
         return positions
 
+    def own_positions(self) -> dict[int, int] | None:
+        """Return up to where each source partition is committed by what is left, or nothing if none can say.
+
+        As :meth:`known_positions`, but of a writer whose newest records are lost only its own record counts:
+        what the others prove of it was true before.
+        """
+        positions = self.known_positions()
+        for writer in lost_writers(self):
+            record = self.current.get(writer)
+            has_others = writer == SINGLE_WRITER and not self.current.keys() <= {DRIVER, SINGLE_WRITER}
+            if record is None or writer == DRIVER or has_others:
+                return None
+            own = {p: at for p, at in record.to.items() if writer in (SINGLE_WRITER, partition_writer(p))}
+            positions.update(own)
+        return positions if self.current else None
+
     def epoch_ends(self) -> dict[int, int]:
         """Return up to where each source partition is committed if the newest epoch is whole."""
         ends = self.known_positions()
