@@ -331,7 +331,7 @@ def test_a_wrong_argument_is_an_error_when_the_file_is_read(
 @pytest.mark.parametrize(
     ("target", "own"),
     [
-        ("kafka", ["target", "key"]),
+        ("kafka", ["target", "key", "key_in_value", "headers", "timestamp", "partition_by"]),
         ("postgres", [*ON_TABLES, "target", "mode", "key"]),
         ("iceberg", [*ON_TABLES, "target", "mode", "key"]),
         ("delta", ["target", "storage", "mode", "key"]),
@@ -339,7 +339,9 @@ def test_a_wrong_argument_is_an_error_when_the_file_is_read(
 )
 def test_each_field_of_a_sink_that_runs_once_can_be_filled_in_beforehand(target: str, own: list[str]) -> None:
     names = ["sink", "connection", "source", "schema", "where", *own, "accept"]
-    values = {name: "upsert" if name == "mode" else f"a_{name}" for name in names}
+    values = {name: f"a_{name}" for name in names} | {
+        name: value for name, value in (("mode", "upsert"), ("key_in_value", False)) if name in names
+    }
 
     made = make("run_sink_once_dag", target=target, values=values)
 
