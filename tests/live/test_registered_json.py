@@ -1,4 +1,4 @@
-"""Values by a JSON Schema, read and written by Spark itself, with a validator of JSON Schema as the oracle."""
+"""Values by a JSON Schema, read and written by Spark itself; a validator of JSON Schema is the oracle."""
 
 from __future__ import annotations
 
@@ -127,11 +127,12 @@ def _as_spark_writes(expected: dict[str, Any]) -> dict[str, Any]:
 
 
 EVERYTHING = """
-    named_struct('b', 'x', 'a', cast(null AS int)) AS inner, 1 AS id, 2L AS long, cast(3 AS smallint) AS short,
+    named_struct('b', 'x', 'a', cast(null AS int)) AS inner, 1 AS id, 2L AS long, cast(3 AS smallint) AS s,
     cast(1.5 AS float) AS ratio, 0.1D AS double, 1.10BD AS amount, true AS flag, 'süß "q"' AS what,
     X'00ff' AS raw, DATE'1969-07-20' AS day, TIMESTAMP'2024-02-29 23:59:59.123456' AS at,
-    TIMESTAMP_NTZ'2024-02-29 23:59:59' AS local, array(1, null) AS items, map('k', cast(null AS string)) AS notes,
-    array(named_struct('n', 1), null) AS parts, cast(null AS bigint) AS missing
+    TIMESTAMP_NTZ'2024-02-29 23:59:59' AS local, array(1, null) AS items,
+    map('k', cast(null AS string)) AS notes, array(named_struct('n', 1), null) AS parts,
+    cast(null AS bigint) AS missing
 """
 
 
