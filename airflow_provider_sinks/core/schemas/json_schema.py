@@ -9,27 +9,24 @@ converter has them.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from math import isfinite
 from typing import Any
 from urllib.parse import unquote
 
 from airflow_provider_sinks.core.errors import Problem
+from airflow_provider_sinks.core.schemas.json_keywords import (
+    count_of,
+    is_of,
+    kinds_of,
+    scalar,
+    values_of,
+    written_kinds,
+)
 from airflow_provider_sinks.core.schemas.json_types import (
-    BASE64,
-    BOOLEAN,
-    DATE,
-    DECIMAL,
-    DECIMAL_TITLE,
-    FREE,
     INTEGER,
-    LOCAL_MOMENT,
-    MOMENT,
     NUMBER,
     SCALARS,
-    STRING,
     ArrayOf,
     Bounds,
     JsonSchema,
@@ -45,10 +42,8 @@ from airflow_provider_sinks.core.schemas.json_types import (
 from airflow_provider_sinks.core.schemas.json_written import written
 from airflow_provider_sinks.core.spec.problems import UnfitPartsError
 
-_DIGITS_MAX = 38
 _DEEPEST = 50
 _PARTS_MAX = 20_000
-_CONNECT = {INTEGER: ("int8", "int16", "int32"), NUMBER: ("float32",)}
 _NOT_CHECKED = (
     "not",
     "if",
@@ -130,8 +125,8 @@ class _Reader:
             if isinstance(tree.get(word), list):
                 return self._combined(tree, word, path, document)
         self._note_unchecked(tree, path)
-        kinds = _kinds(tree)
-        values = _values(tree)
+        kinds = kinds_of(tree)
+        values = values_of(tree)
         if kinds == {INTEGER, NUMBER}:
             kinds = {NUMBER}
         if unknown := kinds - {*SCALARS, "array", "object"}:
@@ -139,11 +134,11 @@ class _Reader:
         if len(kinds) != 1:
             return Opaque(_ANYTHING if not kinds else f"is one of {len(kinds)} types, and a column has one")
         found = self._of_kind(kinds.pop(), tree, path, document)
-        allows_null = "null" in _written_kinds(tree) or ("type" not in tree and None in (values or ()))
+        allows_null = "null" in written_kinds(tree) or ("type" not in tree and None in (values or ()))
         return Nullable(found) if allows_null and (values is None or None in values) else found
 
     def _of_kind(self, kind: str, tree: Mapping[str, Any], path: str, document: Any) -> JsonType:
-        if kind in ("array", "object") and _values(tree) is not None:
+        if kind in ("array", "object") and values_of(tree) is not None:
             self.unchecked.append(Unchecked(path, "const" if "const" in tree else "enum"))
         if kind == "array":
             return self._array(tree, path, document)
@@ -200,7 +195,7 @@ class _Reader:
         items = tree.get("items")
         if not isinstance(items, dict):
             return Opaque("is an array of anything, and a column has items of one type")
-        bounds = Bounds(shortest=_count(tree.get("minItems")), longest=_count(tree.get("maxItems")))
+        bounds = Bounds(shortest=count_of(tree.get("minItems")), longest=count_of(tree.get("maxItems")))
         return ArrayOf(self.read(items, f"{path}[]", document), bounds)
 
     def _object(self, tree: Mapping[str, Any], path: str, document: Any) -> JsonType:
@@ -225,15 +220,12 @@ class _Reader:
             yield Property(name, Opaque("is required, and has no type in the schema"), is_required=True)
 
     def _scalar(self, kind: str, tree: Mapping[str, Any], path: str) -> Scalar:
-        means, precision, scale = _meaning(kind, tree)
-        values = _values(tree)
-        one_of = None if values is None else tuple(value for value in values if value is not None)
-        bounds = _bounds(kind, tree)
-        if "multipleOf" in tree and bounds.step is None:
+        found = scalar(kind, tree)
+        if "multipleOf" in tree and found.bounds.step is None:
             self.unchecked.append(Unchecked(path, "multipleOf"))
-        if one_of is not None and not all(_is_of(value, kind) for value in one_of):
+        if not all(is_of(value, kind) for value in found.one_of or ()):
             self._wrong(path, f"has values in enum or const that are no {kind}")
-        return Scalar(kind, means, precision, scale, one_of, bounds)
+        return found
 
 
 def _inside(document: Any, pointer: str) -> Any:
@@ -263,89 +255,3 @@ def _asserts(tree: Mapping[str, Any]) -> bool:
         "$defs",
     }
     return bool(tree.keys() - words - {key for key in tree if key.startswith("connect.")})
-
-
-def _written_kinds(tree: Mapping[str, Any]) -> set[str]:
-    given = tree.get("type", [])
-    return set(map(str, given if isinstance(given, list) else [given]))
-
-
-def _kinds(tree: Mapping[str, Any]) -> set[str]:
-    """Return the types that a schema names, without null, or what else it says leads to."""
-    if "type" in tree:
-        return _written_kinds(tree) - {"null"}
-    if (values := _values(tree)) is not None:
-        return {kind for value in values if value is not None for kind in [_kind_of(value)]}
-    if "properties" in tree:
-        return {"object"}
-    return {"array"} if "items" in tree else set()
-
-
-def _values(tree: Mapping[str, Any]) -> list[Any] | None:
-    if "const" in tree:
-        return [tree["const"]]
-    given = tree.get("enum")
-    return given if isinstance(given, list) else None
-
-
-def _kind_of(value: Any) -> str:
-    kinds: Mapping[type, str] = {bool: BOOLEAN, int: INTEGER, float: NUMBER, str: STRING, list: "array"}
-    return kinds.get(type(value), "object")
-
-
-def _is_of(value: Any, kind: str) -> bool:
-    return _kind_of(value) == kind or (kind == NUMBER and _kind_of(value) == INTEGER)
-
-
-def _meaning(kind: str, tree: Mapping[str, Any]) -> tuple[str, int, int]:
-    """Return what a type stands for, and the digits of a decimal."""
-    connect = str(tree.get("connect.type", ""))
-    if kind == STRING:
-        return _text_meaning(tree), 0, 0
-    if kind == NUMBER and tree.get("title") == DECIMAL_TITLE:
-        given = tree.get("connect.parameters")
-        digits = given if isinstance(given, dict) else {}
-        precision = _count(digits.get("connect.decimal.precision")) or _DIGITS_MAX
-        scale = _count(digits.get("scale")) or 0
-        if scale <= precision <= _DIGITS_MAX:
-            return DECIMAL, precision, scale
-    return (connect if connect in _CONNECT.get(kind, ()) else ""), 0, 0
-
-
-def _text_meaning(tree: Mapping[str, Any]) -> str:
-    """Return what text stands for; where it is judged as text, it stays text."""
-    if _values(tree) is not None or tree.keys() & {"minLength", "maxLength", "pattern"}:
-        return ""
-    if tree.get("contentEncoding") == "base64" or tree.get("connect.type") == "bytes":
-        return BASE64
-    return str(tree["format"]) if tree.get("format") in (DATE, MOMENT, LOCAL_MOMENT) else ""
-
-
-def _bounds(kind: str, tree: Mapping[str, Any]) -> Bounds:
-    if kind == STRING:
-        return Bounds(shortest=_count(tree.get("minLength")), longest=_count(tree.get("maxLength")))
-    if kind not in (INTEGER, NUMBER):
-        return FREE
-    least, most = _number(tree.get("minimum")), _number(tree.get("maximum"))
-    more, less = tree.get("exclusiveMinimum"), tree.get("exclusiveMaximum")
-    step = _count(tree.get("multipleOf")) if kind == INTEGER else None
-    return Bounds(
-        least=None if more is True else least,  # draft 4 has it as a flag
-        most=None if less is True else most,
-        more_than=least if more is True else _number(more),
-        less_than=most if less is True else _number(less),
-        step=step or None,
-    )
-
-
-def _number(value: Any) -> float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
-    return value if is_number else None
-
-
-def _count(value: Any) -> int | None:
-    """Return a number of things; Kafka Connect writes it as text."""
-    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}", value):
-        return int(value)
-    number = _number(value)
-    return int(number) if number is not None and number >= 0 and number == int(number) else None
