@@ -118,7 +118,7 @@ def test_a_new_column_may_follow_and_another_type_is_refused_by_field(registered
 def test_a_schema_that_is_there_is_written_as_it_says(registered: Registered) -> None:
     stage = registered.stage
     source = _source(registered, "strict", {"id": 1, "what": "RED"}, {"id": 2, "what": "PINK"}, {"id": 3})
-    color = {"enum": ["RED", "BLUE"]}
+    color = {"$schema": "http://json-schema.org/draft-07/schema#", "enum": ["RED", "BLUE"]}
     registered.register(f"{source}-color", color, "JSON")
     reference = {"name": "color.json", "subject": f"{source}-color", "version": 1}
     strict = order(what={"$ref": "color.json"})
