@@ -70,6 +70,18 @@ def test_a_progress_table_that_a_crash_empties_is_refused_with_the_sql_that_mend
     assert verdict_of(made).goes_on
 
 
+def test_a_table_of_dead_letters_that_a_crash_empties_is_refused_with_the_sql_that_mends_it(
+    made: PostgresHarness,
+) -> None:
+    run(made, "ALTER TABLE {schema}.{sink}_dead SET UNLOGGED")
+    refused = verdict_of(made)
+
+    assert refused.kind is VerdictKind.REFUSE
+    assert "nobody sets its rows aside again" in str(refused)
+    made.direct.execute(refused.hint.encode())
+    assert verdict_of(made).goes_on
+
+
 def test_a_view_under_the_name_of_the_target_is_refused(made: PostgresHarness) -> None:
     run(made, "DROP TABLE {schema}.{sink}; CREATE VIEW {schema}.{sink} AS SELECT 1 AS part")
 

@@ -9,6 +9,7 @@ good ones too.
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from airflow_provider_sinks.connectors.postgres.copying import CopyConnection, S
 from airflow_provider_sinks.connectors.postgres.creation import identifier
 from airflow_provider_sinks.connectors.postgres.factory import TablePlan
 
-_STAGE = "sinks_stage"
+_STAGE = "sinks_stage_"
 _BAD = "sinks_bad"
 _INDEX = "sinks_stage_number"
 _PART = 4096
@@ -150,12 +151,12 @@ class Stage:
     def empty(self) -> None:
         """Forget the staged rows, for the next batch of the same transaction."""
         self.count = 0
-        self._connection.run(f"TRUNCATE pg_temp.{_STAGE}, pg_temp.{_BAD}")
+        self._connection.run(f"TRUNCATE pg_temp.{_stage(self._plan)}, pg_temp.{_BAD}")
 
     def _take(self, batch: pa.RecordBatch, first: int) -> list[tuple[int, str]]:
         try:
             with self._connection.savepoint():
-                self._connection.copy(_STAGE, self._numbered(batch), temporary=True)
+                self._connection.copy(_stage(self._plan), self._numbered(batch), temporary=True)
         except StatementError as error:
             if not error.is_of_a_row:
                 raise
@@ -176,7 +177,7 @@ class Stage:
 
     def _find_bad(self) -> None:
         """Move the good rows, part by part, so that no statement takes as long as the sink's time-out."""
-        names = (_INDEX, _STAGE, _NUMBER)
+        names = (_INDEX, _stage(self._plan), _NUMBER)
         index = sql.SQL("CREATE INDEX {} ON pg_temp.{} ({})").format(*map(sql.Identifier, names))
         self._connection.run(_text(index))
         for low in range(0, self.count, _PART):
@@ -187,21 +188,29 @@ class Stage:
         query = sql.SQL(
             "SELECT b.number, b.why, s.{}, s.{} FROM {} b JOIN {} s ON s.{} = b.number ORDER BY 1"
         )
-        names = (columns.PARTITION, columns.OFFSET, _BAD, _STAGE, _NUMBER)
+        names = (columns.PARTITION, columns.OFFSET, _BAD, _stage(self._plan), _NUMBER)
         return [
             BadRow(*row) for row in self._connection.ask(_text(query.format(*map(sql.Identifier, names))))
         ]
 
 
 def _creations(plan: TablePlan) -> list[str]:
+    return [
+        f"CREATE TEMPORARY TABLE IF NOT EXISTS {name} ({what}) ON COMMIT DELETE ROWS"
+        for name, what in {_stage(plan): _definition(plan), _BAD: "number bigint, why text"}.items()
+    ]
+
+
+def _stage(plan: TablePlan) -> str:
+    """Return the stage's name, by its columns: behind a pooler another sink may have left its own."""
+    return _STAGE + hashlib.sha256(_definition(plan).encode()).hexdigest()[:12]
+
+
+def _definition(plan: TablePlan) -> str:
     kinds = {_NUMBER: "bigint", columns.PARTITION: "integer", columns.OFFSET: "bigint"}
     kinds |= {name: _RAW_KINDS[name] for name in _raw(plan)}
     kinds |= {name: column.staged for name, column in plan.columns.items()}
-    definition = ", ".join(f"{_text(sql.Identifier(name))} {kind}" for name, kind in kinds.items())
-    return [
-        f"CREATE TEMPORARY TABLE IF NOT EXISTS {name} ({what}) ON COMMIT DELETE ROWS"
-        for name, what in {_STAGE: definition, _BAD: "number bigint, why text"}.items()
-    ]
+    return ", ".join(f"{_text(sql.Identifier(name))} {kind}" for name, kind in kinds.items())
 
 
 def _bisect(plan: TablePlan, low: int, high: int) -> str:
@@ -210,7 +219,7 @@ def _bisect(plan: TablePlan, low: int, high: int) -> str:
         low=low,
         high=high,
         bad=_BAD,
-        stage=_STAGE,
+        stage=_stage(plan),
         number=_NUMBER,
         of_rows=_OF_ROWS + (_OF_CASTS if plan.has_casts else ""),
         casts=_text(_cast(plan)),
@@ -221,7 +230,7 @@ def _bisect(plan: TablePlan, low: int, high: int) -> str:
 def _move(plan: TablePlan, low: sql.Composable, high: sql.Composable) -> str:
     """Return the statement that moves a range of staged rows into the target."""
     part = sql.SQL("SELECT * FROM pg_temp.{} WHERE {} >= {} AND {} < {}").format(
-        sql.Identifier(_STAGE), sql.Identifier(_NUMBER), low, sql.Identifier(_NUMBER), high
+        sql.Identifier(_stage(plan)), sql.Identifier(_NUMBER), low, sql.Identifier(_NUMBER), high
     )
     return _text(_upsert(plan, part) if plan.key else _append(plan, part))
 
@@ -306,7 +315,7 @@ def _bad_records(plan: TablePlan) -> str:
             sql.Identifier(columns.ERROR),
             sql.SQL(", ").join(sql.SQL("s.{}").format(sql.Identifier(name)) for name in names),
             sql.Identifier(_BAD),
-            sql.Identifier(_STAGE),
+            sql.Identifier(_stage(plan)),
             sql.Identifier(_NUMBER),
         )
     )
