@@ -63,6 +63,7 @@ class PostgresConnector(PlainConnector):
         self._run: Run | None = None
         self._generation = 0
         self._has_taken = False
+        self._older: frozenset[str] = frozenset()
         self._columns: Mapping[str, str] = {}
         self._layout: Layout | None = None
         self._version = ""
@@ -134,6 +135,7 @@ class PostgresConnector(PlainConnector):
         self._ask(lambda connection: progress_table.end_sessions(connection, self._name(DRIVER)))
         if looked.progress.existence is Existence.MISSING:
             return True
+        self._older = self._ask(lambda connection: progress_table.runs(connection, self._sink.place))
         self._ask(lambda connection: progress_table.take_run(connection, self._sink.place, run.id))
         self._has_taken = True
         return False
@@ -151,18 +153,21 @@ class PostgresConnector(PlainConnector):
 
     def announce(self, record: ProgressRecord) -> None:
         """Write the driver's record, and a row for each writer that it names."""
-        run = self._live_run.id
-        self._ask(lambda connection: progress_table.announce(connection, self._sink.place, run, record))
+        run, place = self._live_run.id, self._sink.place
+        self._ask(lambda connection: progress_table.announce(connection, place, run, record, self._older))
         self._has_taken = True
         self._generation = record.generation
 
     def demand_in_force(self) -> None:
-        """Raise :class:`FencedError` when a newer run took the sink."""
+        """Raise :class:`FencedError` when a newer run took the sink.
+
+        :raises RefusedError: an older one has it again.
+        """
         if not self._has_taken:
             return
         found = self._ask(lambda connection: progress_table.run_in_force(connection, self._sink.place))
         if found != self._live_run.id:
-            raise progress_table.overtaken(self._sink.name, found, self._live_run.id)
+            raise progress_table.overtaken(self._sink.name, found, self._live_run.id, self._older)
 
     def factory(self) -> PostgresWriterFactory:
         """Return what makes writers under the announced run."""
@@ -181,7 +186,7 @@ class PostgresConnector(PlainConnector):
             {target.table: table.shape(names), **dead_shape},
         )
         return PostgresWriterFactory(
-            sink.place, self._live_run.id, self._generation, plan, sink.timeout, self._options
+            sink.place, self._live_run.id, self._generation, plan, sink.timeout, self._options, self._older
         )
 
     def progress(self) -> History:

@@ -65,6 +65,7 @@ class PostgresWriterFactory:
 
     :param generation: the announced one; records of older ones say nothing.
     :param timeout: after which a statement, or an idle transaction, ends by itself.
+    :param older: the runs that this one took the sink from.
     :param options: the connection; holds secrets and is never printed.
     """
 
@@ -74,6 +75,7 @@ class PostgresWriterFactory:
     plan: TablePlan
     timeout: timedelta
     options: PostgresOptions = field(repr=False)
+    older: frozenset[str] = frozenset()
 
     def session(self, writer: WriterId) -> Session:
         """Return how a writer connects."""

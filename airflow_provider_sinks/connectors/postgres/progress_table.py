@@ -13,6 +13,8 @@ and only if, ``run`` and ``holder`` are still those that this very object put th
 * A table that was altered, or swapped by ``RENAME``, takes no rows: the same change demands that the names
   of the sink's tables lead to what the record names, with the columns that the run knows
   (:mod:`.known_tables`).
+* A database that was put back to before this run holds the rows for a run that it has fenced, or for none:
+  nothing can be changed either, and it is told apart from a newer start (:func:`overtaken`).
 * A writer without a row can not commit: rows are made by the driver alone (:func:`announce`), before any
   task runs. So a start finds every writer that may still commit.
 
@@ -22,7 +24,7 @@ Ending older connections (:func:`end_sessions`) makes none of this true; it only
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from psycopg import sql
@@ -30,7 +32,7 @@ from psycopg import sql
 from airflow_provider_sinks.connectors.postgres.creation import identifier
 from airflow_provider_sinks.connectors.postgres.known_tables import KnownTable
 from airflow_provider_sinks.connectors.postgres.session import Connection, SessionName
-from airflow_provider_sinks.core.errors import FencedError, SinkError, UnavailableError
+from airflow_provider_sinks.core.errors import FencedError, RefusedError, SinkError, UnavailableError
 from airflow_provider_sinks.core.progress.history import History, fold
 from airflow_provider_sinks.core.progress.record import DRIVER, ProgressKey, ProgressRecord, WriterId
 
@@ -80,6 +82,12 @@ def read(connection: Connection, place: Place) -> History:
     return fold(messages, place.sink)
 
 
+def runs(connection: Connection, place: Place) -> frozenset[str]:
+    """Return the runs that hold rows of the sink."""
+    found = connection.execute(place.statement("SELECT DISTINCT run FROM {table} WHERE sink = {sink}"))
+    return frozenset(run for (run,) in found.fetchall())
+
+
 def take_run(connection: Connection, place: Place, run: str) -> None:
     """Give every row of the sink to a run: no writer of another run can commit from here on."""
     with connection.transaction():
@@ -103,10 +111,14 @@ def run_in_force(connection: Connection, place: Place) -> str | None:
     return str(found[0]) if found else None
 
 
-def announce(connection: Connection, place: Place, run: str, record: ProgressRecord) -> None:
+def announce(
+    connection: Connection, place: Place, run: str, record: ProgressRecord, older: Container[str]
+) -> None:
     """Write the driver's record, and make the rows of every writer that it names.
 
-    :raises FencedError: another run holds the sink.
+    :param older: the runs that this one took the sink from.
+    :raises FencedError: a newer run holds the sink.
+    :raises RefusedError: an older one does.
     """
     with connection.transaction():
         _make_driver(connection, place, run)
@@ -120,7 +132,7 @@ def announce(connection: Connection, place: Place, run: str, record: ProgressRec
             )
         )
         if done.rowcount != 1:
-            raise overtaken(place.sink, run_in_force(connection, place), run)
+            raise overtaken(place.sink, run_in_force(connection, place), run, older)
         _make_writers(connection, place, run, record.writers)
 
 
@@ -204,17 +216,28 @@ def new_holder() -> str:
     return uuid.uuid4().hex
 
 
-def overtaken(sink: str, found: str | None, run: str) -> SinkError:
-    """Return the error of a run, or a writer, that has lost its row: a twin of a task ends no driver."""
+def overtaken(sink: str, found: str | None, run: str, older: Container[str]) -> SinkError:
+    """Return the error of a run, or a writer, that has lost its row: a twin of a task ends no driver.
+
+    :param found: which run holds the row; ``None`` where the row is gone.
+    :param older: the runs that this one took the sink from: where they hold it again, the database went back.
+    """
     if found == run:
         return UnavailableError(
             f'a writer of sink "{sink}" was fenced by another attempt',
             f"Run {run} is in force, and another of its tasks has opened the same writer since.",
             "The task is repeated; nothing of it is visible.",
         )
+    if found is None or found in older:
+        known = f"run {found}, before it" if found else "none"
+        return RefusedError(
+            f'progress of sink "{sink}" was rolled back while the sink ran',
+            f"This is run {run}; the progress table knows of {known}.",
+            "Start the sink again: it says what is missing, and what can be done.",
+        )
     return FencedError(
         f'a newer start of sink "{sink}" took over',
-        f"Run {found or 'none'} is in force; this is run {run}.",
+        f"Run {found} is in force; this is run {run}.",
         "Nothing to do if the newer start is yours; else find out who runs the same sink.",
     )
 

@@ -250,12 +250,12 @@ class PostgresEpochWriter:
 
     def _overtaken(self, found: Turn | None) -> SinkError:
         factory = self._factory
-        return progress_table.overtaken(factory.place.sink, found.run if found else None, factory.run)
+        run = found.run if found else None
+        return progress_table.overtaken(factory.place.sink, run, factory.run, factory.older)
 
     def _standing(self) -> Turn | None:
-        """Return what the row says now; nothing where it is gone, or nobody answers."""
-        found: list[tuple[Any, ...]] = []
-        with contextlib.suppress(StatementError):
+        """Return what the row says now; nothing where it is gone."""
+        with self._explained():
             found = self._live.ask(progress_table.standing(self._factory.place, self._writer))
         return Turn(*found[0]) if found else None
 
