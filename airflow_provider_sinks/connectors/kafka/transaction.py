@@ -228,7 +228,8 @@ class Transaction:
         Once a message was refused, librdkafka takes no further one in this state, and says no more than that;
         the reason comes by a callback.
         """
-        self.live.poll(0)
+        with contextlib.suppress(KafkaException):  # a fatal error is raised by it once more
+            self.live.poll(0)
         cause = error.args[0] if error.args else None
         self._deliveries.demand_delivered(cause if isinstance(cause, KafkaError) else None)
         if isinstance(cause, KafkaError) and cause.code() == KafkaError._STATE:  # noqa: SLF001  public in C
