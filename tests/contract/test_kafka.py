@@ -100,7 +100,7 @@ class TestKafka(ExecutorCommits):
         harness.configure(message_timestamp_before_max_ms=str(_HOUR_MS))
         first.write_batch(rows.slice(1))
 
-        with pytest.raises(UnavailableError, match="has changed"):
+        with pytest.raises(UnavailableError, match="have changed"):
             _end(first, start.record(1, {1: 0}, {1: 2}, rows=2))
         first.rollback_epoch()
         first.close()

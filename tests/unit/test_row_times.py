@@ -87,7 +87,7 @@ def _told(times: RowTimes, *codes: int, cause: int | None = None) -> None:
 @pytest.mark.parametrize(
     ("config", "said"),
     [(_AFTER, "refused a timestamp that its limits allow"), ({**_AFTER, "x": "y"}, "limits allow"),
-     ({"message.timestamp.after.max.ms": "60000"}, "has changed")],
+     ({"message.timestamp.after.max.ms": "60000"}, "have changed")],
     ids=["clocks differ", "another setting", "lowered"],
 )  # fmt: skip
 def test_a_time_that_is_refused_by_limits_that_can_be_read_is_tried_again(

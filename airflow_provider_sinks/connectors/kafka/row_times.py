@@ -95,8 +95,8 @@ class RowTimes:
             return self._hidden()
         if before is not None and now != before:
             return UnavailableError(
-                f"{AFTER} or {BEFORE} of {topic} has changed",
-                "It refused the timestamp of a row.",
+                f"the timestamps that {topic} takes have changed",
+                f"It refused one; {AFTER} and {BEFORE} were read anew.",
                 "The task is repeated; nothing of it is visible.",
             )
         return UnavailableError(
