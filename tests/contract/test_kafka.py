@@ -73,6 +73,7 @@ class TestKafka(ExecutorCommits):
         start = PlayedStart(harness).start()
         harness.configure(message_timestamp_before_max_ms=str(24 * _HOUR_MS))
         now, writer = int(time.time() * 1000), start.factory.prepare("p1")
+        harness.made.append(writer)
         hours = [0, -1, 2, -23, 0.9, 1.1, -25, 3]
         rows = harness.timed([int(now + hour * _HOUR_MS) for hour in hours])
         writer.open()

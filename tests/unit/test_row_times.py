@@ -148,6 +148,17 @@ def test_the_broker_is_asked_about_few_rows_and_all_beyond_are_set_aside(limits:
     assert not times.learn([_rows(*[t for t in ahead if t <= now + _HOUR_MS])], is_taken)
 
 
+def test_a_broker_whose_clock_comes_near_while_it_is_asked_has_refused_the_furthest(limits: Topic) -> None:
+    limits.config = {}
+    times, rows = RowTimes(_OPTIONS, "s", _TOPICS), _rows(2**42, 2**42 + 1)
+    times.refused(rows)
+    answers = iter([False, True, True, True])
+
+    assert times.learn([rows], lambda _: next(answers))
+
+    assert list(times.refused(rows)) == [1]
+
+
 def test_old_times_are_learnt_by_themselves(limits: Topic) -> None:
     limits.config = {}
     times, now = RowTimes(_OPTIONS, "s", _TOPICS), _now_ms()
