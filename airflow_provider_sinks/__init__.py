@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from airflow_provider_sinks.assets import sink_assets
     from airflow_provider_sinks.core.errors import SinkError
-    from airflow_provider_sinks.core.spec.build import Sink, delta, iceberg, kafka, postgres
+    from airflow_provider_sinks.core.spec.build import Sink, delta, iceberg, kafka, postgres, spark_format
     from airflow_provider_sinks.core.spec.sink import SinkSpec
     from airflow_provider_sinks.dag.factory import SinkTaskGroup, sink_dag
     from airflow_provider_sinks.dag.yaml_files import dags_from_yaml
@@ -28,6 +28,7 @@ __all__ = [
     "postgres",
     "sink_assets",
     "sink_dag",
+    "spark_format",
 ]
 
 __version__ = "0.1.0"
@@ -45,6 +46,7 @@ _HOME_OF = {
     "postgres": "core.spec.build",
     "sink_assets": "assets",
     "sink_dag": "dag.factory",
+    "spark_format": "core.spec.build",
 }
 
 

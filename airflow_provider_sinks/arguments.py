@@ -24,9 +24,10 @@ def plain(sink: Any) -> Any:
     return dict(sink) if isinstance(sink, Mapping) else sink
 
 
-def parse(sink: Any) -> SinkSpec:
+def parse(sink: Any, *, reads_files: bool = False) -> SinkSpec:
     """Return the spec that a rendered argument stands for.
 
+    :param reads_files: whether the author of a DAG wrote it, and nobody else can have.
     :raises ConfigurationError: with all problems of the spec.
     """
     if isinstance(sink, SinkSpec):
@@ -36,7 +37,7 @@ def parse(sink: Any) -> SinkSpec:
     if not isinstance(sink, Mapping):
         problem = Problem("sink", f"is a {type(sink).__name__}", "a Sink, a mapping, or JSON text of one")
         raise ConfigurationError("the argument sink is not a sink", [problem])
-    return SinkSpec.parse(sink)
+    return SinkSpec.parse(sink, reads_files=reads_files)
 
 
 def is_template(value: Any) -> bool:

@@ -22,8 +22,9 @@ from types import FrameType
 
 _HERE = Path("tests")
 _SCENARIOS = _HERE / "live" / "scenarios"
-_CONTROL = _HERE / "faults" / "test_control.py"
-"""Kills Spark's own sink for minutes, to show that the fault tests can fail; ``make test-faults`` has it."""
+_LONG = [_HERE / "faults" / name for name in ("test_control.py", "test_windows.py")]
+"""Take minutes: kills of Spark's own sink, to show that the fault tests can fail, and of a sink with state.
+``make test-faults`` has them."""
 _END = re.compile(r"^=+ (ERRORS|FAILURES|warnings summary|faults: .*|slowest .*|short test summary info) =+$")
 _CLOSING = re.compile(r"^=+ (?P<counts>.+) in [\d.]+s( \(.*\))? =+$")
 _COUNT = re.compile(r"(\d+) ([a-z]+)")
@@ -112,7 +113,7 @@ def main() -> int:
     started = time.monotonic()
     lanes = [
         Lane(all_others()),
-        Lane([*map(str, drivers()), f"--ignore={_CONTROL}"]),
+        Lane([*map(str, drivers()), *(f"--ignore={path}" for path in _LONG)]),
         Lane(map(str, waiting())),
     ]
 

@@ -21,6 +21,7 @@ from airflow_provider_sinks.core.decision.verdict import Verdict
 from airflow_provider_sinks.core.progress.broker_memory import BrokerMemory, TransactionalIdFacts
 from airflow_provider_sinks.core.progress.checkpoint import CheckpointFacts
 from airflow_provider_sinks.core.progress.history import NO_HISTORY, Finding, Flaw, History
+from airflow_provider_sinks.core.progress.identity import ResourceKind
 from airflow_provider_sinks.core.progress.record import DRIVER
 from tests.facts import (
     DATA,
@@ -56,6 +57,19 @@ FILTERED = History({DRIVER: ANNOUNCED, "p0": record(rows_total=300)})
 """Epoch 7 ran from 40 to 50, and partition 1 had no row in it."""
 NAMED = {"p0": (300, 0), "p1": (300, 0)}
 PARTS = {DRIVER: record(totals=NAMED), "p0": record(rows_total=300), "p1": record(rows_total=300)}
+FORGOTTEN_P0 = History(
+    {
+        DRIVER: record(epoch=4, to={0: 10, 1: 10}, totals={"p0": (10, 0), "p1": (10, 0)}),
+        "p0": record(epoch=4, to={0: 10, 1: 10}, rows_total=10),
+        "p1": record(from_={0: 20, 1: 20}, to={0: 20, 1: 120}, rows_total=120, totals={"p0": (20, 0)}),
+    }
+)
+"""A target forgot epoch 5 of p0, and went on with rows of p1 alone: they prove that epoch 5 ended."""
+TABLES: dict[str, ResourceFacts] = {
+    "data": present(DATA, kind=ResourceKind.TABLE),
+    "progress": present(PROGRESS, kind=ResourceKind.TABLE),
+}
+BEFORE = history(rows_total=400, epoch=6, from_={0: 30, 1: 30}, to={0: 40, 1: 40}, batch=5)
 WITHOUT_P0 = History({DRIVER: record(totals=NAMED), "p1": record(rows_total=300)})
 REPAIRED = present(PROGRESS, low={0: 7})
 
@@ -167,6 +181,34 @@ REFUSALS = {
         ProgressReason.PROGRESS_EMPTIED_IN_PART,
         'progress topic "_sinks-progress-orders" of sink "orders" was emptied in part',
         ['keys ["orders","p0"]'], ["start_over"],
+    ),
+    "a-writer-forgotten-behind-the-rows-of-another": (
+        observation(history=FORGOTTEN_P0), request(witness=witness(rows=40, offsets={0: 20, 1: 20}, epoch=5)),
+        ProgressReason.PROGRESS_EMPTIED_IN_PART,
+        'progress topic "_sinks-progress-orders" of sink "orders" was emptied in part',
+        ['older than the others say: keys ["orders","p0"]'], ["resume_from_witness", "start_over"],
+    ),
+    "a-database-restored": (
+        observation(history=BEFORE, **TABLES), request(witness=witness()),
+        ProgressReason.PROGRESS_ROLLED_BACK, 'progress of sink "orders" was rolled back',
+        ["still there, would be written again", "at offsets 0: 40, 1: 40, by the witness at 0: 50"],
+        ["resume_from_records", "resume_from_witness", "start_over"],
+    ),
+    "a-database-forgot-a-writer": (
+        observation(history=FORGOTTEN_P0, **TABLES), request(),
+        ProgressReason.PROGRESS_EMPTIED_IN_PART,
+        'progress table "_sinks-progress-orders" of sink "orders" was emptied in part',
+        ['older than the others say: keys ["orders","p0"]'], ["resume_from_records", "start_over"],
+    ),
+    "a-database-older-than-the-checkpoint": (
+        observation(checkpoint=CheckpointFacts("/checkpoints/1", 7, 7), **TABLES), request(),
+        CheckpointReason.CHECKPOINT_AHEAD,
+        'progress of sink "orders" was rolled back', ["batch 7"], ["resume_from_records", "start_over"],
+    ),
+    "witness-knows-more-dead-letters": (
+        observation(history=history(dead_total=3)), request(witness=witness(dead=4)),
+        ProgressReason.PROGRESS_ROLLED_BACK, 'progress of sink "orders" was rolled back',
+        ["and 4 dead letters where 3 are recorded"], ["resume_from_witness", "start_over"],
     ),
     "witness-knows-more-offsets-of-the-same-epoch": (
         observation(history=LAST_WRITER_ONLY), request(witness=FIRST_EPOCH),

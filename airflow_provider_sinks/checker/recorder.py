@@ -65,8 +65,8 @@ class Recorder:
         self._after(DAG, "add_task", lambda _, task: self._remember(task))
         parse = SinkSpec.parse
 
-        def recorded(data: Any) -> SinkSpec:
-            spec = parse(data)
+        def recorded(data: Any, **how: Any) -> SinkSpec:
+            spec = parse(data, **how)
             if self._reading:
                 self._declared.setdefault(_identity(json.loads(spec.to_json())), self.here())
             return spec

@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from airflow_provider_sinks.cli.frame import command, confirm, show_one, sink_homes, tell
+from airflow_provider_sinks.cli.frame import command, confirm, show_one, show_text, sink_homes, tell
 from airflow_provider_sinks.core.lifecycle.new_generation import Output, Reset
 from airflow_provider_sinks.core.lifecycle.rewind_request import RewindRequest
 from airflow_provider_sinks.core.lifecycle.steps import Plan
@@ -89,6 +89,6 @@ def _silent(_: object) -> None:
 
 def _show(plan: Plan, options: argparse.Namespace) -> None:
     if options.output in ("table", "plain"):
-        print(f"dry run: {plan}" if options.dry_run else plan.what)  # noqa: T201  it is the result
+        show_text(f"dry run: {plan}" if options.dry_run else plan.what)
     else:
         show_one({**plan.to_mapping(), "dry_run": options.dry_run}, options.output)

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import dataclass
 
 from airflow_provider_sinks.arguments import accept_code
-from airflow_provider_sinks.cli.frame import command, show, show_one, sink_homes, tell
+from airflow_provider_sinks.cli.frame import command, show, show_one, show_text, sink_homes, tell
 from airflow_provider_sinks.cli.sources import spec_in_folder, specs_in_folder
 from airflow_provider_sinks.core.checks.check import Report
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
@@ -38,7 +38,7 @@ def plan(options: argparse.Namespace) -> int:
         spec = _spec(options, homes)
         seen = dry_run(spec, _Remembered(homes, spec.name), accept_code(options.accept))
     if options.output in ("table", "plain"):
-        print(seen)  # noqa: T201  it is the result
+        show_text(str(seen))
     else:
         show_one(seen.to_mapping(), options.output)
     error = seen.verdict.error()
@@ -53,7 +53,7 @@ def check(options: argparse.Namespace) -> int:
     specs = _specs(options)
     reports = sink_reports(specs, options.spark_conn_id, ask=AskSpark(options.ask_spark))
     if options.output == "table":
-        print("\n\n".join(_table(report, titled=len(reports) > 1) for report in reports))  # noqa: T201  the result
+        show_text("\n\n".join(_table(report, titled=len(reports) > 1) for report in reports))
     else:
         named = zip(specs, reports, strict=True)
         show(

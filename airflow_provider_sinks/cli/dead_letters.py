@@ -14,11 +14,20 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from airflow_provider_sinks.cli.frame import command, confirm, show, show_one, sink_homes, tell
+from airflow_provider_sinks.cli.frame import (
+    command,
+    confirm,
+    show,
+    show_one,
+    show_text,
+    sink_homes,
+    tell,
+)
 from airflow_provider_sinks.core.dead_letters.letter import Letter
 from airflow_provider_sinks.core.dead_letters.mask import Mask, shown
+from airflow_provider_sinks.core.dead_letters.replay import Selection
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
-from airflow_provider_sinks.core.lifecycle.replay import ReplayRequest
+from airflow_provider_sinks.core.lifecycle.replay import ReplayRequest, replayable
 from airflow_provider_sinks.core.lifecycle.steps import StartRun
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.hooks.connections import resolve
@@ -30,12 +39,13 @@ _ERROR_LENGTH = 100
 @command
 def list_letters(options: argparse.Namespace) -> None:
     """Show the newest letters."""
-    with _letters(options) as (_, letters, takes):
+    with _letters(options) as (spec, letters, takes):
         found = letters.newest(options.limit, takes)
     if options.output in ("table", "plain"):
         show([_row(letter) for letter in found], options.output)
     else:
-        show([_whole(letter, Mask.ALL) for letter in found], options.output)
+        selection = replayable(spec)
+        show([_whole(letter, Mask.ALL, selection) for letter in found], options.output)
 
 
 @command
@@ -59,7 +69,7 @@ def show_letter(options: argparse.Namespace) -> None:
     if found is None or not found.is_of(spec.name, spec.source.kafka.topic):
         problem = Problem(options.place, "holds no letter of this sink", "the list names the places")
         raise ConfigurationError(f'sink "{spec.name}" has no such dead letter', [problem])
-    show_one(_whole(found, Mask(options.mask)), options.output)
+    show_one(_whole(found, Mask(options.mask), replayable(spec)), options.output, in_lines=False)
 
 
 @command
@@ -81,7 +91,7 @@ def replay(options: argparse.Namespace) -> None:
 
 def _show_plan(data: dict[str, Any], text: str, options: argparse.Namespace) -> None:
     if options.output in ("table", "plain"):
-        print(f"dry run: {text}" if options.dry_run else text)  # noqa: T201  it is the result
+        show_text(f"dry run: {text}" if options.dry_run else text)
     else:
         show_one({**data, "dry_run": options.dry_run}, options.output)
 
@@ -109,11 +119,14 @@ def _letters(options: argparse.Namespace) -> Iterator[tuple[SinkSpec, Any, Calla
         spec = spec_of(homes.one(options.sink))
 
     def takes(letter: Letter) -> bool:
-        is_own = letter.is_of(spec.name, spec.source.kafka.topic)
-        return is_own and selection.takes(letter.error, letter.told_class, letter.at_ms, letter.place)
+        return letter.is_of(spec.name, spec.source.kafka.topic) and _is_taken(letter, selection)
 
     with stored_letters(spec, resolve(spec, end_types(spec))) as letters:
         yield spec, letters, takes
+
+
+def _is_taken(letter: Letter, selection: Selection) -> bool:
+    return selection.takes(letter.error, letter.told_class, letter.at_ms, letter.place)
 
 
 def _request(options: argparse.Namespace, **flags: bool) -> ReplayRequest:
@@ -144,7 +157,11 @@ def _row(letter: Letter) -> dict[str, Any]:
     }
 
 
-def _whole(letter: Letter, mask: Mask) -> dict[str, Any]:
+def _whole(letter: Letter, mask: Mask, selection: Selection | None) -> dict[str, Any]:
+    """Return all that a letter tells.
+
+    :param selection: what can be replayed of its sink.
+    """
     origin = letter.origin
     left_out = letter.left_out_bytes
     return {
@@ -164,7 +181,7 @@ def _whole(letter: Letter, mask: Mask) -> dict[str, Any]:
         "epoch": letter.epoch,
         "spec_digest": letter.spec_digest or None,
         "replays": origin.replays,
-        "can_be_replayed": letter.can_be_replayed,
+        "can_be_replayed": selection is not None and letter.can_be_replayed and _is_taken(letter, selection),
     }
 
 

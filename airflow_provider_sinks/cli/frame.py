@@ -19,11 +19,13 @@ import yaml
 
 from airflow_provider_sinks.core.errors import SinkError
 from airflow_provider_sinks.core.lifecycle.steps import Plan
+from airflow_provider_sinks.core.wording import visible
 from airflow_provider_sinks.drivers.running import RunningDrivers
 from airflow_provider_sinks.hooks.airflow_account import airflow_api
 from airflow_provider_sinks.metadata.sink_homes import SinkHomes
 
 DECLINED, USAGE = 1, 2
+_LINES = "\n\t"
 
 Command = Callable[[argparse.Namespace], "int | None"]
 
@@ -65,26 +67,40 @@ def sink_homes(options: argparse.Namespace) -> Iterator[SinkHomes]:
 
 def tell(text: str) -> None:
     """Say something beside the result."""
-    sys.stderr.write(f"{text}\n")
+    sys.stderr.write(f"{visible(text, keep=_LINES)}\n")
+
+
+def show_text(text: str) -> None:
+    """Print a result that is lines of text."""
+    sys.stdout.write(f"{visible(text, keep=_LINES)}\n")
 
 
 def show(rows: Sequence[Mapping[str, Any]], output: str) -> None:
-    """Print rows as a table, or as JSON or YAML with their types.
+    """Print rows as a table, each on a line of its own, or as JSON or YAML with their types.
 
     :param output: ``table``, ``plain``, ``json`` or ``yaml``.
     """
     plain = [dict(row) for row in rows]
     if not _show_data(plain, output):
-        from airflow.cli.simple_table import AirflowConsole
-
-        texts = [{name: _text(value) for name, value in row.items()} for row in plain]
-        AirflowConsole().print_as(texts, output)
+        _show_table(plain, output, "")
 
 
-def show_one(thing: Mapping[str, Any], output: str) -> None:
-    """Print one thing: as a table of its properties, or as JSON or YAML."""
+def show_one(thing: Mapping[str, Any], output: str, *, in_lines: bool = True) -> None:
+    """Print one thing: as a table of its properties, or as JSON or YAML.
+
+    :param in_lines: a value may go over several lines, as a query does.
+    """
     if not _show_data(dict(thing), output):
-        show([{"property": name, "value": value} for name, value in thing.items()], output)
+        rows = [{"property": name, "value": value} for name, value in thing.items()]
+        _show_table(rows, output, _LINES if in_lines else "")
+
+
+def _show_table(rows: Sequence[Mapping[str, Any]], output: str, keep: str) -> None:
+    """Print rows as they are: neither rich's markup nor its names of pictures are looked for in them."""
+    from airflow.cli.simple_table import AirflowConsole
+
+    texts = [{name: visible(_text(value), keep=keep) for name, value in row.items()} for row in rows]
+    AirflowConsole(markup=False, emoji=False).print_as(texts, output)
 
 
 def confirm(options: argparse.Namespace) -> Callable[[Plan], None]:

@@ -59,6 +59,9 @@ class CommitsOn(enum.StrEnum):
     """Each writer by itself, right behind its ``pre_commit``."""
     DRIVER = "driver"
     """The driver, once for all tokens of an epoch: nothing is visible before."""
+    ENGINE = "engine"
+    """Spark, by a writer of its own, with the guarantee that Spark gives: the target holds no record of ours.
+    What is committed is told behind the rows, and how much of that a crash leaves open is Spark's to say."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,7 @@ class Run:
     :param source: the source topic, for what is set aside.
     :param spec_digest: of the spec that it runs, likewise.
     :param letters_of: the sink whose dead letters it replays; empty for a run that reads a source of its own.
+    :param may_multiply: its query may make several rows of a record.
     """
 
     sink: str
@@ -87,14 +91,14 @@ class Run:
     source: str
     spec_digest: str = ""
     letters_of: str = ""
+    may_multiply: bool = False
 
     @classmethod
     def of(cls, spec: SinkSpec) -> Run:
         """Return a new run of a sink. What it sets aside in a replay is about the sink's own source."""
-        source, replay = spec.source.kafka.topic, spec.replay
-        if replay is None:
-            return cls(spec.name, str(uuid.uuid4()), source, spec.digest)
-        return cls(spec.name, str(uuid.uuid4()), replay.topic, spec.digest, replay.sink)
+        replay, multiplies = spec.replay, spec.shape.may_multiply
+        own, letters_of = (spec.source.kafka, "") if replay is None else (replay, replay.sink)
+        return cls(spec.name, str(uuid.uuid4()), own.topic, spec.digest, letters_of, multiplies)
 
     def circumstances(self, generation: int) -> Circumstances:
         """Return where its letters come from, still without the epoch."""
@@ -104,6 +108,7 @@ class Run:
             generation,
             spec_digest=self.spec_digest,
             is_replay=bool(self.letters_of),
+            may_multiply=self.may_multiply,
         )
 
 
@@ -232,6 +237,18 @@ class SinkConnector(Protocol):
 
     def factory(self) -> WriterFactory:
         """Return what makes the writers of the announced run. Called once, after ``announce``."""
+
+    def write_frame(self, rows: DataFrame, record: ProgressRecord) -> int:
+        """Write an epoch by Spark's own writer, then tell the progress, and return the number of rows.
+
+        Called where the engine commits, once for each epoch that is not recorded, and by nobody else. Behind
+        an error nobody knows what of it is there; the next start writes it again unless Spark remembers it.
+
+        :param rows: as :meth:`project` made them.
+        :param record: that of the epoch, still without its rows; of :data:`.SINGLE_WRITER`.
+        :raises FencedError: a newer run is in force.
+        :raises ConfigurationError: a record does not parse, or Spark cannot write such rows.
+        """
 
     def commit_epoch(self, record: ProgressRecord, tokens: Sequence[Token]) -> None:
         """Make the rows of exactly these tokens visible with the record, in one atomic change.

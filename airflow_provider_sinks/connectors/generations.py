@@ -1,10 +1,12 @@
-"""Carries out a reset or a rewind, in the order of a start: look, fence, read, decide, act, announce.
+"""Carries out what begins a generation, in the order of a start: look, fence, read, decide, act, announce.
+
+That is a reset, a rewind, or the begin of a replay.
 
 Why nothing of the old run is lost or counted twice:
 
 - The plan that counts is made behind the fence, from what was read behind it: nothing follows any more.
 - If the records moved between the look and the fence, a driver is alive. Nothing was written then, and its
-  next start goes on as if nothing had happened.
+  next start goes on as if nothing had happened. A replay takes over from such a driver instead.
 - The first record that is written is the announcement, by whoever fenced the driver.
 """
 
@@ -128,11 +130,23 @@ class Generations:
             return plan
         situation = self._behind_the_fence(looked, ask)
         _demand_quiet(looked.history, situation.history, self._spec.name)
-        plan = decide(situation)
-        for step in plan.steps:
-            self._do(step)
-            say(str(step))
-        return plan
+        return self._done(decide(situation), say)
+
+    def take_over(
+        self, decide: Callable[[Situation], Plan], say: Callable[[str], None], ask: Reset = KEEP_ALL
+    ) -> Plan:
+        """Do the same also while a driver is at work: what it has committed counts, and it commits no more.
+
+        For a plan that goes on from the positions that it is given, and whose announcement refuses the next
+        start of that driver. What is behind the fence is all that the driver will ever have done.
+
+        :param decide: as for :meth:`carry_out`, and so are the others.
+        :raises SinkError: as the decision says, or because a step did not work out.
+        """
+        looked = self.look(ask)
+        if not (plan := decide(looked)).steps:
+            return plan
+        return self._done(decide(self._behind_the_fence(looked, ask)), say)
 
     def act(self, step: Fence | DeleteOutput) -> None:
         """Carry out one step of a drop."""
@@ -176,6 +190,12 @@ class Generations:
             "New writers were announced while they were being fenced.",
             "Find out who else starts it, and try again.",
         )
+
+    def _done(self, plan: Plan, say: Callable[[str], None]) -> Plan:
+        for step in plan.steps:
+            self._do(step)
+            say(str(step))
+        return plan
 
     def _do(self, step: Step) -> None:
         """Carry out one step; the fence stands already."""

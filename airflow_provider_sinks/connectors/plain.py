@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from airflow_provider_sinks.connectors.base import MetricValue, SchemaRegistryAware, SinkConnector
-from airflow_provider_sinks.connectors.epoch_writer import Token
+from airflow_provider_sinks.connectors.epoch_writer import EpochWriter, Token
 from airflow_provider_sinks.core.decision.facts import ResourceFacts, Role
+from airflow_provider_sinks.core.errors import JobFailedError
 from airflow_provider_sinks.core.progress.past_epochs import PastEpoch, past_epochs
 from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
 
@@ -39,6 +40,14 @@ class PlainCreation:
         return self
 
 
+class NoWriters:
+    """Stands where other targets have what makes their writers: where the engine commits."""
+
+    def prepare(self, writer: WriterId) -> EpochWriter:
+        """Say that there is none."""
+        raise JobFailedError(f"there is no writer {writer}: Spark's own writer writes the rows")
+
+
 class PlainConnector:
     """The part of :class:`.base.SinkConnector` that most targets leave empty."""
 
@@ -48,6 +57,11 @@ class PlainConnector:
     def schema(self) -> Mapping[str, str]:
         """Return nothing: every column is taken."""
         return {}
+
+    def write_frame(self, rows: DataFrame, record: ProgressRecord) -> int:
+        """Say that Spark's own writer has no part in it: executors or the driver commit."""
+        del rows, record
+        raise JobFailedError("this target is not written by Spark's own writer")
 
     def commit_epoch(self, record: ProgressRecord, tokens: Sequence[Token]) -> None:
         """Do nothing: each writer has committed."""

@@ -1,4 +1,4 @@
-"""The phrases in which progress is told, the same in refusals, answers and reports."""
+"""The phrases in which progress is told, the same in refusals, answers and reports; and those of others."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from airflow_provider_sinks.core.progress.identity import Identity, ResourceKind
 from airflow_provider_sinks.core.progress.witness import Witness
 
 _SHOWN_PARTITIONS_MAX = 8
+_LONGEST_LINE = 1000
 
 
 def summary(history: History) -> str:
@@ -49,6 +50,28 @@ def identity(resource: Identity, kind: ResourceKind = ResourceKind.TOPIC) -> str
     """Return which resource it is, in one phrase."""
     size = f" and {count(resource.partitions, 'partition')}" if resource.partitions else ""
     return f'"{resource.name}" with id {resource.id}{size} in {kind.system} {resource.system}'
+
+
+def visible(text: str, *, keep: str = "") -> str:
+    r"""Return text in which nothing drives a terminal or hides: ``\x1b`` for what begins such a command.
+
+    So a record, an error that quotes it, or a name from elsewhere is shown as what it is.
+
+    :param keep: what is left as it is nevertheless.
+    """
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() or one in keep else _written_out(one) for one in text)
+
+
+def _written_out(character: str) -> str:
+    return character.encode("unicode_escape").decode()
+
+
+def one_line(text: str) -> str:
+    """Return what somebody else wrote, on one line that can be printed; shortened if it is long."""
+    line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}..."
 
 
 def _by_partition(texts: Mapping[int, str]) -> str:

@@ -7,6 +7,9 @@ with it what the sink's own task would do: it tells how the driver ended, ends i
 launches it again when a connection changed.
 
 A driver is gone on with or ended, never left: a try that fails with what is wrong with the sink leaves none.
+
+The note stands where whoever may trigger the DAG may as a rule write. So its spec counts only if the resource
+manager knows a driver of that launch whose tag says that it got that very spec.
 """
 
 from __future__ import annotations
@@ -14,7 +17,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_sinks.arguments import as_list
+from airflow_provider_sinks.clients.airflow_sinks import SINK_PREFIX
 from airflow_provider_sinks.core.errors import ConfigurationError
+from airflow_provider_sinks.core.launch.reconnect import NotedLaunch
+from airflow_provider_sinks.core.launch.yarn import launch_tag, sink_tag, spec_tag
+from airflow_provider_sinks.drivers.on_yarn import yarn_client
 from airflow_provider_sinks.operators.submit.cluster_site import noted
 from airflow_provider_sinks.operators.submit_sink_job import SubmitSinkJobOperator
 from airflow_provider_sinks.retry_policy import airflow_errors
@@ -65,7 +72,15 @@ class BrokenSubmitOperator(SubmitSinkJobOperator):
         :raises ConfigurationError: what is wrong with the sink, because nothing was launched on a cluster.
         """
         note = noted(context["task_state_store"]) if "task_state_store" in context else None
-        if note is None or not note.sink:
+        if note is None or not self._was_launched(note):
             raise self.error
         self.log.warning("%s\nWhat launch %d runs goes on with the spec it got.", self.error, note.launch)
         self.sink = dict(note.sink)
+
+    def _was_launched(self, note: NotedLaunch) -> bool:
+        name = note.sink.get("name")
+        if self._asset is None or self._asset.name != f"{SINK_PREFIX}{name}":
+            return False
+        wanted = {sink_tag(str(name)), spec_tag(note.sink)}
+        known = yarn_client(self.spark_conn_id, self._yarn_rm_auth).tagged(launch_tag(note.launch_id))
+        return any(wanted <= app.tags for app in known)

@@ -82,7 +82,7 @@ def dag_page(spec: SinkSpec) -> str:
     """Return the page of a sink's DAG, in Markdown."""
     return "\n".join(
         [
-            f"Sink **{spec.name}**, exactly once.",
+            f"Sink **{spec.name}**, {promise(spec)}.",
             "",
             *_facts(spec),
             "",
@@ -96,6 +96,11 @@ def dag_page(spec: SinkSpec) -> str:
             *_how_to_stop(spec),
         ]
     )
+
+
+def promise(spec: SinkSpec) -> str:
+    """Return whose guarantee holds, in two or three words."""
+    return "as Spark guarantees" if spec.engine_guarantee else "exactly once"
 
 
 def _facts(spec: SinkSpec) -> Iterator[str]:
@@ -112,6 +117,9 @@ def _facts(spec: SinkSpec) -> Iterator[str]:
 
 
 def _guarantee(spec: SinkSpec) -> Iterator[str]:
+    if spec.engine_guarantee:
+        yield spec.engine_guarantee
+        return
     yield "Every source row is written exactly once, as a reader with `read_committed` sees it,"
     if spec.writer_mode is Writers.PER_PARTITION:
         yield "also after a crash, with changed lookups, or with a lost checkpoint. Each source partition"

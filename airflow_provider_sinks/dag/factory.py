@@ -66,7 +66,7 @@ class SinkTaskGroup(TaskGroup):
         spark: Mapping[str, Any] | None = None,
         **group: Any,
     ) -> None:
-        spec = parse(sink)
+        spec = parse(sink, reads_files=True)
         check_group_arguments("SinkTaskGroup()", group, _GROUP_OWN)
         check_flag("SinkTaskGroup()", "check_topics", check_topics)
         check_spark_arguments("SinkTaskGroup()", {} if spark is None else spark)
@@ -105,7 +105,7 @@ def sink_dag(
     check_dag_arguments("sink_dag()", dag, _DAG_OWN, owner_link, owner)
     check_flag("sink_dag()", "check_topics", check_topics)
     check_spark_arguments("sink_dag()", {} if spark is None else spark)
-    spec = _with_trigger(parse(sink), every)
+    spec = _with_trigger(parse(sink, reads_files=True), every)
     check = spec.trigger.available_now if check_topics is None else check_topics
     with DAG(**dag_arguments(spec, owner, owner_link, dag)) as made:  # noqa: AIR002  the schedule is in there
         _chain(spec, check, ACCEPT, spark_conn_id, spark or {})

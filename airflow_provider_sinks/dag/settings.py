@@ -16,7 +16,7 @@ from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, nearest
 from airflow_provider_sinks.core.spec.schedules import preset_hint
 from airflow_provider_sinks.core.spec.sink import SinkSpec
-from airflow_provider_sinks.dag.docs import dag_page
+from airflow_provider_sinks.dag.docs import dag_page, promise
 from airflow_provider_sinks.operators.submit.arguments import TaskDefaults
 from airflow_provider_sinks.operators.submit_sink_job import OWNED, SubmitSinkJobOperator
 from airflow_provider_sinks.retry_policy import SINK_RETRY_POLICY
@@ -42,7 +42,7 @@ def dag_arguments(spec: SinkSpec, owner: str | None, owner_link: str | None, giv
     endless = not spec.trigger.available_now
     ours = {
         "dag_id": spec.name,
-        "description": f"{spec.source.kafka.topic} to {spec.resources[Role.DATA]}, exactly once",
+        "description": f"{spec.source.kafka.topic} to {spec.resources[Role.DATA]}, {promise(spec)}",
         "start_date": START_DATE,
         "catchup": False,
         "max_active_runs": 1,

@@ -34,7 +34,10 @@ _SOUNDING = r"[pP]assw|[sS]ecret|[tT]oken|[cC]redential|[aA]uthorization|jaas|us
 """What no option may hold in clear, whether a type of connection knows it or not: it would stand in the conf
 of the run before it could be refused."""
 _SUBJECT = "Take options away from connection {{ params.conn_id }}?"
-_BODY = "Drop: {{ params.drop }}. Reset: {{ params.reset }}. What was checked: the log of task *plan*."
+_BODY = (
+    "```json\n{{ {'drop': params.drop, 'reset': params.reset} | tojson }}\n```\n\n"
+    "What was checked: the log of task *plan*."
+)
 
 
 def alter_connection_dag(
@@ -80,7 +83,11 @@ def alter_connection_dag(
         asked = {**_ASKED, **leave, "airflow_api_conn_id": airflow_api_conn_id, **people.guarded}
         plan = AlterConnectionRestartOperator(task_id="plan", dry_run=True, **asked)
         apply = AlterConnectionRestartOperator(
-            task_id="apply", retries=3, trigger_rule="none_failed_min_one_success", **asked
+            task_id="apply",
+            dry_run="{{ params.dry_run }}",  # whoever may mark others as done has no dry run carried out
+            retries=3,
+            trigger_rule="none_failed_min_one_success",
+            **asked,
         )
         plan >> (choice := decide()) >> people.approval(_SUBJECT, _BODY) >> apply
         choice >> apply

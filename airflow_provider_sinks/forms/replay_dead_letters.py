@@ -12,7 +12,7 @@ from airflow_provider_sinks.dag.settings import check_spark_arguments
 from airflow_provider_sinks.forms.fields import Sinks, sink_field, sink_problems
 from airflow_provider_sinks.forms.form_dag import demand_fitting, form_dag
 from airflow_provider_sinks.forms.people import People
-from airflow_provider_sinks.forms.sink_life import SINK, TIME_PATTERN, approved, dry_run_field
+from airflow_provider_sinks.forms.sink_life import DRY_RUN, SINK, TIME_PATTERN, approved, dry_run_field
 from airflow_provider_sinks.operators.replay_dead_letters import BeginReplayOperator, replaying
 
 _RANGES_PATTERN = r"^\s*\d+[:=]\d+(-\d+)?(\s*[,\s]\s*\d+[:=]\d+(-\d+)?)*\s*$"
@@ -52,7 +52,7 @@ def replay_dead_letters_dag(
     asked |= {name: f"{{{{ params.{name} or '' }}}}" for name in _ASKED}
     asked |= {name: f"{{{{ params.{name} }}}}" for name in ("overwrite", "forget")}
     with form_dag(replay_dead_letters_dag, dag_id, fields, dag) as made:
-        begin = BeginReplayOperator(task_id="begin", **asked)
+        begin = BeginReplayOperator(task_id="begin", dry_run=DRY_RUN, **asked)
         approved(people, BeginReplayOperator(task_id="plan", dry_run=True, **asked), begin)
         begin >> replaying(begin, spark_conn_id, spark, **people.guarded)
     return made

@@ -20,8 +20,11 @@ from airflow_provider_sinks.operators.sink_life import (
 )
 
 SINK = "{{ params.sink }}"
+DRY_RUN = "{{ params.dry_run }}"
+"""For the task that acts too: whoever may mark others as done has no dry run carried out."""
 _SUBJECT = "Shall sink {{ params.sink }} be changed like this?"
-_BODY = "{{ ti.xcom_pull('plan') | tojson(2) }}"
+_BODY = "```json\n{{ ti.xcom_pull('plan') | tojson(2) }}\n```"
+"""As code: what a person wrote into the form is no Markdown to who approves it."""
 _OFFSETS_PATTERN = r"^\s*\d+\s*[:=]\s*(\d+|earliest|latest)(\s*,\s*\d+\s*[:=]\s*(\d+|earliest|latest))*\s*$"
 TIME_PATTERN = r"^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$"
 _OUTPUT: dict[str, Any] = {
@@ -58,9 +61,9 @@ def pause_or_resume_dag(
     asked: dict[str, Any] = {"sink": SINK, "airflow_api_conn_id": airflow_api_conn_id, **people.guarded}
     with form_dag(pause_or_resume_dag, dag_id, fields, dag) as made:
         choose() >> [
-            PauseSinkOperator(task_id="pause", **asked),
-            ResumeSinkOperator(task_id="resume", **asked),
-            RestartSinkOperator(task_id="restart", **asked),
+            PauseSinkOperator(task_id="pause", dry_run=_unless("pause"), **asked),
+            ResumeSinkOperator(task_id="resume", dry_run=_unless("resume"), **asked),
+            RestartSinkOperator(task_id="restart", dry_run=_unless("restart"), **asked),
         ]
     return made
 
@@ -93,7 +96,7 @@ def rewind_dag(
         approved(
             people,
             RewindSinkOperator(task_id="plan", dry_run=True, **asked),
-            RewindSinkOperator(task_id="rewind", **asked),
+            RewindSinkOperator(task_id="rewind", dry_run=DRY_RUN, **asked),
         )
     return made
 
@@ -128,7 +131,7 @@ def reset_dag(
         approved(
             people,
             ResetSinkOperator(task_id="plan", dry_run=True, **asked),
-            ResetSinkOperator(task_id="reset", **asked),
+            ResetSinkOperator(task_id="reset", dry_run=DRY_RUN, **asked),
         )
     return made
 
@@ -143,6 +146,11 @@ def choose(params: dict[str, Any] | None = None) -> str:
 def not_a_dry_run(params: dict[str, Any] | None = None) -> bool:
     """Go on unless it is a dry run."""
     return not (params or {})["dry_run"]
+
+
+def _unless(action: str) -> str:
+    """Return a dry run for a task that was not chosen: whoever may clear it chooses nothing else by that."""
+    return f"{{{{ params.action != {action!r} }}}}"
 
 
 def approved(people: People, plan: BaseOperator, act: BaseOperator) -> None:

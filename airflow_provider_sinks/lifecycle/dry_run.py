@@ -31,10 +31,12 @@ class DryRun:
     """What was seen, and what it leads to.
 
     :param observation: the facts; ``None`` when a cluster or Airflow's memory did not answer at all.
+    :param engine_guarantee: what Spark guarantees, where its own writer writes.
     """
 
     verdict: Verdict
     observation: Observation | None = None
+    engine_guarantee: str = ""
 
     @property
     def waits(self) -> bool:
@@ -42,11 +44,13 @@ class DryRun:
         return self.verdict.kind is VerdictKind.WAIT
 
     def __str__(self) -> str:
-        return render(self.observation, self.verdict) if self.observation else f"verdict: {self.verdict}"
+        seen = render(self.observation, self.verdict) if self.observation else f"verdict: {self.verdict}"
+        return f"{seen}\nguarantee: {self.engine_guarantee}" if self.engine_guarantee else seen
 
     def to_mapping(self) -> dict[str, Any]:
         """Return it as plain JSON values, for XCom."""
-        return {"observation": _facts(self.observation), "verdict": _decision(self.verdict)}
+        found = {"observation": _facts(self.observation), "verdict": _decision(self.verdict)}
+        return found | ({"guarantee": self.engine_guarantee} if self.engine_guarantee else {})
 
 
 class Remembers(Protocol):
@@ -75,9 +79,11 @@ def dry_run(spec: SinkSpec, memory: Remembers, accept: str | None = None) -> Dry
         with SinkObserver(spec, connections, _READ_SECONDS) as observer:
             observation = observer.observe()
     except UnavailableError as error:
-        return DryRun(Verdict(VerdictKind.WAIT, error.primary, error.detail, error.hint))
+        return DryRun(
+            Verdict(VerdictKind.WAIT, error.primary, error.detail, error.hint), None, spec.engine_guarantee
+        )
     verdict = decide(observation, start_request(spec, remembered.owner, remembered.witness), accept)
-    return DryRun(verdict, observation)
+    return DryRun(verdict, observation, spec.engine_guarantee)
 
 
 def _facts(observation: Observation | None) -> dict[str, Any] | None:

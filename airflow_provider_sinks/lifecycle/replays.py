@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from pydantic import ValidationError
+
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
+from airflow_provider_sinks.core.dead_letters.letter import Letter
 from airflow_provider_sinks.core.dead_letters.replay import Replay
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.lifecycle.new_generation import Output, Reset, Situation
 from airflow_provider_sinks.core.lifecycle.replay import ReplayRequest, begun, plan_replay
 from airflow_provider_sinks.core.lifecycle.steps import Plan
@@ -52,6 +57,8 @@ def begin(
     :param say: hears of each step when it is done.
     :raises SinkError: it cannot be begun; nothing was written.
     """
+    from airflow_provider_sinks.connectors.stored_letters import stored_letters
+
     decided: list[Replay] = []
 
     def decide(situation: Situation) -> Plan:
@@ -60,33 +67,74 @@ def begin(
         return plan
 
     plan = decide(generations.look(LOOK))
-    errors = _errors(base, connections, decided[-1])
-    if plan.steps and not errors:
-        what = f'there is no dead letter of sink "{decided[-1].sink}" to replay: {ask.selection}'
-        return Begun(Plan(base.name, what), None)
-    if plan.steps and not dry_run:
-        confirm(_told(plan, errors))
-        plan = generations.carry_out(decide, say, LOOK)
-    return Begun(_told(plan, errors), base.with_replay(decided[-1]))
-
-
-def _errors(base: SinkSpec, connections: ResolvedConnections, replay: Replay) -> Counter[str]:
-    """Count the letters that a replay takes, by the class of their error."""
-    from airflow_provider_sinks.connectors.stored_letters import stored_letters
-
     with stored_letters(base, connections) as letters:
-        return Counter(
-            letter.error_class.value
-            for letter in letters.all()
-            if letter.is_of(replay.sink, replay.topic)
-            and letter.can_be_replayed
-            and replay.takes(letter.error, letter.told_class, letter.at_ms, letter.place)
-        )
+        counted = CountedLetters.of(letters.all(), decided[-1])
+    if plan.steps and not counted.taken:
+        what = f'there is no dead letter of sink "{decided[-1].sink}" to replay: {decided[-1].selection}'
+        return Begun(Plan(base.name, what, warnings=counted.warnings), None)
+    if plan.steps and not dry_run:
+        confirm(counted.told(plan))
+        plan = generations.take_over(decide, say, LOOK)
+    return Begun(counted.told(plan), base.with_replay(decided[-1]))
 
 
-def _told(plan: Plan, errors: Counter[str]) -> Plan:
-    """Return a plan that tells how many letters it takes, where it begins something."""
-    if not plan.steps:
-        return plan
-    by_class = ", ".join(f"{number:,} {name}" for name, number in errors.most_common())
-    return replace(plan, what=f"{plan.what}: {count(errors.total(), 'letter')} ({by_class})")
+def as_begun(base: SinkSpec, begun: object) -> SinkSpec:
+    """Return the sink that runs a replay: its bounds are all that is taken from what somebody handed over.
+
+    :param base: the replaying sink of a sink that is known, without bounds.
+    :param begun: the sink that :func:`begin` gave, as a mapping or its JSON text, or anything else.
+    :raises ConfigurationError: there are no bounds in it.
+    """
+    try:
+        found = json.loads(begun) if isinstance(begun, str) else begun
+        bounds = Replay.model_validate(found["replay"])  # type: ignore[index]
+    except (ValueError, TypeError, KeyError, ValidationError):
+        raise ConfigurationError(
+            f'it is not known which dead letters sink "{base.name}" takes',
+            [Problem("begun", "is not what BeginReplayOperator returns as replay")],
+            "Clear the task that begins the replay.",
+        ) from None
+    return base.with_replay(bounds)
+
+
+@dataclass(frozen=True)
+class CountedLetters:
+    """The letters of a replay.
+
+    :param taken: how many it takes, by the class of their error.
+    :param of_several: how many it leaves out because other rows of their records may be written.
+    """
+
+    taken: Counter[str]
+    of_several: int = 0
+
+    @classmethod
+    def of(cls, letters: Iterable[Letter], replay: Replay) -> CountedLetters:
+        """Count letters, which may be those of other sinks too."""
+        taken, of_several = Counter[str](), 0
+        for letter in letters:
+            if letter.is_of(replay.sink, replay.topic) and letter.holds_record:
+                is_taken = letter.can_be_replayed and _takes(replay, letter)
+                taken[letter.error_class.value] += is_taken
+                of_several += not is_taken and _takes(replay.of_any_record(), letter)
+        return cls(+taken, of_several)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is left out, and why."""
+        if not self.of_several:
+            return ()
+        why = "the query makes several rows of a record, or did, and others of them may be written"
+        return (f"{count(self.of_several, 'letter')} left out: {why}",)
+
+    def told(self, plan: Plan) -> Plan:
+        """Return a plan that tells how many letters it takes, where it begins something."""
+        if not plan.steps:
+            return plan
+        by_class = ", ".join(f"{number:,} {name}" for name, number in self.taken.most_common())
+        what = f"{plan.what}: {count(self.taken.total(), 'letter')} ({by_class})"
+        return replace(plan, what=what, warnings=(*plan.warnings, *self.warnings))
+
+
+def _takes(replay: Replay, letter: Letter) -> bool:
+    return replay.takes(letter.error, letter.told_class, letter.at_ms, letter.place)

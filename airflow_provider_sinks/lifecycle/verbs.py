@@ -111,7 +111,7 @@ class SinkVerbs:
         """Begin a replay of dead letters of a sink, which may run meanwhile; what it is must be run then."""
         from airflow_provider_sinks.lifecycle import replays
 
-        base = replaying_sink(spec_of(self.homes.one(sink)))
+        base = self.replaying(sink)
         connections = resolve(base, end_types(base))
         with self._generations(base) as generations:
             return replays.begin(
@@ -123,6 +123,10 @@ class SinkVerbs:
                 confirm=self.confirm,
                 say=self.say,
             )
+
+    def replaying(self, sink: str) -> SinkSpec:
+        """Return the sink that replays the dead letters of another as its DAG names that; not yet which."""
+        return replaying_sink(spec_of(self.homes.one(sink)))
 
     def drop(self, sink: str, topics: Iterable[str] = ()) -> Plan:
         """Stop a sink and forget it; its topics stay but for those that are named.

@@ -198,7 +198,7 @@ class KafkaBroker:
             "advertised.listeners": ",".join(addresses),
             "listener.security.protocol.map": protocols + ("SASL_SSL" if self.sasl else "SSL"),
             "log.dirs": str(self.folder / "data"),
-            # Messages may bear old times, and would go half a minute after a start, while one reads them.
+            # Messages may bear old times, and would go half a minute after a start, while they are read.
             "log.retention.ms": "-1",
             "offsets.topic.replication.factor": "1",
             "offsets.topic.num.partitions": "4",

@@ -41,10 +41,9 @@ SPARK_KAFKA = (
 APICURIO_VERSION = "3.0.9"
 """The newest that Java 17 runs; 3.3 needs Java 21."""
 SCHEMA_REGISTRY = f"io.apicurio:apicurio-registry-app:{APICURIO_VERSION}"
-SPARK_ICEBERG = (
-    "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
-    "org.postgresql:postgresql:42.7.14",
-)
+SPARK_JDBC = "org.postgresql:postgresql:42.7.14"
+"""What Spark needs for format ``jdbc``."""
+SPARK_ICEBERG = ("org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0", SPARK_JDBC)
 """Sinks need none of these: it is what others read and administer Iceberg tables with."""
 YARN = tuple(
     f"org.apache.hadoop:{artifact}:{HADOOP_VERSION}"

@@ -47,7 +47,7 @@ from airflow_provider_sinks.metadata.memory import HISTORY_KEY, KEY, OWNER_VARIA
 
 _PAGE = 100
 _MASKED = "***"
-_OPERATORS = ["SubmitSinkJobOperator", "BrokenSubmitOperator"]
+_OPERATORS = ["SubmitSinkJobOperator", "BrokenSubmitOperator", "SubmitReplayOperator"]
 _WITNESS = re.compile(r"sinks\.(.+)\.witness")
 
 

@@ -2,8 +2,9 @@
 
 A replay is a bounded sink of its own, ``<sink>-replay``, with the sink's query and target as they are now
 (``core/dead_letters/replay.py`` says why each letter leads to its rows once). The first task decides which
-letters are taken and records that; the second is any :class:`SubmitSinkJobOperator`. Either may be tried
-again, killed and cleared at any time.
+letters are taken and records that; the second makes the sink anew and takes nothing but those bounds from the
+first, because whoever may edit XComs may have written what stands there. Either may be tried again, killed
+and cleared at any time.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from airflow.sdk import TaskGroup
 from airflow.sdk.exceptions import AirflowSkipException
 
 from airflow_provider_sinks.arguments import is_template
+from airflow_provider_sinks.clients.airflow_sinks import SINK_PREFIX
 from airflow_provider_sinks.core.connection.airflow_account import CONN_ID
+from airflow_provider_sinks.core.dead_letters.replay import SUFFIX
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.lifecycle.replay import ReplayRequest
 from airflow_provider_sinks.core.lifecycle.steps import Plan
@@ -25,14 +28,18 @@ from airflow_provider_sinks.dag.settings import check_spark_arguments
 from airflow_provider_sinks.operators.arguments import flag_of_form
 from airflow_provider_sinks.operators.sink_life import SinkVerbOperator
 from airflow_provider_sinks.operators.submit_sink_job import SubmitSinkJobOperator
-from airflow_provider_sinks.operators.verbs.arguments import ReplayArguments
+from airflow_provider_sinks.operators.verbs.arguments import ReplayArguments, name_of
+from airflow_provider_sinks.retry_policy import airflow_errors
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from airflow_provider_sinks.lifecycle.verbs import SinkVerbs
 
-__all__ = ["BeginReplayOperator", "ReplayTaskGroup"]
+__all__ = ["BeginReplayOperator", "ReplayTaskGroup", "SubmitReplayOperator"]
+
+_UNREAD = "{{ 'the replay of the sink that a DAG names' }}"
+"""Stands for the sink until a try makes it; what is no template would be judged when the DAG is read."""
 
 
 class BeginReplayOperator(SinkVerbOperator):
@@ -118,6 +125,62 @@ class BeginReplayOperator(SinkVerbOperator):
                 yield from error.problems
 
 
+class SubmitReplayOperator(SubmitSinkJobOperator):
+    """Run a replay that another task has begun, until it is done.
+
+    The sink is the one that its DAG names, with its query and target as they are now. What the other task
+    returned says no more than which letters are taken, and the start of the job refuses it where the
+    progress of the replay does not say the same: so an XCom that somebody edited leads no row anywhere else.
+
+    :param replays: the name of the sink whose dead letters are replayed. (templated)
+    :param begun: what :class:`BeginReplayOperator` returned as ``replay``. (templated)
+    :param airflow_api_conn_id: the connection of type ``http`` to Airflow's REST API. (templated)
+    :param kwargs: what :class:`SubmitSinkJobOperator` takes, but for ``sink``.
+    """
+
+    template_fields: Sequence[str] = (
+        *SubmitSinkJobOperator.template_fields,
+        "replays",
+        "begun",
+        "airflow_api_conn_id",
+    )
+
+    def __init__(
+        self,
+        *,
+        replays: str,
+        begun: Mapping[str, Any] | str,
+        airflow_api_conn_id: str = CONN_ID,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**{"name": f"{SINK_PREFIX}{replays}{SUFFIX}", **kwargs, "sink": _UNREAD})
+        self.replays = replays
+        self.begun = begun
+        self.airflow_api_conn_id = airflow_api_conn_id
+
+    def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]
+        """Run the replay, as any sink. Called for a first try, a retry, and after a clear."""
+        with airflow_errors():
+            self._make_sink()
+        return super().execute(context)
+
+    def resume_execution(self, next_method: str, next_kwargs: Any, context: Context) -> Any:
+        """Go on after the triggerer with the sink as it is then."""
+        with airflow_errors():
+            self._make_sink()
+        return super().resume_execution(next_method, next_kwargs, context)
+
+    def _make_sink(self) -> None:
+        from airflow_provider_sinks.hooks.airflow_account import airflow_api
+        from airflow_provider_sinks.lifecycle.replays import as_begun
+        from airflow_provider_sinks.lifecycle.verbs import SinkVerbs
+        from airflow_provider_sinks.metadata.sink_homes import SinkHomes
+
+        with airflow_api(self.airflow_api_conn_id) as api:
+            base = SinkVerbs(SinkHomes(api)).replaying(self.replays)
+        self.sink = as_begun(base, self.begun).to_mapping()
+
+
 class ReplayTaskGroup(TaskGroup):
     """The tasks of a replay inside a DAG of yours: begin >> submit.
 
@@ -154,12 +217,14 @@ class ReplayTaskGroup(TaskGroup):
 
 def replaying(
     begin: BeginReplayOperator, spark_conn_id: str, spark: Mapping[str, Any] | None, **more: Any
-) -> SubmitSinkJobOperator:
-    """Return the task that runs what another one has begun.
-
-    :param begin: returns the sink as ``replay``.
-    """
-    pulled = f"{{{{ ti.xcom_pull({json.dumps(begin.task_id)})['replay'] | tojson }}}}"
-    return SubmitSinkJobOperator(
-        task_id="submit", sink=pulled, spark_conn_id=spark_conn_id, **{"retries": 2, **more, **(spark or {})}
+) -> SubmitReplayOperator:
+    """Return the task that runs what another one has begun."""
+    pulled = f"{{{{ (ti.xcom_pull({json.dumps(begin.task_id)}) or {{}}).get('replay') | tojson }}}}"
+    return SubmitReplayOperator(
+        task_id="submit",
+        replays=name_of(begin.sink),
+        begun=pulled,
+        airflow_api_conn_id=begin.airflow_api_conn_id,
+        spark_conn_id=spark_conn_id,
+        **{"retries": 2, **more, **(spark or {})},
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from airflow_provider_sinks.core.errors import JobFailedError
+from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.progress.record import (
     DRIVER,
     SINGLE_WRITER,
@@ -48,6 +49,7 @@ class Account:
     :param holders: by writer, the id of its last holder in this run.
     :param totals: by writer, rows and dead letters in this generation.
     :param writers: every writer id ever used.
+    :param announced: the totals that the run was announced with.
     """
 
     newest: ProgressRecord
@@ -55,10 +57,25 @@ class Account:
     totals: dict[WriterId, tuple[int, int]]
     writers: set[WriterId]
     holders: dict[WriterId, str] = field(default_factory=dict)
+    announced: Mapping[WriterId, tuple[int, int]] = field(default_factory=dict)
 
     def sums(self) -> tuple[int, int]:
         """Return rows and dead letters of all writers in this generation."""
         return sum(rows for rows, _ in self.totals.values()), sum(dead for _, dead in self.totals.values())
+
+    def is_ahead_of(self, history: History) -> bool:
+        """Whether the target has forgotten what this run knows to be committed.
+
+        Each writer is compared for itself: what one has written meanwhile hides nothing of another's.
+        """
+        if history.generation != self.newest.generation:
+            return history.generation < self.newest.generation
+        found = history.totals()
+        return any(
+            now < then
+            for writer, committed in self.totals.items()
+            for now, then in zip(found.get(writer, (0, 0)), committed, strict=True)
+        )
 
     def next_record(
         self, sink: str, checkpoint: str, batch_id: int, begin: Offsets, end: Offsets
@@ -100,6 +117,19 @@ class Account:
             writers=tuple(sorted(self.writers)),
             totals={writer: totals for writer, totals in self.totals.items() if writer != DRIVER},
         )
+
+    def writers_record(self, record: ProgressRecord) -> ProgressRecord:
+        """Return what each writer of an epoch commits with its rows: it names what the others had committed.
+
+        Only what this run has changed: the rest stands in its announcement. A single writer has no others.
+        """
+        alone = (DRIVER, SINGLE_WRITER)
+        changed = {
+            writer: totals
+            for writer, totals in self.totals.items()
+            if writer not in alone and totals != self.announced.get(writer, (0, 0))
+        }
+        return replace(without_drivers_own(record), totals=changed)
 
     def whole_record(self, record: ProgressRecord, reports: Sequence[TaskReport]) -> ProgressRecord:
         """Return the record that the driver commits together with all rows of an epoch.

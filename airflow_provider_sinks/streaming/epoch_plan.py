@@ -9,7 +9,7 @@ from airflow_provider_sinks.connectors.epoch_writer import WriterFactory
 from airflow_provider_sinks.core.dead_letters.limits import SetAsideLimits
 from airflow_provider_sinks.core.errors import SinkError
 from airflow_provider_sinks.core.progress.identity import Identity
-from airflow_provider_sinks.core.progress.record import ProgressRecord
+from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
 
 
 class StopDriverError(SinkError):
@@ -25,6 +25,7 @@ class EpochPlan:
     :param single_writer: the id of the one writer with ``single``, or ``None`` with ``per_partition``.
     :param source_topic: for messages.
     :param known: by source partition, the position that the driver knows to be committed.
+    :param totals: by writer id, the rows and dead letters that the driver knows to be committed.
     :param holders: by writer id, the id of its last holder in this run, as far as the driver knows it.
     :param expected: the writer ids expected to have rows, in the order of the tasks; a hint, no more.
     :param has_dead_letters: whether rows that did not parse have somewhere to go.
@@ -44,6 +45,7 @@ class EpochPlan:
     single_writer: str | None
     source_topic: str
     known: Mapping[int, int]
+    totals: Mapping[WriterId, tuple[int, int]]
     holders: Mapping[str, str]
     expected: tuple[str, ...]
     has_dead_letters: bool

@@ -16,7 +16,7 @@ from airflow_provider_sinks.core.progress.record import (
     partition_writer,
 )
 from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
-from airflow_provider_sinks.streaming.account import Account, without_drivers_own
+from airflow_provider_sinks.streaming.account import Account
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
 
 STEP_ROWS = 1_000_000
@@ -87,10 +87,11 @@ class EpochSettings:
         """Return what each task of an epoch is told."""
         return EpochPlan(
             sink=self.sink,
-            record=without_drivers_own(record),
+            record=account.writers_record(record),
             single_writer=SINGLE_WRITER if self.single else None,
             source_topic=self.source_topic,
             known={partition: account.positions.get(partition, 0) for partition in record.to},
+            totals=dict(account.totals),
             holders=dict(account.holders),
             expected=self.writers(record),
             has_dead_letters=self.has_dead_letters,

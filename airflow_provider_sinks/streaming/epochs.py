@@ -20,6 +20,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from pyspark.sql import DataFrame
 
@@ -27,12 +28,18 @@ from airflow_provider_sinks.connectors.base import SinkConnector
 from airflow_provider_sinks.core.errors import JobFailedError
 from airflow_provider_sinks.core.progress.record import SINGLE_WRITER, ProgressRecord
 from airflow_provider_sinks.streaming.account import Account, EpochResult
-from airflow_provider_sinks.streaming.epoch_action import EpochAction
 from airflow_provider_sinks.streaming.epoch_settings import EpochSettings
 from airflow_provider_sinks.streaming.guard import Guard
 from airflow_provider_sinks.streaming.patience import Patience
 from airflow_provider_sinks.streaming.source import CheckpointLog
 from airflow_provider_sinks.streaming.task_report import Outcome, TaskReport
+
+
+class Action(Protocol):
+    """Writes the rows of one epoch after another."""
+
+    def run(self, batch: DataFrame, record: ProgressRecord) -> Sequence[TaskReport]:
+        """Write one epoch, or find that it is written, and say who wrote what."""
 
 
 class Epochs:
@@ -56,7 +63,7 @@ class Epochs:
         target: SinkConnector,
         guard: Guard,
         patience: Patience,
-        action: EpochAction,
+        action: Action,
         finished: Callable[[EpochResult], None],
     ) -> None:
         self._settings = settings

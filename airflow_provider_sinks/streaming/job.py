@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from pyspark.sql import SparkSession
 
-from airflow_provider_sinks.connectors.base import SinkConnector
+from airflow_provider_sinks.connectors.base import CommitsOn, SinkConnector
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.registry import kind
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
@@ -30,6 +30,7 @@ from airflow_provider_sinks.streaming.account import EpochResult
 from airflow_provider_sinks.streaming.analysis import demand_analysable
 from airflow_provider_sinks.streaming.cluster_files import ClusterFiles
 from airflow_provider_sinks.streaming.driver_log import say
+from airflow_provider_sinks.streaming.engine_action import EngineAction
 from airflow_provider_sinks.streaming.epoch_action import EpochAction
 from airflow_provider_sinks.streaming.epoch_settings import EpochSettings
 from airflow_provider_sinks.streaming.epoch_size import EPOCH_BYTES, EpochSize
@@ -130,7 +131,7 @@ class _Job:
             spark_ui_url=context.uiWebUrl or "",
             spark_app_id=context.applicationId or "",
         )
-        warmup = Warmup(spark, writers)
+        warmup = Warmup(spark, writers) if writers else None
         start = Start(spark, self._spec, self._launch, self._connections, self._reporter.waits)
         source: SourceReading | None = None
         try:
@@ -141,7 +142,8 @@ class _Job:
             output = demand_analysable(spark, source.spec, self._lookups.without_rows())
             start.connector.expect(output)
             started = start.run()
-            warmup.demand()
+            if warmup is not None:
+                warmup.demand()
             self._stream(spark, start, started, source)
         finally:
             start.close()
@@ -187,7 +189,7 @@ class _Job:
             spark.sparkContext.cancelAllJobs()
             target.end_open(started.account.writers)
             epochs.give_up(_LAST_EPOCH_SECONDS)
-            raise judged(refused, start, self._reporter) from refused
+            raise judged(refused, start, self._reporter, started.account) from refused
         except Exception as error:
             if isinstance(error, JobFailedError) or not isinstance(error, SinkError):
                 _demand_no_successor(target)
@@ -235,15 +237,26 @@ class _Job:
             driver_rows_max=query.driver_rows_max(spark),
             demand_source=SourceLook(self._source_options.with_files_read()),
         )
-        action = EpochAction(
-            settings,
-            account=account,
-            target=target,
-            guard=guard,
-            patience=patience,
-            to_rows=query.rows,
-            learns=learns,
-        )
+        action: EngineAction | EpochAction
+        if target.capabilities().commits_on is CommitsOn.ENGINE:
+            action = EngineAction(
+                settings.sink,
+                account=account,
+                target=target,
+                guard=guard,
+                to_rows=query.rows,
+                learns=learns,
+            )
+        else:
+            action = EpochAction(
+                settings,
+                account=account,
+                target=target,
+                guard=guard,
+                patience=patience,
+                to_rows=query.rows,
+                learns=learns,
+            )
         return Epochs(
             settings,
             log=CheckpointLog(spark, started.checkpoint, settings.source_topic),

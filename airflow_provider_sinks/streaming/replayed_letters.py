@@ -10,7 +10,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from airflow_provider_sinks.core.dead_letters.letter import CLASS_WORDS, ErrorClass
+from airflow_provider_sinks.core.dead_letters.letter import CLASS_WORDS, ROWS_HEADER, ErrorClass
 from airflow_provider_sinks.core.dead_letters.replay import Replay, Selection
 from airflow_provider_sinks.streaming.transform import HEADERS
 
@@ -23,7 +23,7 @@ def selected(records: DataFrame, replay: Replay) -> DataFrame:
     done = [_takes(taken.selection) & _below(taken.below) for taken in replay.done]
     wanted = [
         _is_of(replay),
-        _is_whole(),
+        _can_be_replayed(),
         _below(replay.until),
         _takes(replay.selection),
         *(~sql.coalesce(one, sql.lit(False)) for one in done),
@@ -38,14 +38,17 @@ def _is_of(replay: Replay) -> Column:
     )
 
 
-def _is_whole() -> Column:
-    """Whether the letter holds the record itself, and not only its digest."""
-    return _header("value.sha256").isNull() & _header("source.offset").isNotNull()
+def _can_be_replayed() -> Column:
+    """Whether the letter holds the record itself, not its digest alone, and no other row of it is written."""
+    is_whole = _header("value.sha256").isNull() & _header("source.offset").isNotNull()
+    return is_whole & _header(ROWS_HEADER).isNull()
 
 
 def _takes(selection: Selection) -> Column:
     at_ms, partition, offset = sql.unix_millis("timestamp"), sql.col("partition"), sql.col("offset")
     said = [sql.lit(True)]
+    if selection.without_rows:
+        said.append(_class() == ErrorClass.PARSE.value)
     if selection.errors:
         kind, error = _class(), sql.coalesce(_header("error"), sql.lit(""))
         fits = [(kind == text) | sql.contains(error, sql.lit(text)) for text in selection.errors]

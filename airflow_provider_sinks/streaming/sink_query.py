@@ -9,7 +9,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
-from airflow_provider_sinks.core.query.functions import may_make_rows
 from airflow_provider_sinks.core.spec.sink import OutputMode, SinkSpec
 from airflow_provider_sinks.streaming import transform
 from airflow_provider_sinks.streaming.analysis import misfit
@@ -105,7 +104,7 @@ class SinkQuery:
         Nor where a query makes many rows of one: 2,000 records of 500 KB may be ten million rows.
         """
         closes_windows = not self._spec.shape.row_wise and self._spec.stream_mode is OutputMode.APPEND
-        if closes_windows or may_make_rows(self._spec.sql):
+        if closes_windows or self._spec.shape.generates:
             return 0
         return int(spark.conf.get(SETTING, str(ROWS_MAX)) or 0)
 

@@ -242,17 +242,18 @@ class Start:
         self.connector.announce(record)
         self.connector.sweep()
         newest = self._newest(history, record) if resumes else record
-        account = Account(newest, dict(positions), {**totals, DRIVER: own}, set(writers))
+        account = Account(newest, dict(positions), {**totals, DRIVER: own}, set(writers), announced=totals)
         return Started(self._run.id, verdict.generation, checkpoint, account, record.identities)
 
     def _newest(self, history: History, announced: ProgressRecord) -> ProgressRecord:
-        """Return the announced record with the range of the newest epoch, to tell a replay of it."""
+        """Return the announced record with the range of the newest epoch, to tell a replay of it.
+
+        Spark replays it from its own checkpoint alone: behind a new one nothing may name the old one again.
+        """
         newest = history.newest
-        if newest is None:
+        if newest is None or newest.checkpoint != announced.checkpoint:
             return announced
-        return replace(
-            announced, from_=newest.from_, to=newest.to, checkpoint=newest.checkpoint, batch=newest.batch
-        )
+        return replace(announced, from_=newest.from_, to=newest.to, batch=newest.batch)
 
     def _positions(self, verdict: Verdict, source: ResourceFacts) -> dict[int, int]:
         """Return an offset for every source partition; names such as ``earliest`` are resolved here, once."""

@@ -18,6 +18,7 @@ from airflow_provider_sinks.connectors.epoch_writer import (
     WriteResult,
 )
 from airflow_provider_sinks.core.dead_letters.limits import SetAsideLimits, too_many
+from airflow_provider_sinks.core.errors import RefusedError
 from airflow_provider_sinks.core.progress.record import SINGLE_WRITER, ProgressRecord, partition_writer
 from airflow_provider_sinks.streaming import held_writers
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan, StopDriverError
@@ -95,9 +96,30 @@ class Task(ABC):
                 held.close()
             self._writer = self._take_prepared(writer_id)
             self._writer.open()
+        self._demand_not_rolled_back(self._writer.last)
         self._writer.begin_epoch(self.plan.record.epoch)
         self._open_ms = _ms_since(started)
         return self.plan.newest or self._writer.last
+
+    def _demand_not_rolled_back(self, last: ProgressRecord | None) -> None:
+        """See that the target knows of all that this run has committed; the position would hide what is gone.
+
+        A target may forget under a running sink: a replica that lags behind takes over, a backup is restored
+        in place. Rows and record are gone together then, and the driver alone remembers.
+
+        :raises RefusedError: it knows less. The next start decides, by what Airflow remembers.
+        """
+        if self.plan.driver_commits:
+            return  # it compares what it commits to with what it knows
+        committed = self.plan.totals.get(self.writer_id, (0, 0))
+        found = (last.rows_total, last.dead_total) if last else (0, 0)
+        if any(now < then for now, then in zip(found, committed, strict=True)):
+            raise RefusedError(
+                f'progress of sink "{self.plan.sink}" was rolled back while the sink ran',
+                f"Writer {self.writer_id} had committed {_counted(committed)}; the target knows of "
+                f"{_counted(found)}.",
+                "Start the sink again: it says what is missing, and what can be done.",
+            )
 
     def _write(self, batch: pa.RecordBatch) -> None:
         started = time.monotonic()
@@ -182,6 +204,7 @@ class Task(ABC):
                 f'a commit of sink "{self.plan.sink}", writer {self.writer_id}, did not happen',
                 "The broker did not answer it, and no progress record is there: nothing of it is visible.",
             )
+        self._writer.begin_epoch(self.plan.record.epoch)
 
     def _record(self, to: dict[int, int]) -> ProgressRecord:
         last = self._writer.last if self._writer else None
@@ -228,6 +251,11 @@ def coordinates(topic: str, batch: pa.RecordBatch, row: int) -> str:
     """Return where a row came from, for the beginning of a sentence."""
     partition, offset = batch.column(rows.PARTITION)[row].as_py(), batch.column(rows.OFFSET)[row].as_py()
     return f"Record {topic}/{partition} at offset {offset}:" if partition is not None else "An output row:"
+
+
+def _counted(totals: tuple[int, int]) -> str:
+    rows_total, dead_total = totals
+    return f"{rows_total:,} rows and {dead_total:,} dead letters"
 
 
 def _ms_since(started: float) -> int:

@@ -5,21 +5,27 @@ from __future__ import annotations
 from airflow_provider_sinks.core.errors import JobFailedError, RefusedError, SinkError
 from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.wording import count
+from airflow_provider_sinks.streaming.account import Account
 from airflow_provider_sinks.streaming.reporter import Reporter
 from airflow_provider_sinks.streaming.start import Start
 
 
-def judged(refused: RefusedError, start: Start, reporter: Reporter) -> SinkError:
+def judged(refused: RefusedError, start: Start, reporter: Reporter, account: Account) -> SinkError:
     """Return what a start would say now, which knows the ways on; if it would go on, a retry helps.
 
-    Called behind the fence of the sink's writers, so what the records say now is what will stay.
+    Called behind the fence of the sink's writers, so what the records say now is what will stay. Where they
+    say less than the run knows, its status is the only memory of the rest: it stays, and no retry helps.
 
     :param reporter: its status is brought up to what is committed.
+    :param account: what the run knows to be committed.
     """
     try:
         observation = start.observe()
     except SinkError:
         return refused
+    if account.is_ahead_of(observation.known):
+        told = start.decide_on(observation, reporter.status.witness()).error()
+        return told if isinstance(told, RefusedError) else refused
     torn = _count(observation.known, reporter)
     error = start.decide_on(observation, reporter.status.witness()).error()
     if isinstance(error, RefusedError):

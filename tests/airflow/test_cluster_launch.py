@@ -350,3 +350,24 @@ def test_when_its_time_is_over_no_driver_is_left(task: Task, monkeypatch: pytest
     task.come_back().give_up()
 
     assert task.manager.killed == ["application_1_0001"]
+
+
+@pytest.mark.parametrize("planted", ["elsewhere", "/launches/../../elsewhere"])
+def test_notes_lead_no_worker_to_a_place_outside_of_its_own(task: Task, tmp_path: Path, planted: str) -> None:
+    first = _id(task.try_once())
+    task.notes["sink_driver"]["status_uri"] = f"{task.folder.as_uri()}{planted}"
+
+    second = _id(task.try_once())
+
+    assert (task.manager.killed, second != first) == ([first], True)
+    assert not list(tmp_path.parent.rglob("*elsewhere"))
+
+
+def test_notes_have_no_application_ended_but_the_own_driver(task: Task) -> None:
+    _deferred(task)
+    task.manager.run("application_1_9999", "of-somebody-else")
+    task.notes["sink_driver"]["id"] = "application_1_9999"
+
+    task.come_back().give_up()
+
+    assert task.manager.killed == ["application_1_0001"]

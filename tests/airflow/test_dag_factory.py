@@ -185,9 +185,9 @@ def test_a_sink_is_parsed_once_however_many_tasks_run_it(
     parsed: list[str] = []
     parse = SinkSpec.parse
 
-    def counted(data: Mapping[str, Any]) -> SinkSpec:
+    def counted(data: Mapping[str, Any], **how: Any) -> SinkSpec:
         parsed.append(data["name"])
-        return parse(data)
+        return parse(data, **how)
 
     monkeypatch.setattr(SinkSpec, "parse", counted)
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from jinja2 import Template
 
 from airflow_provider_sinks import Sink
 from airflow_provider_sinks.core.errors import ConfigurationError
@@ -132,6 +135,19 @@ def test_only_who_is_named_may_approve(factory: str) -> None:
     anyone = make(factory).get_task("approve")
 
     assert (asked.assigned_users, anyone.assigned_users) == ([{"id": "7", "name": "Ann"}], None)
+
+
+@pytest.mark.parametrize("factory", APPROVED)
+def test_what_a_person_wrote_is_no_markdown_to_who_approves_it(factory: str) -> None:
+    hostile = "x\n```\n![](http://evil) **approve**"
+    asked = make(factory).get_task("approve")
+    told = SimpleNamespace(xcom_pull=lambda _: {"what": hostile})
+
+    body = asked.render_template(asked.body, {"params": {"drop": hostile, "reset": hostile}, "ti": told})
+
+    before, code, behind = re.split("^```.*$", body, flags=re.MULTILINE)
+    assert "evil" in code
+    assert "evil" not in before + behind
 
 
 @pytest.mark.parametrize("factory", ABOUT_SINKS)
@@ -269,7 +285,11 @@ def test_new_options_lead_to_named_servers_only(option: str, value: object, *, i
         ("run_sink_once_dag", {"connections": 17}, "connections: is 17"),
         ("run_sink_once_dag", {"values": ["a"]}, "values: is ['a']"),
         ("run_sink_once_dag", {"target": "postgers"}, "postgers: is no kind of target that is installed"),
-        ("run_sink_once_dag", {"target_connections": ["pg"]}, "is on the connection of the source"),
+        ("run_sink_once_dag", {"target_connections": ["pg"]}, "'kafka' has no connection of its own"),
+        ("run_sink_once_dag", {"target": "delta", "paths": "/data"}, "paths: is '/data'"),
+        ("run_sink_once_dag", {"target": "delta", "paths": ["data"]}, "paths: holds 'data'"),
+        ("run_sink_once_dag", {"target": "delta", "paths": ["/data/../etc"]}, "paths: holds '/data/../etc'"),
+        ("run_sink_once_dag", {"target": "postgres", "paths": ["/data"]}, "'postgres' has no path"),
         ("run_sink_once_dag", {"target": "postgres", "target_connections": []}, "target_connections: is []"),
         ("run_sink_once_dag", {"values": {"mode": "upsert"}}, "values.mode: is no field of this form"),
         ("alter_connection_dag", {"conections": ["a"]}, '(did you mean "connections"?)'),
@@ -329,6 +349,48 @@ def test_each_field_of_a_sink_that_runs_once_can_be_filled_in_beforehand(target:
     assert {name: param.value for name, param in made.params.items()} == values
 
 
+def taken(*, is_taken: bool) -> AbstractContextManager[Any]:
+    """Return what sees whether a form takes a value."""
+    from airflow.sdk.exceptions import ParamValidationError
+
+    return nullcontext() if is_taken else pytest.raises(ParamValidationError)
+
+
+@pytest.mark.parametrize(
+    ("storage", "is_taken"), [("lake", True), ("other", False), (None, False), ("", False)]
+)
+def test_a_form_into_a_folder_takes_the_connections_that_it_offers(
+    storage: str | None, *, is_taken: bool
+) -> None:
+    field = make("run_sink_once_dag", target="delta", target_connections=["lake"]).params.get_param("storage")
+
+    with taken(is_taken=is_taken):
+        assert field.resolve(storage) == storage
+
+
+@pytest.mark.parametrize(
+    ("path", "is_taken"),
+    [
+        ("/data/lake", True),
+        ("/data/lake/clicks", True),
+        ("s3://lake/a/b", True),
+        ("/data/lakes", False),
+        ("/data", False),
+        ("s3://lake/b/../a", False),
+        ("/data/lake/../../etc", False),
+        ("/data/lake/a\nb", False),
+        ("s3://lakeXa/a", False),
+        ("file:///data/lake", False),
+    ],
+)
+def test_a_form_into_a_folder_takes_the_folders_that_it_offers(path: str, *, is_taken: bool) -> None:
+    paths = ["/data/lake/", "s3://lake/a"]
+    field = make("run_sink_once_dag", target="delta", paths=paths).params.get_param("target")
+
+    with taken(is_taken=is_taken):
+        assert field.resolve(path) == path
+
+
 def test_a_target_without_a_form_is_told(tmp_path: Path) -> None:
     with (
         register(tmp_path, "shelf = tests.brought_shelf:KIND").found(),
@@ -342,3 +404,24 @@ def test_all_wrong_arguments_are_told_at_once() -> None:
         make("rewind_dag", users="ann", sinks="orders", tgs=[], schedule=None)
 
     assert {problem.where for problem in refused.value.problems} == {"users", "sinks", "tgs", "schedule"}
+
+
+CARRIED_OUT = {
+    "alter_connection_dag": ("apply", {"dry_run": False}, {"dry_run": True}),
+    "replay_dead_letters_dag": ("begin", {"dry_run": False}, {"dry_run": True}),
+    "reset_dag": ("reset", {"dry_run": False}, {"dry_run": True}),
+    "rewind_dag": ("rewind", {"dry_run": False}, {"dry_run": True}),
+    "pause_or_resume_dag": ("restart", {"action": "restart"}, {"action": "pause"}),
+}
+"""A task that acts, with what must have been asked for, and with what it must do nothing."""
+
+
+@pytest.mark.parametrize("factory", CARRIED_OUT)
+def test_a_task_that_acts_carries_out_nothing_else_than_was_asked_for(factory: str) -> None:
+    from airflow_provider_sinks.operators.arguments import flag_of_form
+
+    task_id, asked, not_asked = CARRIED_OUT[factory]
+    dry_run = Template(str(make(factory).get_task(task_id).dry_run))
+
+    assert not flag_of_form(dry_run.render(params=asked))
+    assert flag_of_form(dry_run.render(params=not_asked))

@@ -141,5 +141,5 @@ def test_a_cluster_finds_it_in_its_wheel_beside_our_library(
 
     assert (
         done.stdout.strip()
-        == "['delta', 'files', 'iceberg', 'kafka', 'postgres'] sinks_connector_files.writer"
+        == "['delta', 'files', 'iceberg', 'kafka', 'postgres', 'spark'] sinks_connector_files.writer"
     ), done.stderr

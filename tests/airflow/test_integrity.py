@@ -28,6 +28,7 @@ STATEMENT = "ALTER CONNECTION kafka_prod DROP (client.id)"
 SAMPLES: dict[str, dict[str, Any]] = {
     "operators.alter_connection_restart.AlterConnectionRestartOperator": {"statement": STATEMENT},
     "operators.replay_dead_letters.BeginReplayOperator": {"sink": "orders", "error": ["parse"]},
+    "operators.replay_dead_letters.SubmitReplayOperator": {"replays": "orders", "begun": "{}"},
     "operators.sink_life.DropSinkOperator": {"sink": "orders", "delete_topics": ["orders-out"]},
     "operators.sink_life.PauseSinkOperator": {"sink": "orders"},
     "operators.sink_life.ResetSinkOperator": {"sink": "orders", "data": "empty"},
@@ -167,7 +168,12 @@ def test_making_it_changes_nothing_of_what_was_given(task: BaseOperator, dag: DA
 
 def test_it_can_be_mapped_over_what_it_is_about(task: BaseOperator, dag: DAG) -> None:
     sinks = [{**SINK, "name": name} for name in ("one", "two")]
-    name, values = ("sink", sinks) if hasattr(task, "sink") else ("statement", [STATEMENT, f"{STATEMENT};"])
+    subjects: dict[str, list[Any]] = {
+        "replays": ["one", "two"],
+        "sink": sinks,
+        "statement": [STATEMENT, f"{STATEMENT};"],
+    }
+    name, values = next((name, values) for name, values in subjects.items() if hasattr(task, name))
     others = {key: value for key, value in SAMPLES[_path(task)].items() if key != name}
 
     mapped = type(task).partial(task_id="many", dag=dag, **others).expand(**{name: values})

@@ -28,7 +28,8 @@ def test_the_second_task_runs_what_the_first_has_begun() -> None:
     tasks: dict[str, Any] = dict(made.task_dict)
     begin, submit = tasks["again.begin"], tasks["again.submit"]
     assert (begin.sink, begin.error, begin.downstream_task_ids) == ("orders", ["parse"], {"again.submit"})
-    assert submit.sink == """{{ ti.xcom_pull("again.begin")['replay'] | tojson }}"""
+    assert submit.begun == """{{ (ti.xcom_pull("again.begin") or {}).get('replay') | tojson }}"""
+    assert (submit.replays, submit.name) == ("orders", "sink:orders-replay")
     assert (submit.packages, submit.retries) == ("a:b:1", 2)
 
 

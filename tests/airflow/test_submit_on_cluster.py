@@ -7,7 +7,7 @@ import os
 import sys
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -298,6 +298,30 @@ def test_the_task_of_a_broken_sink_follows_its_connections(
     assert len(breaking.manager.apps) == 2
     assert _seen(tmp_path)["launch"]["spec"]["name"] == breaking.name
     assert _seen(tmp_path)["connections"]["kafka_test"]["kafka"]["client.id"] == "edited"
+
+
+@pytest.mark.parametrize("breaking", [False], indirect=True, ids=["waits-on-a-worker"])
+def test_the_task_of_a_broken_sink_takes_no_spec_that_somebody_wrote_into_its_notes(
+    breaking: Breaking, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from airflow_provider_sinks.dag import broken_submit
+
+    def forged(store: Any) -> Any:
+        note = cluster_site.noted(store)
+        assert note is not None
+        sink = {**note.sink, "target": {"kafka": {**note.sink["target"]["kafka"], "topic": "forged"}}}
+        return replace(note, sink=sink, connections={"kafka_test": "changed"})
+
+    from airflow_provider_sinks.operators.submit import cluster_site
+
+    monkeypatch.setattr(broken_submit, "noted", forged)
+    breaking.manager.ends_after = 3
+    monkeypatch.setattr("airflow_provider_sinks.operators.submit.cluster_launch._POLITE_SECONDS", 0.1)
+
+    result = breaking.next_try()
+
+    assert _WRONG in str(result.error)
+    assert "forged" not in (tmp_path / "seen.json").read_text()
 
 
 @pytest.mark.parametrize("breaking", [True], indirect=True, ids=["deferred"])

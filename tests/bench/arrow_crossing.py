@@ -9,22 +9,17 @@ with three columns instead of five, to see what fewer columns would save. Python
 
 from __future__ import annotations
 
-import os
-import sys
-import time
-from collections import defaultdict
-from collections.abc import Iterable
-from statistics import median
-from typing import Any
+from collections.abc import Callable, Iterable
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_provider_sinks.streaming.arrow_batches import BYTES, CHECKED, ArrowBatches
 from airflow_provider_sinks.streaming.task_report import Outcome, TaskReport
+from tests.bench.task_time import one_task_at_a_time, print_costs, task_us
 
 ROWS = 800_000
-ROUNDS = 7
 _COLUMNS = (
     "CAST(0 AS INT) AS __sinks_partition",
     "id AS __sinks_offset",
@@ -63,47 +58,17 @@ def cost(session: SparkSession, batches: ArrowBatches, rows: DataFrame) -> float
     (counted,) = crossing.mapInArrow(count, "rows long").collect()
     if counted.rows != ROWS:
         raise SystemExit(f"{ROWS:,} rows were sent, and {counted.rows:,} came")
-    time.sleep(0.5)  # Spark writes its figures down a little later
-    newest: Any = max(_stages(session), key=lambda stage: stage.stageId())
-    return float(newest.executorCpuTime()) / 1000 / ROWS
-
-
-def _stages(session: SparkSession) -> list[Any]:
-    context: Any = session.sparkContext
-    none = context._gateway.new_array(context._jvm.double, 0)
-    found = (
-        context._jsc.sc()
-        .statusStore()
-        .stageList(None, False, False, none, context._jvm.java.util.ArrayList())
-    )
-    return [found.apply(number) for number in range(found.size())]
+    return task_us(session) / ROWS
 
 
 def main() -> None:
     """Run the arms in turn, and print a table."""
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-    for name, value in {
-        **CHECKED,
-        "spark.sql.adaptive.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-    }.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
-    print(f"{ROWS:,} rows, {ROUNDS} rounds behind two that are not counted; load of the machine: {load}\n")
-    costs: dict[str, list[float]] = defaultdict(list)
-    for number in range(ROUNDS + 2):
-        found = arms(session)
-        for name in list(found)[:: 1 if number % 2 else -1]:
-            spent = cost(session, *found[name])
-            if number > 1:
-                costs[name].append(spent)
-    print("| rows cross with | µs per row, medians (min to max) |\n|---|---|")
-    for name, spent_all in costs.items():
-        print(f"| {name} | {median(spent_all):.2f} ({min(spent_all):.2f} to {max(spent_all):.2f}) |")
-    session.stop()
+    with one_task_at_a_time(CHECKED) as session:
+
+        def arms_of() -> dict[str, Callable[[], float]]:
+            return {name: partial(cost, session, *arm) for name, arm in arms(session).items()}
+
+        print_costs("rows cross with", ROWS, arms_of)
 
 
 if __name__ == "__main__":

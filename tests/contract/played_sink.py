@@ -40,8 +40,10 @@ def run(given: dict[str, Any]) -> None:
 def break_protocol() -> None:
     """Leave the compare-and-set out, and the fence: what a naive sink would do."""
 
-    def advance(place: Place, writer: str, turn: Turn, record: ProgressRecord, holder: str) -> str:
-        del turn
+    def advance(
+        place: Place, writer: str, turn: Turn, record: ProgressRecord, *, holder: str, tables: object
+    ) -> str:
+        del turn, tables
         return place.statement(
             "UPDATE {table} SET holder = {holder}, epoch = {epoch}, record = {record}::json"
             " WHERE sink = {sink} AND writer = {writer}",

@@ -1,120 +1,13 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
-from airflow_provider_sinks.connectors import rows
-from airflow_provider_sinks.connectors.epoch_writer import RejectedRowError, WriteResult
-from airflow_provider_sinks.connectors.postgres.tables import SinkTables
-from airflow_provider_sinks.core.progress.record import ProgressRecord
-from airflow_provider_sinks.local.postgres import Postgres
-from airflow_provider_sinks.testing.played_start import SINK, PlayedStart
-from tests.contract.postgres_harness import PostgresHarness
-
-UPSERT = {"mode": "upsert", "key": ("id",)}
-KEYED = "id bigint PRIMARY KEY, what text"
-
-
-class Table(PostgresHarness):
-    """A table that is there, and one start that writes it."""
-
-    def __init__(self, server: Postgres, definition: str, **target: Any) -> None:
-        self._has_dead_letters = target.pop("dead_letters", True)
-        super().__init__(server, **target)
-        self.execute("CREATE TABLE {table} ({definition})", definition=definition)
-        self.start = PlayedStart(self).start()
-
-    def sink(self, name: str = SINK) -> SinkTables:
-        sink = super().sink(name)
-        return sink if self._has_dead_letters else SinkTables(name, sink.target)
-
-    def execute(self, statement: str, **names: str) -> list[tuple[Any, ...]]:
-        """Run SQL in which ``{table}``, ``{schema}`` and ``{dead}`` stand for this test's own."""
-        own = {"table": f"{self.schema}.{SINK}", "dead": f"{self.schema}.{SINK}_dead", "schema": self.schema}
-        for name, value in {**own, **names}.items():
-            statement = statement.replace(f"{{{name}}}", value)
-        done = self.direct.execute(statement.encode())
-        return done.fetchall() if done.description else []
-
-    def epoch(self, number: int, *batches: Mapping[str, Any]) -> tuple[WriteResult, ProgressRecord]:
-        """Write one epoch of writer p0, and return what it took and what the record says of it."""
-        start, taken, offset = self.start, WriteResult(0, 0, 0), number * 1000
-        writer = start.factory.prepare("p0")
-        self.made.append(writer)
-        writer.open()
-        before = writer.last
-        writer.begin_epoch(1)
-        for batch in batches:
-            arrow = with_coordinates(batch, offset)
-            taken += writer.write_batch(arrow)
-            offset += arrow.num_rows
-        writer.flush()
-        record = start.record(
-            number,
-            {0: number * 1000, 1: 0},
-            {0: offset, 1: 0},
-            rows=taken.rows,
-            rows_total=(before.rows_total if before else 0) + taken.rows,
-            dead_total=(before.dead_total if before else 0) + taken.dead,
-        )
-        writer.pre_commit(record)
-        writer.commit_epoch()
-        assert writer.last is not None
-        assert start.connector.progress().records["p0"] == writer.last
-        return taken, writer.last
-
-    def rows(self, columns: str = "*") -> list[tuple[Any, ...]]:
-        return self.execute("SELECT {columns} FROM {table} ORDER BY 1", columns=columns)
-
-    def dead(self) -> list[tuple[Any, ...]]:
-        return self.execute("SELECT source_offset, error, value FROM {dead} ORDER BY source_offset")
-
-    def close(self) -> None:
-        for left in self.made:
-            left.close()
-        super().close()
-
-
-def with_coordinates(columns: Mapping[str, Any], first: int) -> pa.RecordBatch:
-    """Return a batch as ``project`` gives it. Columns are Arrow arrays, or texts."""
-    given = {
-        name: values if isinstance(values, pa.Array) else pa.array(values, pa.string())
-        for name, values in columns.items()
-    }
-    count = len(next(iter(given.values())))
-    own = {
-        rows.PARTITION: pa.array([0] * count, pa.int32()),
-        rows.OFFSET: pa.array(range(first, first + count), pa.int64()),
-        rows.ERROR: pa.nulls(count, pa.string()),
-    }
-    raw = {
-        rows.RAW_KEY: pa.nulls(count, pa.binary()),
-        rows.RAW_VALUE: pa.array([b"raw"] * count, pa.binary()),
-        rows.RAW_TIMESTAMP: pa.array([1_700_000_000_000] * count, pa.int64()),
-        rows.RAW_HEADERS: pa.array(['[["trace","AP8="]]'] * count, pa.string()),
-    }
-    return pa.RecordBatch.from_pydict({**own, **given, **raw})
-
-
-def longs(*values: int | None) -> pa.Array:
-    return pa.array(values, pa.int64())
-
-
-@pytest.fixture
-def tables(postgres: Postgres) -> Iterator[Any]:
-    made: list[Table] = []
-
-    def make(definition: str, **target: Any) -> Table:
-        made.append(Table(postgres, definition, **target))
-        return made[-1]
-
-    yield make
-    for table in made:
-        table.close()
+from airflow_provider_sinks.connectors.epoch_writer import RejectedRowError
+from tests.contract.postgres_table import KEYED, UPSERT, longs, with_coordinates
 
 
 def test_the_newest_row_of_a_key_wins_within_an_epoch_and_over_epochs(tables: Any) -> None:
@@ -173,6 +66,10 @@ def test_texts_become_json_uuid_and_whatever_postgres_casts(tables: Any) -> None
     [
         ("v text", ["a", "b"], "n\0l", 'invalid byte sequence for encoding "UTF8": 0x00'),
         ("v varchar(3)", ["abc", "d"], "long", "value too long for type character varying(3)"),
+        ("v varchar(3)[]", ["{abc}", "{d}"], "{long}", "value too long for type character varying(3)"),
+        ("v bit(3)", ["101", "111"], "10101", "bit string length 5 does not match type bit(3)"),
+        ("v {schema}.code", ["abc", "d"], "long", "value too long for type character varying(3)"),
+        ("v {schema}.code[]", ["{abc}", "{d}"], "{long}", "value too long for type character varying(3)"),
         ("v text CHECK (v <> 'no')", ["a", "b"], "no", 'violates check constraint "orders_v_check"'),
         ("v text NOT NULL", ["a", "b"], None, "violates not-null constraint"),
         ("v text UNIQUE", ["a", "b"], "a", 'duplicate key value violates unique constraint "orders_v_key"'),
@@ -185,7 +82,7 @@ def test_texts_become_json_uuid_and_whatever_postgres_casts(tables: Any) -> None
 def test_a_bad_row_is_set_aside_and_all_others_are_written(
     tables: Any, columns: str, good: Sequence[str | None], bad: str | None, why: str
 ) -> None:
-    table = tables(f"id bigint, {columns}")
+    table = tables(f"id bigint, {columns}", before="CREATE DOMAIN {schema}.code AS varchar(3)")
     batches = [
         {"id": longs(1), "v": good[:1]},
         {"id": longs(2, 3, 4), "v": [bad, good[1], bad]},
@@ -251,10 +148,7 @@ def test_three_bad_rows_of_many_are_found_quickly(tables: Any) -> None:
 
 def test_rows_set_aside_in_one_step_are_not_counted_in_the_next(tables: Any) -> None:
     table = tables("id bigint PRIMARY KEY, what text CHECK (what <> 'no')", **UPSERT)
-    writer = table.start.factory.prepare("p0")
-    table.made.append(writer)
-    writer.open()
-    writer.begin_epoch(1)
+    writer = table.open_writer()
     steps = [{"id": longs(1, 2), "what": ["no", "a"]}, {"id": longs(3, 4), "what": ["b", "c"]}]
     for number, step in enumerate(steps):
         taken = writer.write_batch(with_coordinates(step, 1000 + 2 * number))

@@ -158,6 +158,7 @@ def plan(topic: TopicFactory, kafka_options: KafkaOptions) -> Iterator[EpochPlan
         data,
         {0: 0},
         {},
+        {},
         ("p0",),
         False,
         "",

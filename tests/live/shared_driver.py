@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Self
 
 from airflow_provider_sinks.core.launch.files import LaunchFiles
+from airflow_provider_sinks.local import jars, spark
 from airflow_provider_sinks.streaming import small_epochs
 from tests.faults.driver import ROOT, Driver, Process, submit
 
@@ -59,7 +60,8 @@ class SharedDriver:
         self._inbox = folder / _INBOX
         self._inbox.mkdir(parents=True)
         env = {"PYTHONPATH": ":".join(map(str, [ROOT, *python_path]))}
-        arguments = ["--master", "local[2,4]", __file__, str(self._inbox)]
+        brought = ",".join(map(str, [*spark.kafka_jars(), *jars.resolve(jars.SPARK_JDBC)]))
+        arguments = ["--jars", brought, "--master", "local[2,4]", __file__, str(self._inbox)]
         self.process = submit("shared driver", folder, *arguments, env=env)
 
     def run(self, files: LaunchFiles, driver_rows: int = small_epochs.ROWS_MAX) -> HostedLaunch:

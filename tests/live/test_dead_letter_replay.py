@@ -142,6 +142,35 @@ def test_what_was_replayed_is_left_out_of_later_replays_whatever_they_ask_for(
     assert Counter(letter.origin.replays for letter in _letters(sink)) == {0: 45, 1: 5, 2: 5}
 
 
+def test_rows_beside_one_that_was_set_aside_are_not_written_again(stage: Stage) -> None:
+    whole, other = "2023-11-14T22:13:20Z", "2023-11-14T22:13:21Z"
+    records = [
+        json.dumps({"id": 1, "items": [whole, None, other]}),
+        json.dumps({"id": "two", "items": [whole]}),
+    ]
+    source = stage.source("several", {0: [("k", record) for record in records]})
+    sink = stage.sink(
+        "several",
+        source,
+        from_={"schema": "id int, items array<timestamp>"},
+        to={"timestamp": {"column": "at"}},
+        query="SELECT id, explode(items) AS at FROM source",
+        dead_letter={"topic": f"{source}-dead"},
+    )
+    sink.run()
+    assert [letter.error_class for letter in _letters(sink)] == [ErrorClass.CONVERT, ErrorClass.PARSE]
+    options = {**sink.spec["source"]["kafka"], "schema": "id string, items array<timestamp>"}  # type: ignore[index]  # a mapping
+    sink.spec = {**sink.spec, "source": {"kafka": options}}
+
+    begun = _begin(sink)
+    status = _replaying(stage, begun.sink).run()
+
+    assert _ids(stage, sink.out) == {"1": 2, "two": 1}
+    assert (status.rows_total, status.dead_total) == (1, 0)
+    assert begun.plan.warnings[0].startswith("1 letter left out")
+    assert [letter.can_be_replayed for letter in _letters(sink)] == [False, True]
+
+
 def test_a_replay_and_the_running_sink_do_not_disturb_each_other(
     stage: Stage, set_aside: Callable[..., Sink]
 ) -> None:

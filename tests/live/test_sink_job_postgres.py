@@ -34,6 +34,14 @@ def _read(
         return connection.execute(query).fetchall()
 
 
+def _sql(stage: Stage, schema: str, *statements: LiteralString, **values: str) -> None:
+    """Run statements in one transaction; ``{s}`` in them is the schema."""
+    names = {"s": sql.Identifier(schema), **{name: sql.Literal(value) for name, value in values.items()}}
+    with stage.postgres.connect() as connection, connection.transaction():
+        for statement in statements:
+            connection.execute(sql.SQL(statement).format(**names))
+
+
 @pytest.mark.parametrize("stage", WHO_WRITES, indirect=True)
 def test_rows_are_appended_once_over_starts_to_a_table_that_is_made(stage: Stage, schema: str) -> None:
     source = stage.source("append", {0: _ROWS, 1: _ROWS[:1]})
@@ -180,6 +188,40 @@ def test_a_table_that_is_dropped_is_refused_and_a_way_on_makes_it_anew(stage: St
     assert refused.error.primary.startswith(f'data table "{schema}.orders" is missing, but sink')
     sink.run(sink.code(refused, "start_over"))
 
+    assert [row[0] for row in _read(stage, schema, "id, userid")] == [1, 2, 3]
+
+
+_KEEP = (
+    "CREATE TABLE {s}.older_rows AS TABLE {s}.orders",
+    "CREATE TABLE {s}.older_progress AS TABLE {s}._sinks_progress",
+)
+_FAIL_OVER = (
+    "TRUNCATE {s}.orders, {s}._sinks_progress",
+    "INSERT INTO {s}.orders SELECT * FROM {s}.older_rows",
+    "INSERT INTO {s}._sinks_progress SELECT * FROM {s}.older_progress",
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE strpos(application_name, {name}) > 0",
+)
+
+
+def test_a_database_that_forgets_commits_under_a_running_sink_ends_it_and_leaves_no_gap(
+    stage: Stage, schema: str
+) -> None:
+    """As a replica that lags behind does when it takes over: connections break, and the newest is gone."""
+    source = stage.source("forgets", {0: _ROWS})
+    sink = _sink(stage, source, schema, {"create": True}, trigger={"every": "100ms"})
+    driver = sink.start()
+    driver.wait_until(lambda: driver.has_passed({0: 3}))
+    _sql(stage, schema, *_KEEP)
+    stage.produce(source, [(0, *row) for row in _ROWS])
+    driver.wait_until(lambda: driver.has_passed({0: 6}))
+
+    _sql(stage, schema, *_FAIL_OVER, name=sink.parsed.name)
+    stage.produce(source, [(0, *row) for row in _ROWS])
+
+    assert driver.wait() == ExitCode.REFUSED, driver.log[-3000:]
+    assert driver.status is not None
+    assert driver.status.error is not None
+    assert driver.status.error.primary.startswith(f'progress of sink "{sink.parsed.name}" was rolled back')
     assert [row[0] for row in _read(stage, schema, "id, userid")] == [1, 2, 3]
 
 

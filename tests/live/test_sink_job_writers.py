@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 
+from airflow_provider_sinks.core.errors import ExitCode
 from tests.live.segments import batches
 from tests.live.stage import WHO_WRITES, KeyValue, Stage
 
@@ -56,6 +57,23 @@ def test_change_of_writers_goes_on_exactly_where_it_was(stage: Stage) -> None:
     wanted = {p: [*(value for _, value in rows), "then", "now"] for p, rows in _ROWS.items()}
     assert _values(stage, sink.out) == wanted
     assert status.rows_total == 66
+
+
+def test_change_of_writers_behind_an_epoch_that_is_committed_in_part_writes_no_row_twice(
+    stage: Stage,
+) -> None:
+    rows: dict[int, list[KeyValue]] = {0: [("k", '{"id": 1}'), ("k", '{"id": 2}')], 1: [("k", "no JSON")]}
+    source = stage.source("torn", rows)
+    sink = stage.sink("torn", source, from_={"schema": "id int"}, to={"partitions": 1})
+    sink.fail(ExitCode.CONFIGURATION)
+    assert len(stage.read(sink.out)) == 2
+    letters = stage.topic("torn-letters")
+
+    sink.spec = {**sink.spec, "writers": "single", "dead_letter": {"topic": letters}}
+    status = sink.run()
+
+    assert (len(stage.read(sink.out)), len(stage.read(letters))) == (2, 1)
+    assert (status.rows_total, status.dead_total) == (2, 1)
 
 
 @pytest.mark.parametrize("writers", ["per_partition", "single"])

@@ -14,6 +14,8 @@ from airflow_provider_sinks.core.decision.reasons.owner import OwnerReason
 from airflow_provider_sinks.core.decision.start_request import StartRequest
 from airflow_provider_sinks.core.decision.verdict import Verdict, VerdictKind
 from airflow_provider_sinks.core.decision.way_on import WayOn
+from airflow_provider_sinks.core.progress.checkpoint import CheckpointFacts
+from airflow_provider_sinks.core.progress.history import History
 from tests.facts import (
     DATA,
     DEAD_LETTER,
@@ -27,9 +29,13 @@ from tests.facts import (
     witness,
 )
 from tests.refusal_rows import (
+    BEFORE,
     FILTERED,
+    FORGOTTEN_P0,
     OTHER_DATA,
     REFUSALS,
+    TABLES,
+    WITHOUT_P0,
     reasons,
 )
 
@@ -100,6 +106,62 @@ def test_resume_from_witness_is_offered_only_where_the_witness_fits(changes: Any
     verdict = decide(seen, replace(asked, **changes))
 
     assert [offer.name for offer in verdict.offers] == ["start_over"]
+
+
+def test_resume_from_records_begins_a_generation_where_what_is_left_ends() -> None:
+    verdict = accepted("a-database-restored", "resume_from_records", witness=witness(generation=4))
+
+    assert (verdict.kind, verdict.generation, verdict.epoch) == (VerdictKind.RESUME, 5, 0)
+    assert verdict.positions == {0: 40, 1: 40}
+    assert not verdict.continues_checkpoint
+
+
+def test_resume_from_records_believes_only_a_writers_own_record_of_what_it_lost() -> None:
+    assert FORGOTTEN_P0.known_positions() == {0: 20, 1: 120}
+    assert accepted("a-database-forgot-a-writer", "resume_from_records").positions == {0: 10, 1: 120}
+
+
+def test_resume_from_records_says_what_the_source_has_removed_before_it() -> None:
+    seen = replace(REFUSALS["a-database-restored"][0], source=present(SOURCE, low={0: 45, 1: 0}))
+
+    offer = decide(seen, request(witness=witness())).offers[0]
+
+    assert "at offsets 0: 45, 1: 40" in offer.explanation
+    assert "5 records of the source before it were removed" in offer.explanation
+    assert decide(seen, request(witness=witness()), offer.code).positions == {0: 45, 1: 40}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"data": present(DATA)},
+        {"data": replace(TABLES["data"], id="x")},
+        {"source": present(SOURCE, id="x")},
+        {"history": History({"all": BEFORE.records["all"]})},
+        {"history": WITHOUT_P0},
+    ],
+    ids=["two-stores", "other-data", "other-source", "no-driver", "no-record-of-a-lost-writer"],
+)
+def test_resume_from_records_is_offered_only_where_they_can_say_it(changes: Any) -> None:
+    verdict = decide(replace(REFUSALS["a-database-restored"][0], **changes), request(witness=witness()))
+
+    assert verdict.offers
+    assert not [offer for offer in verdict.offers if WayOn.RESUME_FROM_RECORDS in offer.ways]
+
+
+def test_a_query_with_state_is_not_offered_to_resume_from_records() -> None:
+    verdict = decide(REFUSALS["a-database-restored"][0], request(witness=witness(), stateful=True))
+
+    assert [offer.name for offer in verdict.offers] == ["start_over"]
+
+
+def test_a_store_that_may_have_lost_rows_too_is_to_be_looked_at_first_once() -> None:
+    seen = replace(REFUSALS["a-database-restored"][0], checkpoint=CheckpointFacts("/checkpoints/1", 7, 7))
+    hint = decide(seen, request(witness=witness())).hint
+
+    assert hint.count('Look first whether data table "orders-out" still holds') == 1
+    assert "from 0: 40, 1: 40 on" in hint
+    assert "Look first" not in decide(*REFUSALS["witness-newer"][:2]).hint
 
 
 def test_adopt_resumes_with_the_topic_that_is_there() -> None:

@@ -57,6 +57,7 @@ from tests.facts import (
 )
 from tests.refusal_rows import (
     FILTERED,
+    FORGOTTEN_P0,
     NARROW,
     OTHER_DATA,
     PARTS,
@@ -164,6 +165,11 @@ def test_the_seed_rule_holds_word_for_word() -> None:
             id="a-writer-is-older-than-the-driver-says",
         ),
         pytest.param(
+            observation(history=FORGOTTEN_P0),
+            ProgressState.IN_PART,
+            id="a-writer-is-older-than-another-writer-says",
+        ),
+        pytest.param(
             observation(history=History(PARTS), progress=REPAIRED),
             ProgressState.WRITTEN,
             id="old-records-were-removed-and-everything-needed-is-there",
@@ -236,6 +242,19 @@ def test_the_witness_is_compared_by_generation_epoch_rows_and_every_position(
     seen: Any, remembered: Any, word: WitnessState
 ) -> None:
     assert classify_witness(seen, request(witness=remembered)) is word
+
+
+@pytest.mark.parametrize(
+    ("remembered", "word"),
+    [
+        pytest.param(None, WitnessState.SILENT, id="none"),
+        pytest.param(witness(rows=0), WitnessState.AHEAD, id="all-came-back"),
+        pytest.param(witness(rows=0, owner="them"), WitnessState.SILENT, id="not-ours"),
+        pytest.param(witness(rows=0, generation=0), WitnessState.SILENT, id="never-begun"),
+    ],
+)
+def test_a_replay_without_a_row_has_taken_letters_nevertheless(remembered: Any, word: WitnessState) -> None:
+    assert classify_witness(NO_HISTORY, request(witness=remembered, is_replay=True)) is word
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,23 @@ from airflow_provider_sinks.core.dead_letters.letter import (
 )
 from airflow_provider_sinks.core.dead_letters.limits import RATIO_COUNTS_FROM, SetAsideLimits, too_many
 from airflow_provider_sinks.core.dead_letters.mask import Mask, shown
-from airflow_provider_sinks.core.dead_letters.replay import Replay, Selection, Taken, merged, replay_of
+from airflow_provider_sinks.core.dead_letters.replay import (
+    Replay,
+    Selection,
+    Taken,
+    merged,
+    replay_of,
+    within,
+)
 from airflow_provider_sinks.core.errors import ConfigurationError, RefusedError
-from airflow_provider_sinks.core.lifecycle.replay import ReplayRequest, demand_announced, replaying_sink
+from airflow_provider_sinks.core.lifecycle.replay import (
+    ReplayRequest,
+    demand_announced,
+    replayable,
+    replaying_sink,
+)
 from airflow_provider_sinks.core.spec.sink import SinkSpec
+from airflow_provider_sinks.lifecycle.replays import CountedLetters
 
 SOURCE = {"connection": "k", "topic": "clicks", "schema": "id int", "start": "latest"}
 KAFKA = {
@@ -52,6 +65,15 @@ def test_a_letter_says_what_it_was_written_with() -> None:
     assert (found.generation, found.epoch, found.spec_digest) == (2, 7, "digest")
     assert found.origin == told.origin(3, 12, 99, HEADERS)
     assert (found.key, found.value, found.left_out_bytes) == (b"k", b"v", None)
+
+
+@pytest.mark.parametrize("kind", ErrorClass)
+def test_a_row_beside_others_of_its_record_is_not_replayed(kind: ErrorClass) -> None:
+    told = Circumstances("orders", "clicks", may_multiply=True)
+
+    found = letter(letter_headers("no", kind, told.origin(3, 12, 99, HEADERS), told))
+
+    assert found.can_be_replayed is (kind is ErrorClass.PARSE)
 
 
 def test_a_letter_that_comes_back_is_about_the_first_record_and_counts() -> None:
@@ -151,6 +173,8 @@ def test_too_many_letters_are_a_refusal_with_counts_and_ways_on() -> None:
         ("The key cannot be written: field a is null", ErrorClass.CONVERT),
         ("column my col: 1.5 does not fit", ErrorClass.CONVERT),
         ("key column my col is null", ErrorClass.CONVERT),
+        ("partition column day is an empty text, which reads as null", ErrorClass.CONVERT),
+        ("partition column day is beyond the years 1 to 9999, which no reader takes", ErrorClass.CONVERT),
     ],
 )
 def test_an_error_that_comes_with_a_row_is_of_its_record_or_of_its_conversion(
@@ -232,6 +256,33 @@ def test_a_selection_takes_what_fits_all_of_it(selection: dict[str, Any], fits: 
     assert Selection(**selection).takes("The value is empty.", None, 1_000, (0, 5)) is fits
 
 
+def test_only_what_did_not_parse_has_surely_led_to_no_row() -> None:
+    one = within(Selection(errors=("is",)), may_multiply=True)
+
+    assert one.takes("The value is empty.", None, 1_000, (0, 5))
+    assert not one.takes("The value is empty.", ErrorClass.CONVERT, 1_000, (0, 5))
+    assert not one.takes("column a is null", None, 1_000, (0, 5))
+    assert str(one) == "error 'is', of records that have led to no row"
+
+
+def test_letters_are_counted_that_a_replay_takes_and_that_it_leaves_out() -> None:
+    replay = Replay(sink="orders", topic="clicks", until={0: 10})
+    only_parse = replay.model_copy(update={"selection": within(Selection(), may_multiply=True)})
+    told = Circumstances("orders", "clicks")
+    several = Circumstances("orders", "clicks", may_multiply=True)
+    letters = [
+        letter(letter_headers("no", kind, where.origin(0, 5, None, ()), where))
+        for where in (told, several)
+        for kind in (ErrorClass.PARSE, ErrorClass.CONVERT)
+    ]
+
+    by_present_query, by_letter = (CountedLetters.of(letters, one) for one in (only_parse, replay))
+
+    assert by_present_query == CountedLetters(Counter(parse=2), 2)
+    assert by_letter == CountedLetters(Counter(parse=2, convert=1), 1)
+    assert by_letter.warnings[0].startswith("1 letter left out: the query makes several rows of a record")
+
+
 def test_a_replay_takes_each_letter_below_its_bound_that_no_earlier_one_took() -> None:
     replay = Replay(sink="s", topic="t", until={0: 10}, done=(taken(4, "empty"), taken(2)))
 
@@ -242,17 +293,20 @@ def test_a_replay_takes_each_letter_below_its_bound_that_no_earlier_one_took() -
 def test_what_a_replay_took_ends_where_it_was_left_and_never_behind_its_bound() -> None:
     replay = Replay(sink="s", topic="t", selection=Selection(errors=("a",)), until={0: 10, 1: 5})
 
-    (left,) = replay.after({0: 7, 1: 99})
+    (left,) = replay.after({0: 7, 1: 99}, "topic")
 
     assert left.below == {0: 7, 1: 5}
     assert not replay.is_whole({0: 9, 1: 5})
     assert replay.is_whole({0: 10, 1: 5})
 
 
-def test_the_list_of_what_was_taken_grows_with_selections_alone() -> None:
-    assert merged([taken(3), taken(5, "a"), taken(4), taken(2, "a"), taken(0, "b")]) == (
+def test_the_list_of_what_was_taken_grows_with_topics_and_selections_alone() -> None:
+    other = taken(9).of("other")
+
+    assert merged([taken(3), taken(5, "a"), taken(4), other, taken(2, "a"), taken(0, "b")]) == (
         taken(4),
         taken(5, "a"),
+        other,
     )
 
 
@@ -284,6 +338,18 @@ def test_a_sink_whose_letters_no_sink_can_take_is_told_why(changed: dict[str, An
     spec = {**KAFKA, "target": {"kafka": {"connection": "t", "topic": "out", "key": ["id"]}}, **changed}
     with pytest.raises(ConfigurationError, match=why):
         replaying_sink(SinkSpec.parse(spec))
+
+
+@pytest.mark.parametrize(
+    ("changed", "found"),
+    [
+        ({}, Selection()),
+        ({"query": "SELECT id, explode(array(1, 2)) AS item FROM source"}, Selection(without_rows=True)),
+        ({"dead_letter": None}, None),
+    ],
+)
+def test_what_can_be_replayed_of_a_sink(changed: dict[str, Any], found: Selection | None) -> None:
+    assert replayable(SinkSpec.parse({**KAFKA, **changed})) == found
 
 
 def test_a_launch_with_other_bounds_than_were_announced_is_refused() -> None:

@@ -50,10 +50,8 @@ def problems_of(target: object) -> str:
 def test_a_kind_that_is_not_installed_is_told_with_those_that_are_and_all_other_problems() -> None:
     told = problems_of({"hudi": {"table": "shop.orders"}})
 
-    assert (
-        "target.hudi: is no kind of target that is installed (known are delta, iceberg, kafka, postgres;"
-        in told
-    )
+    known = "known are delta, iceberg, kafka, postgres, spark;"
+    assert f"target.hudi: is no kind of target that is installed ({known}" in told
     assert "target.kafka" not in told
     assert "where: is empty" in told
 

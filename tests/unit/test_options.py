@@ -12,7 +12,7 @@ import pytest
 
 from airflow_provider_sinks.connectors.kafka.option_names import ALLOWED, DROPPED, SECRETS, refusal
 from airflow_provider_sinks.connectors.kafka.options import LARGEST_PEM_BYTES, KafkaOptions
-from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
+from airflow_provider_sinks.connectors.postgres.options import NOTHING_OF_THE_MACHINE, PostgresOptions
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import ConfigurationError
 
@@ -228,6 +228,7 @@ def test_postgres_connection() -> None:
     options = postgres(port=None, extra={"sslmode": "require", "connect_timeout": 3, "cursor": "dictcursor"})
 
     assert options.conninfo == {
+        **NOTHING_OF_THE_MACHINE,
         "application_name": "airflow-provider-sinks",
         "connect_timeout": "3",
         "sslmode": "require",
@@ -239,8 +240,8 @@ def test_postgres_connection() -> None:
     }
 
 
-def test_postgres_connection_without_a_password_leaves_it_out() -> None:
-    assert "password" not in postgres(password=None).conninfo
+def test_postgres_connection_without_a_password_says_so() -> None:
+    assert postgres(password=None).conninfo["password"] == ""
 
 
 @pytest.mark.parametrize(

@@ -176,6 +176,11 @@ _JAVA = "calls reflect(), which no query may: it calls any Java method of the pr
         pytest.param("SELECT xpath_string(a, 'b') AS x FROM source", "fetches the document type", id="xpath"),
         pytest.param("SELECT current_user AS x FROM source", "reads current_user, which no query", id="user"),
         pytest.param("SELECT current_user() AS x FROM source", "calls current_user(), which", id="user-call"),
+        pytest.param("SELECT user AS x FROM source", "reads user, which no query", id="bare-user"),
+        pytest.param("SELECT `User` AS user FROM source", "reads user, which no query", id="quoted-user"),
+        pytest.param("SELECT `current_user` AS x FROM source", "reads current_user, which", id="quoted"),
+        pytest.param("SELECT current_catalog AS x FROM source", "reads current_catalog, which", id="catalog"),
+        pytest.param("SELECT a FROM source WHERE current_schema = a", "reads current_schema", id="schema"),
         pytest.param("SELECT from_xml(a, 'b int', map('c', 'd')) AS x FROM source", "options", id="options"),
         pytest.param("SELECT cat.db.upper(a) AS x FROM source", "a function of a catalog", id="of-a-catalog"),
         pytest.param("SELECT uper(a) AS x FROM source", 'did you mean "upper"?', id="misspelt"),
@@ -205,6 +210,26 @@ def test_a_query_reaches_nothing_but_its_rows(sql: str, problem: str) -> None:
     plan = analyse(sql, LOOKUPS)
 
     assert problem in "; ".join(map(str, plan.problems))
+
+
+@pytest.mark.parametrize(
+    ("sql", "columns"),
+    [
+        ("SELECT user AS x FROM source", ["a", "User"]),
+        ("SELECT source.user, s.current_schema FROM source s", None),
+        ("SELECT a AS user FROM source", None),
+    ],
+)
+def test_a_column_may_be_named_like_a_function_that_needs_no_bracket(
+    sql: str, columns: list[str] | None
+) -> None:
+    assert not analyse(sql, (), columns).problems
+
+
+def test_where_no_table_has_a_column_of_that_name_it_is_the_function() -> None:
+    (problem,) = analyse("SELECT user FROM source", (), ["a", "usr"]).problems
+
+    assert (problem.what[:10], problem.hint[-11:]) == ("reads user", "source.user")
 
 
 @pytest.mark.parametrize(
@@ -279,7 +304,6 @@ USERS = {"users": ("userid", "region")}
         pytest.param("SELECT id FROM source JOIN users USING (usrid)", "USING: 'usrid' is no", id="using"),
         pytest.param("SELECT itms.sku FROM source", "'itms' is no column of source", id="field-of-a-struct"),
         pytest.param("SELECT filter(xs, x -> x > y) AS t FROM source", "'y' is no column", id="lambda"),
-        pytest.param("SELECT user FROM source", "'user' is no column of source", id="account-of-the-driver"),
     ],
 )
 def test_a_column_that_no_table_has_is_named_with_the_nearest_one(sql: str, unknown: str) -> None:
@@ -407,3 +431,33 @@ def test_select_and_where_are_a_query() -> None:
 def test_an_item_is_one_expression_and_no_more(select: list[str], where: str | None) -> None:
     with pytest.raises(SqlError):
         select_sql(select, where)
+
+
+@pytest.mark.parametrize(
+    ("name", "multiplies"),
+    [
+        ("star", False),
+        ("lambda", False),
+        ("column-named-like-an-aggregate", False),
+        ("generator", True),
+        ("lateral-view", True),
+        ("inner-join", True),
+        ("left-outer-join", True),
+        ("cross-join", True),
+    ],
+)
+def test_a_generator_or_a_lookup_may_make_several_rows_of_one(name: str, multiplies: bool) -> None:
+    assert analyse(ROW_WISE[name], LOOKUPS).may_multiply is multiplies
+
+
+@pytest.mark.parametrize(
+    ("sql", "generates"),
+    [
+        ("SELECT id, Explode (items) AS item FROM source", True),
+        ("SELECT id, `inline` /* a comment */ (items) FROM source", True),
+        ("SELECT stack(2, a, b) AS c FROM source", True),
+        ("SELECT explode FROM source -- explode(items)", False),
+    ],
+)
+def test_a_generator_is_known_by_its_call(sql: str, generates: bool) -> None:
+    assert analyse(sql, LOOKUPS).generates is generates

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_sinks.arguments import parse
 from airflow_provider_sinks.clients.schema_registry.options import RegistryOptions
 from airflow_provider_sinks.core.connection.fields import ConnectionFields
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.core.spec.build import Sink, kafka
+from airflow_provider_sinks.core.spec.sink_file import read_sinks
 
 ORDER = json.dumps({"type": "record", "name": "O", "fields": [{"name": "id", "type": "long"}]})
 
@@ -89,6 +91,47 @@ def test_what_is_declared_by_a_file_is_written_down_at_once(tmp_path: Path) -> N
     again = type(sink).parse(json.loads(sink.to_json()))
     assert again.target.kafka.schema_.inline == ORDER
     assert again.digest == sink.digest
+
+
+PLACES = [
+    {"source": {"schema": "FILE"}},
+    {"source": {"schema": ORDER, "key_as": {"format": "avro", "schema": "FILE"}}},
+    {"target": {"schema": "FILE"}},
+    {"target": {"key_format": "avro", "key": ["id"], "key_schema": "FILE"}},
+]
+
+
+@pytest.mark.parametrize("place", PLACES, ids=["source", "source key", "target", "target key"])
+@pytest.mark.parametrize("file", ["/proc/self/environ", "/there/is/none"])
+def test_a_sink_that_a_task_is_given_has_no_file_read_or_found_out(
+    place: dict[str, dict[str, Any]], file: str
+) -> None:
+    named = {"file": file, "references": [{"name": "n", "subject": "s", "version": 1}]}
+    ends: dict[str, dict[str, Any]] = json.loads(json.dumps(place).replace('"FILE"', json.dumps(named)))
+    avro = {"connection": "k", "format": "avro", "registry": "r"}
+    source = {**avro, "topic": "in", **ends.get("source", {})}
+    target = {**avro, "topic": "out", **ends.get("target", {})}
+
+    with pytest.raises(ConfigurationError) as refused:
+        parse({"name": "o", "source": {"kafka": source}, "target": {"kafka": target}})
+
+    (problem,) = refused.value.problems
+    assert (problem.what, problem.where.endswith("schema")) == (
+        "names a file, which is read only where a sink is declared",
+        True,
+    )
+
+
+def test_a_file_that_yaml_names_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "order.avsc"
+    path.write_text(ORDER)
+    source = f"{{connection: k, topic: in, format: avro, registry: r, schema: {{file: {path}}}}}"
+
+    found = read_sinks(f"sinks: [{{name: o, source: {{kafka: {source}}}, target: k/out}}]".encode())
+
+    declared = found.sinks[0].spec.source.kafka.declared
+    assert declared is not None
+    assert declared.inline == ORDER
 
 
 @pytest.mark.parametrize(

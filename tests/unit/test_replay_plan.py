@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
+from airflow_provider_sinks.core.dead_letters.letter import ErrorClass
 from airflow_provider_sinks.core.dead_letters.replay import Replay, Selection, Taken, replay_of
 from airflow_provider_sinks.core.decision.facts import Observation
 from airflow_provider_sinks.core.errors import ConfigurationError, RefusedError, UnavailableError
@@ -15,7 +16,7 @@ from airflow_provider_sinks.core.lifecycle.new_generation import Situation, anno
 from airflow_provider_sinks.core.lifecycle.replay import ReplayRequest, begun, plan_replay, replaying_sink
 from airflow_provider_sinks.core.lifecycle.steps import Announce, Create, Fence, Plan
 from airflow_provider_sinks.core.progress.history import NO_HISTORY
-from airflow_provider_sinks.core.progress.identity import Identities
+from airflow_provider_sinks.core.progress.identity import Identities, Identity
 from airflow_provider_sinks.core.schemas.subjects import Part
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.core.spec.source import KafkaSource
@@ -42,6 +43,10 @@ def ran(replay: Replay, *, dead_total: int = 0, **changes: Any) -> Observation:
 
 def recorded(ask: ReplayRequest = ALL, until: int = 50, **more: Any) -> Replay:
     return Replay(sink="orders", topic="raw", selection=ask.selection, until={0: until, 1: until}, **more)
+
+
+def taken(selection: Selection, below: int, topic: Identity = SOURCE) -> Taken:
+    return Taken(selection=selection, below={0: below, 1: below}, topic=topic.told_apart)
 
 
 def planned(seen: Observation, ask: ReplayRequest = ALL) -> tuple[Plan, Replay]:
@@ -128,20 +133,62 @@ def test_a_replay_that_is_asked_for_again_goes_on_within_its_bounds() -> None:
 def test_another_one_begins_a_generation_that_leaves_out_what_was_looked_at() -> None:
     plan, replay = planned(ran(recorded(PARSE, until=80)), ALL)
 
-    taken = Taken(selection=PARSE.selection, below={0: 50, 1: 50})
-    assert (replay.selection, replay.until, replay.done) == (ALL.selection, UNTIL, (taken,))
+    assert (replay.selection, replay.until) == (ALL.selection, UNTIL)
+    assert replay.done == (taken(PARSE.selection, 50),)
     last = plan.steps[-1]
     assert isinstance(last, Announce)
     assert (last.generation, last.replay) == (2, replay)
 
 
+EXPLODED = replaying_sink(
+    SinkSpec.parse(
+        {
+            "name": "orders",
+            "source": {"kafka": {"connection": "src", "topic": "raw", "schema": "items array<int>"}},
+            "query": "SELECT explode(items) AS item FROM source",
+            "target": "dst/orders-out",
+            "dead_letter": "orders-in",
+        }
+    )
+)
+
+
+def test_where_a_record_may_lead_to_several_rows_only_those_without_any_are_taken() -> None:
+    seen = unseen(dead_letter=present(SOURCE), data=present(DATA))
+    situation = Situation(EXPLODED, seen, "us")
+
+    plan = plan_replay(situation, ALL)
+
+    replay = begun(plan, situation)
+    assert replay.selection == Selection(without_rows=True)
+    assert not replay.takes("x", ErrorClass.TOO_LARGE, 1, (0, 7))
+    assert plan.what.endswith(": all, of records that have led to no row")
+
+
+def test_letters_that_such_a_replay_left_out_can_be_taken_once_the_query_is_another() -> None:
+    before = recorded(ReplayRequest(Selection(without_rows=True)))
+
+    _, replay = planned(ran(before))
+
+    assert replay.takes("x", ErrorClass.TOO_LARGE, 1, (0, 7))
+    assert not replay.takes("x", ErrorClass.PARSE, 1, (0, 7))
+
+
 def test_behind_a_whole_replay_the_same_again_takes_what_came_since() -> None:
-    before = recorded(done=(Taken(selection=PARSE.selection, below={0: 9}),))
+    before = recorded(done=(taken(PARSE.selection, 9),))
 
     _, replay = planned(ran(before))
 
     assert replay.until == UNTIL
-    assert replay.done == (*before.done, Taken(selection=ALL.selection, below={0: 50, 1: 50}))
+    assert replay.done == (*before.done, taken(ALL.selection, 50))
+
+
+def test_what_a_record_of_the_release_before_says_was_taken_is_of_its_topic() -> None:
+    before = recorded(done=(Taken(selection=PARSE.selection, below={0: 9, 1: 9}),))
+
+    _, replay = planned(ran(before))
+
+    assert replay.done == (taken(PARSE.selection, 9), taken(ALL.selection, 50))
 
 
 def test_another_topic_of_the_name_holds_other_letters() -> None:
@@ -151,6 +198,21 @@ def test_another_topic_of_the_name_holds_other_letters() -> None:
 
     assert plan.steps
     assert replay.done == ()
+    assert replay.elsewhere == (taken(ALL.selection, 50),)
+
+
+def test_a_sink_that_comes_back_to_a_topic_takes_none_of_its_letters_again() -> None:
+    other = replace(SOURCE, name="orders-other", id="other")
+
+    _, there = planned(ran(recorded(), source=present(other), dead_letter=present(other)))
+    seen = history(identities=replace(IDENTITIES, source=other), spec=BASE.with_replay(there).to_json())
+    _, back = planned(ran(recorded(), history=seen))
+
+    assert there.done == ()
+    assert back.done == (taken(ALL.selection, 50),)
+    assert back.elsewhere == (taken(ALL.selection, 50, other),)
+    assert not back.takes("x", None, 1, (0, 49))
+    assert back.takes("x", None, 1, (0, 50))
 
 
 def test_a_data_topic_made_anew_does_not_stop_a_replay_and_begins_a_generation() -> None:
@@ -159,7 +221,7 @@ def test_a_data_topic_made_anew_does_not_stop_a_replay_and_begins_a_generation()
     plan, replay = planned(ran(recorded(until=80), data=anew))
 
     assert plan.steps
-    assert replay.done == (Taken(selection=ALL.selection, below={0: 50, 1: 50}),)
+    assert replay.done == (taken(ALL.selection, 50),)
 
 
 @pytest.mark.parametrize(
@@ -182,16 +244,18 @@ def test_a_sink_that_has_the_name_of_a_replay_is_left_alone() -> None:
         planned(seen, ReplayRequest(Selection(), overwrite=True, forget=True))
 
 
-def test_a_lost_ledger_is_a_reason_to_stop_until_somebody_says_to_forget() -> None:
+@pytest.mark.parametrize("rows", [0, 500])
+def test_a_lost_ledger_is_a_reason_to_stop_until_somebody_says_to_forget(rows: int) -> None:
     from tests.facts import witness
 
     lost = observation(history=NO_HISTORY, dead_letter=present(SOURCE), progress=missing(PROGRESS))
-    situation = Situation(BASE, lost, "us", witness=witness())
+    situation = Situation(BASE, lost, "us", witness=witness(rows=rows))
 
     with pytest.raises(RefusedError) as refused:
         plan_replay(situation, ALL)
     plan = plan_replay(situation, ReplayRequest(Selection(), forget=True))
 
+    assert f"Airflow's witness knows {rows} rows through epoch 7" in refused.value.detail
     assert refused.value.hint.endswith("where it is not known any more: forget.")
     assert isinstance(plan.steps[-1], Announce)
     assert plan.steps[-1].generation == 2

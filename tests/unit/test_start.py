@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from airflow_provider_sinks.core.progress.checkpoint import CheckpointFacts
+from airflow_provider_sinks.core.progress.history import History
+from airflow_provider_sinks.core.progress.record import DRIVER
 from airflow_provider_sinks.streaming.start import Start
+from tests.facts import record
 
 
 @dataclass(frozen=True)
@@ -48,3 +51,19 @@ def test_records_that_are_older_than_the_checkpoint_are_read_once_more(
     observed: Any = _start(map(Seen, batches), committed=58).observe()
 
     assert (observed.batch, observed.checkpoint.committed) == (newest, 58)
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "named"),
+    [
+        pytest.param("/old", ("/old", 6, {0: 40, 1: 40}), id="continued: a replay is known by its range"),
+        pytest.param("/new", ("/new", -1, {0: 50, 1: 50}), id="renewed: the old one is never named again"),
+    ],
+)
+def test_a_run_announces_the_checkpoint_that_it_uses(checkpoint: str, named: tuple[object, ...]) -> None:
+    history = History({DRIVER: record(batch=-1, checkpoint="/old"), "all": record(checkpoint="/old")})
+    announced = record(from_={0: 50, 1: 50}, checkpoint=checkpoint, batch=history.batch(checkpoint))
+
+    newest = Start.__new__(Start)._newest(history, announced)
+
+    assert (newest.checkpoint, newest.batch, newest.from_) == named

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from dataclasses import replace
 
 import pytest
@@ -122,10 +123,17 @@ def test_the_witness_holds_what_was_committed() -> None:
 
     assert seen is not None
     assert (seen.order, seen.rows, seen.offsets, seen.launch) == ((1, 12), 70_000, {0: 5, 1: 6}, 3)
+    assert replace(RUNNING, dead_total=7).witness() == replace(seen, dead=7)
 
 
 def test_a_witness_comes_back_as_it_was_written() -> None:
     assert Witness.from_json(witness().to_json()) == witness()
+
+
+def test_a_witness_of_the_release_before_is_read_without_dead_letters() -> None:
+    before = {name: value for name, value in json.loads(witness().to_json()).items() if name != "dead"}
+
+    assert Witness.from_mapping(before) == witness(dead=0)
 
 
 def test_a_witness_with_many_partitions_stays_below_4_kilobytes() -> None:
@@ -139,12 +147,13 @@ def test_witnesses_compare_by_generation_before_epoch() -> None:
 
 
 def test_the_first_status_of_a_launch_tells_what_airflow_remembers() -> None:
-    witness = Witness(2, 7, 90, {0: 9}, IDENTITIES, "us", 3)
+    witness = Witness(2, 7, 90, {0: 9}, IDENTITIES, "us", 3, dead=4)
 
     first = SinkStatus.begun("orders", 4, "us", witness)
     new = SinkStatus.begun("orders", 1, "us", None)
 
     assert (first.generation, first.epoch, first.rows_total, first.rows) == (2, 7, 90, 0)
+    assert first.dead_total == 4
     assert first.one_line() == "starting, goes on after epoch 7"
     assert (new.epoch, new.one_line()) == (0, "starting")
     assert first.witness() is None  # nothing is known for certain before the announcement

@@ -285,3 +285,65 @@ def test_a_file_of_the_worker_is_named_by_the_author_alone(
 
 def test_the_file_that_is_named_already_may_be_named_again() -> None:
     assert alter(POSTGRES, [SetOption("sslrootcert", "/ca")]) == POSTGRES
+
+
+AZURE = {"azure_storage_account_name": "acct"}
+CATALOG = {"warehouse": "s3://lake/tables", "s3.region": "eu-west-1"}
+LENT: list[tuple[ConnectionFields, tuple[Change, ...]]] = [
+    (POSTGRES, (SetOption("host", "evil"), DropOption("password"))),
+    (replace(POSTGRES, password=None), (SetOption("host", "evil"),)),
+    (
+        ConnectionFields("st", "delta", extra={**AZURE, "azure_storage_account_key": "stored"}),
+        (SetOption("azure_endpoint", "https://evil"), DropOption("azure_storage_account_key")),
+    ),
+    (ConnectionFields("st", "delta", extra=AZURE), (SetOption("azure_storage_account_name", "evil"),)),
+    (
+        ConnectionFields("st", "delta", extra=AZURE),
+        (
+            SetOption("azure_endpoint", "https://evil"),
+            SetOption("azure_client_secret", Secret("sinks_secret_new")),
+        ),
+    ),
+    (
+        ConnectionFields("st", "delta", extra={"aws_region": "eu-west-1"}),
+        (SetOption("aws_endpoint", "https://evil"),),
+    ),
+    (
+        ConnectionFields("lake", "iceberg", "db", 5432, "me", "stored", "lake", CATALOG),
+        (
+            SetOption("s3.endpoint", "https://evil"),
+            SetOption("password", Secret("sinks_secret_new")),
+        ),
+    ),
+    (
+        ConnectionFields("lake", "iceberg", "https://rest", extra={"catalog": "rest"}),
+        (SetOption("host", "https://evil"),),
+    ),
+]
+
+
+@pytest.mark.parametrize(("old", "changes"), LENT, ids=str)
+def test_what_the_worker_logs_in_with_goes_to_no_other_server(
+    old: ConnectionFields, changes: tuple[Change, ...]
+) -> None:
+    said = refused(old, *changes)
+
+    assert "what the worker itself logs in with" in str(said)
+    assert "evil" not in str(said)
+    assert alter(old, changes, Means(NEW, replace(FILES, keep_secrets=True))).options()
+
+
+def test_with_a_login_of_its_own_a_connection_may_lead_elsewhere() -> None:
+    old = ConnectionFields("st", "delta", extra={"aws_region": "eu-west-1"})
+    login = [
+        SetOption("aws_access_key_id", "me"),
+        SetOption("aws_secret_access_key", Secret("sinks_secret_new")),
+    ]
+
+    assert alter(old, [SetOption("aws_endpoint", "https://other"), *login], Means(NEW)).options()
+
+
+def test_without_a_login_of_its_own_the_rest_may_change() -> None:
+    old = ConnectionFields("st", "delta", extra={"aws_region": "eu-west-1"})
+
+    assert alter(old, [SetOption("aws_region", "us-east-1")]).options()

@@ -75,6 +75,7 @@ class MemoryWriter:
         self._rows = []
 
     def write_batch(self, rows: pa.RecordBatch) -> WriteResult:
+        assert self.epoch, "a row before begin_epoch"
         values = rows.column("__sinks_value").to_pylist()
         self._rows += values
         return WriteResult(len(values), 0, sum(map(len, values)))
@@ -132,6 +133,7 @@ def plan(
     end: int = 10,
     *,
     known: int | None = None,
+    totals: tuple[int, int] = (0, 0),
     single: bool = False,
     demand_source: Callable[[Identity], None] = lambda _: None,
 ) -> EpochPlan:
@@ -142,6 +144,7 @@ def plan(
         single_writer="all" if single else None,
         source_topic="orders-in",
         known={0: begin if known is None else known},
+        totals={"all" if single else "p0": totals},
         holders={},
         newest=None,
         expected=("all",) if single else ("p0",),
@@ -210,6 +213,35 @@ def test_several_rows_of_one_source_record_stay_together() -> None:
     task(target, batch([3, 3, 4, 4]), batch([4, 5]))
 
     assert written(target) == [4, 4, 4, 5]
+
+
+@pytest.mark.parametrize("single", [False, True], ids=["per_partition", "single"])
+@pytest.mark.parametrize(
+    "left", [replace(record(0, 6, epoch=5), rows_total=6), None], ids=["less", "nothing"]
+)
+def test_a_target_that_forgot_a_commit_of_this_run_is_not_written_to(
+    left: ProgressRecord | None, single: bool
+) -> None:
+    target = Target(records={"all" if single else "p0": left} if left else {})
+
+    report = task(target, batch([10, 11]), begin=10, end=20, known=10, totals=(10, 0), single=single)
+
+    assert report.outcome == Outcome.REFUSED
+    assert report.primary == 'progress of sink "orders" was rolled back while the sink ran'
+    assert "had committed 10 rows and 0 dead letters" in report.detail
+    assert written(target) == []
+
+
+def test_a_target_that_forgot_dead_letters_of_this_run_is_not_written_to() -> None:
+    target = Target(records={"p0": replace(record(0, 10), rows_total=8, dead_total=1)})
+
+    assert task(target, batch([10]), begin=10, end=20, totals=(8, 2)).outcome == Outcome.REFUSED
+
+
+def test_an_epoch_without_a_row_of_a_writer_leaves_no_record_of_it_and_that_is_no_loss() -> None:
+    target = Target(records={"p0": replace(record(0, 6), rows_total=6)})
+
+    assert task(target, batch([10, 11]), begin=10, end=20, totals=(6, 0)).outcome == Outcome.COMMITTED
 
 
 def test_a_gap_stops_the_driver() -> None:
@@ -352,6 +384,15 @@ def test_a_commit_without_an_answer_that_did_not_happen_is_repeated() -> None:
     assert written(target) == []
 
 
+def test_the_rest_of_a_long_range_is_of_its_epoch_behind_a_commit_without_an_answer() -> None:
+    target = Target(answers=False)
+    stepping = replace(plan(target), step_rows=2)
+
+    run_task(stepping, iter([batch([0, 1]), batch([2])]))
+
+    assert written(target) == [0, 1, 2]
+
+
 def test_a_long_range_is_committed_in_steps_between_source_records() -> None:
     target = Target()
     stepping = replace(plan(target), step_rows=2)
@@ -426,6 +467,30 @@ def test_single_skips_exactly_the_recorded_range() -> None:
     report = task(target, batch([0, 1]), single=True)
 
     assert (report.outcome, written(target)) == (Outcome.SKIPPED, [])
+
+
+def test_single_skips_what_the_writers_of_partitions_have_committed_whole() -> None:
+    target = Target()
+
+    report = task(target, batch([0, 1]), single=True, known=10)
+
+    assert (report.outcome, written(target)) == (Outcome.SKIPPED, [])
+
+
+def test_single_stops_where_the_writers_of_partitions_have_committed_a_part() -> None:
+    target = Target()
+
+    report = task(target, batch([0, 1]), single=True, known=4)
+
+    assert (report.outcome, written(target)) == (Outcome.STOPPED, [])
+
+
+def test_single_writes_an_epoch_without_new_records_behind_what_is_committed() -> None:
+    target = Target(records={"all": record(0, 10)})
+
+    report = task(target, batch([9]), single=True, begin=10, end=10, known=10)
+
+    assert (report.outcome, written(target)) == (Outcome.COMMITTED, [9])
 
 
 def test_single_stops_when_the_record_overlaps_the_range() -> None:

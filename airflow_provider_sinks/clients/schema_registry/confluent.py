@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.clients.schema_registry.options import PEM_FILES, RegistryOptions
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
+from airflow_provider_sinks.core.wording import one_line
 
 if TYPE_CHECKING:
     from confluent_kafka.schema_registry import SchemaRegistryClient
@@ -26,7 +27,6 @@ _PATIENCE = {
     "retries.wait.ms": _PAUSE_MILLISECONDS,
     "retries.max.wait.ms": _PAUSE_MILLISECONDS,
 }
-_LONGEST_MESSAGE = 1000
 _UNKNOWN = "Unknown Schema Registry Error: "
 """How the library begins the message of an answer that is no JSON object; its bytes follow, as a literal."""
 _PACKAGES = 'pip install "airflow-provider-sinks[schema-registry]" where the driver runs, and on the worker'
@@ -64,9 +64,7 @@ def said(error: SchemaRegistryError) -> str:
     """
     code, message = error.error_code, error.error_message
     if is_structured(error):
-        line = " ".join("".join(sign if sign.isprintable() else " " for sign in message).split())
-        shown = line if len(line) <= _LONGEST_MESSAGE else f"{line[:_LONGEST_MESSAGE]}..."
-        return f"{shown} (error code {code})"
+        return f"{one_line(message)} (error code {code})"
     length = _length(message)
     return "no error as a schema registry tells it" + (f", but {length} bytes" if length is not None else "")
 

@@ -34,6 +34,7 @@ class DeltaConnectionType(CheckedConnectionType):
         others=names.DROPPED,
         refused=lambda name: names.REFUSED.get(name.lower(), ""),
         addresses=names.ADDRESSES,
+        services=names.SERVICES,
     )
 
     def read(self, fields: ConnectionFields) -> DeltaOptions:

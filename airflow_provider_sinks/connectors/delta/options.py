@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
+from airflow_provider_sinks.core.connection.alterable import Service
 from airflow_provider_sinks.core.connection.options import ConnectionOptions
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, nearest
 
@@ -33,6 +34,18 @@ SECRETS = frozenset(
 """Never shown."""
 ADDRESSES = frozenset({"aws_endpoint", "azure_endpoint", "azure_storage_account_name"})
 """They lead to servers."""
+SERVICES = (
+    Service(frozenset({"aws_endpoint"}), (frozenset({"aws_access_key_id", "aws_secret_access_key"}),)),
+    Service(
+        frozenset({"azure_endpoint", "azure_storage_account_name"}),
+        (
+            frozenset({"azure_storage_account_key"}),
+            frozenset({"azure_storage_sas_key"}),
+            frozenset({"azure_client_id", "azure_client_secret", "azure_tenant_id"}),
+        ),
+    ),
+)
+"""Without a whole login delta-rs takes one from variables, or the machine's role."""
 HARMLESS = frozenset({"connect_timeout", "timeout"})
 """They decide nothing about who hears a secret, nor where rows go."""
 DROPPED = frozenset({"__fields__"})

@@ -17,11 +17,13 @@ from airflow_provider_sinks.connectors.epoch_writer import InDoubtError
 from airflow_provider_sinks.connectors.iceberg.catalog_errors import (
     CATALOG_TABLES,
     asking,
+    named,
     refused_commit,
     told,
 )
 from airflow_provider_sinks.connectors.iceberg.option_names import CatalogKind
 from airflow_provider_sinks.connectors.iceberg.options import IcebergOptions
+from airflow_provider_sinks.connectors.postgres.options import NOTHING_OF_THE_MACHINE
 from airflow_provider_sinks.connectors.table_format.errors import MissingError, OvertakenError
 
 if TYPE_CHECKING:
@@ -32,8 +34,9 @@ if TYPE_CHECKING:
 
 FORMAT_VERSION: Final = 2
 """The only version of Iceberg's format that is written: see :mod:`.observe`."""
-_FILE_IO = "pyiceberg.io.pyarrow.PyArrowFileIO"
+_FILE_IO = "airflow_provider_sinks.connectors.iceberg.file_io.BoundFileIO"
 _OF_URL = frozenset({"host", "port", "user", "password", "dbname"})
+_NO_PASSWORD = "none"  # noqa: S105  in an address nothing is no answer, and libpq would look for one
 _OBSTACLE = f"""
     SELECT '"' || current_user || '"', pg_is_in_recovery(),
            CASE WHEN to_regclass('{CATALOG_TABLES}') IS NOT NULL
@@ -56,11 +59,6 @@ class TableCatalog:
     def service(self) -> str:
         """Which catalog this is, for a sentence. No secrets."""
         return self._options.service
-
-    @property
-    def storage(self) -> dict[str, str]:
-        """What a writer needs to reach the files; holds secrets, but none of the catalog."""
-        return {"py-io-impl": _FILE_IO, **self._options.storage}
 
     def system(self) -> str:
         """Return what tells this catalog from every other; asked once.
@@ -161,16 +159,16 @@ class TableCatalog:
         try:
             table._do_commit(updates, requirements)  # noqa: SLF001  its public twin repeats a commit by itself
         except CommitFailedException as error:
-            raise OvertakenError(str(error)) from error
+            raise OvertakenError(told(error)) from error
         except NoSuchTableError as error:
-            raise MissingError(str(error)) from error
+            raise MissingError(told(error)) from error
         except Exception as error:
             name = ".".join(table.name())
             if (refused := refused_commit(self._options, name, error)) is not None:
                 raise refused from error
             raise InDoubtError(
                 f"a commit to table {name} was not answered",
-                f"{type(error).__name__}: {told(error)}",
+                named(error),
                 "The table's own progress tells: nothing is written twice.",
             ) from error
 
@@ -189,8 +187,11 @@ class TableCatalog:
             return self._made
 
     def _connect(self) -> Catalog:
-        from pyiceberg.catalog.rest import RestCatalog
-        from pyiceberg.catalog.sql import SqlCatalog
+        from airflow_provider_sinks.connectors.iceberg.bound_catalogs import (
+            BoundRestCatalog,
+            BoundSqlCatalog,
+            bound_hive_catalog,
+        )
 
         given, name = self._options.parameters, self._options.name
         own = {"py-io-impl": _FILE_IO, **self._options.storage}
@@ -198,7 +199,7 @@ class TableCatalog:
         match self._options.kind:
             case CatalogKind.JDBC:
                 looks = {"init_catalog_tables": "false", "pool_pre_ping": "true"}
-                return SqlCatalog(name, **own, **looks, uri=self._database())
+                return BoundSqlCatalog(name, **own, **looks, uri=self._database())
             case CatalogKind.REST:
                 more = {
                     key: given[key]
@@ -207,22 +208,21 @@ class TableCatalog:
                 }
                 if "login" in given and "password" in given:
                     more["credential"] = f"{given['login']}:{given['password']}"
-                return RestCatalog(name, **own, **more, uri=given["host"])
+                return BoundRestCatalog(name, **own, **more, uri=given["host"])
             case CatalogKind.HIVE:
-                from pyiceberg.catalog.hive import HiveCatalog
-
                 more = {key: given[key] for key in ("hive.hive2-compatible",) if key in given}
-                return HiveCatalog(name, **own, **more, uri=f"thrift://{given['host']}:{given['port']}")
+                address = f"thrift://{given['host']}:{given['port']}"
+                return bound_hive_catalog()(name, **own, **more, uri=address)
 
     def _database(self) -> str:
         from sqlalchemy import URL
 
-        given = self._options.conninfo
-        more = {name: value for name, value in given.items() if name not in _OF_URL}
+        given = {**NOTHING_OF_THE_MACHINE, **self._options.conninfo}
+        more = {name: value for name, value in given.items() if value and name not in _OF_URL}
         return URL.create(
             "postgresql+psycopg",
             given["user"],
-            given.get("password"),
+            given["password"] or _NO_PASSWORD,
             given["host"],
             int(given["port"]),
             given["dbname"],

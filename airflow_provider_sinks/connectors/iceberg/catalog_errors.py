@@ -8,6 +8,7 @@ from typing import Any
 
 from airflow_provider_sinks.connectors.iceberg.option_names import CatalogKind
 from airflow_provider_sinks.connectors.iceberg.options import IcebergOptions
+from airflow_provider_sinks.connectors.iceberg.rest_answers import answered
 from airflow_provider_sinks.connectors.table_format.errors import HiddenError, MissingError, OvertakenError
 from airflow_provider_sinks.core.errors import (
     AuthenticationError,
@@ -40,8 +41,11 @@ def asking(options: IcebergOptions) -> Iterator[None]:
     try:
         yield
     except (exceptions.NoSuchTableError, exceptions.NoSuchNamespaceError) as error:
-        raise MissingError(str(error)) from error
-    except (SinkError, MissingError, HiddenError, OvertakenError):
+        raise MissingError(told(error)) from error
+    except SinkError as error:
+        error.of(options.conn_id)
+        raise
+    except (MissingError, HiddenError, OvertakenError):
         raise
     except (exceptions.UnauthorizedError, exceptions.OAuthError) as error:
         raise _refused(options, error) from error
@@ -112,9 +116,18 @@ def _may_not(options: IcebergOptions, name: str, error: Exception, hint: str) ->
 
 def told(error: BaseException) -> str:
     """Return what an error says in one line; SQLAlchemy's own words repeat the statement."""
+    if isinstance(error, SinkError):
+        return error.primary
+    if (text := answered(error)) is not None:
+        return text
     found = getattr(error, "orig", None) or error
     lines = str(found).strip().splitlines()
     return lines[-1] if lines else type(error).__name__
+
+
+def named(error: BaseException) -> str:
+    """Return what an error says, behind its name where that says more."""
+    return answered(error) or f"{type(error).__name__}: {told(error)}"
 
 
 def _of_database(options: IcebergOptions, error: Any) -> Exception:
@@ -140,6 +153,6 @@ def _refused(options: IcebergOptions, error: Exception) -> AuthenticationError:
 def _unavailable(options: IcebergOptions, error: Exception) -> UnavailableError:
     return UnavailableError(
         f"{options.service} could not be asked",
-        f"{type(error).__name__}: {told(error)}",
+        named(error),
         "Check the catalog's address, and that its storage can be read from here.",
     ).of(options.conn_id)

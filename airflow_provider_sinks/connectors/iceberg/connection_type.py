@@ -34,6 +34,7 @@ class IcebergConnectionType(CheckedConnectionType):
         others=names.DROPPED,
         refused=lambda name: names.REFUSED.get(name, ""),
         addresses=names.ADDRESSES,
+        services=names.SERVICES,
     )
 
     def read(self, fields: ConnectionFields) -> IcebergOptions:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 
+from airflow_provider_sinks.core.connection.alterable import Service
+
 
 class CatalogKind(enum.StrEnum):
     """Who keeps the pointers to the tables' metadata."""
@@ -76,6 +78,20 @@ ADDRESSES = frozenset(
     }
 )
 """They lead to servers, or to the place of the tables, which may name one."""
+_ON_S3 = (frozenset({"s3.access-key-id", "s3.secret-access-key"}),)
+_ON_AZURE = (frozenset({"adls.account-key"}), frozenset({"adls.sas-token"}))
+_ON_GOOGLE = (frozenset({"gcs.oauth2.token"}),)
+_OF_CATALOGS = (frozenset({"password"}), frozenset({"token"}))
+SERVICES = (
+    Service(frozenset({"s3.endpoint"}), _ON_S3),
+    Service(frozenset({"adls.account-host", "adls.account-name"}), _ON_AZURE),
+    Service(frozenset({"gcs.service.host"}), _ON_GOOGLE),
+    Service(
+        frozenset({"host", "oauth2-server-uri", "warehouse"}),
+        (*_OF_CATALOGS, *_ON_S3, *_ON_AZURE, *_ON_GOOGLE),
+    ),
+)
+"""A storage without a login of its own is asked with the machine's, and its place is told by the catalog."""
 FILES = frozenset({"sslrootcert"})
 """They name files of the worker."""
 HARMLESS = frozenset({"s3.connect-timeout", "s3.request-timeout", "hive.hive2-compatible"})

@@ -267,6 +267,7 @@ class KafkaConnector(PlainConnector):
             options=self._options.with_files_read(),
             spec_digest=run.spec_digest,
             letters_of=run.letters_of,
+            may_multiply=run.may_multiply,
         )
         self._records = DriverRecords(self._run)
         self._fenced.add(self._id(DRIVER))

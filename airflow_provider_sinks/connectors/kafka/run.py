@@ -42,6 +42,7 @@ class KafkaRun:
         broker cannot tell.
     :param spec_digest: of the spec that it runs.
     :param letters_of: the sink whose dead letters it replays, or empty.
+    :param may_multiply: its query may make several rows of a record.
     """
 
     sink: str
@@ -54,6 +55,7 @@ class KafkaRun:
     holder: tuple[int, int] | None = None
     spec_digest: str = ""
     letters_of: str = ""
+    may_multiply: bool = False
 
     def circumstances(self, epoch: int) -> Circumstances:
         """Return where the dead letters of an epoch come from."""
@@ -64,6 +66,7 @@ class KafkaRun:
             epoch,
             self.spec_digest,
             is_replay=bool(self.letters_of),
+            may_multiply=self.may_multiply,
         )
 
     def id_of(self, writer: WriterId) -> str:

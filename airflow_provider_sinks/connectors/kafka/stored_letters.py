@@ -6,7 +6,7 @@ import heapq
 import itertools
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Self
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -63,16 +63,7 @@ class KafkaLetters:
 
         :param limit: how many at most.
         """
-        whole, window = self._whole(), max(_WINDOW_MIN, limit)
-        stops = {partition: end for partition, (_, end) in whole.items()}
-        found: list[Letter] = []
-        while stops:
-            starts = {p: max(whole[p][0], end - window) for p, end in stops.items()}
-            read = filter(takes, self._read({p: (starts[p], end) for p, end in stops.items()}))
-            found = heapq.nlargest(limit, itertools.chain(found, read), key=_age)
-            stops = {p: at for p, at in starts.items() if at > whole[p][0] and len(found) < limit}
-            window *= _WINDOW_GROWS
-        return found
+        return newest_of(self._whole(), self._read, limit, takes)
 
     def at(self, place: tuple[int, int]) -> Letter | None:
         """Return the letter of a place, if one is there."""
@@ -139,6 +130,46 @@ class KafkaLetters:
             f"{error.args[0].str()} (Kafka at {self._servers})",
             f"Allow Read on topic {self._topic} to the user of the connection.",
         )
+
+
+def newest_of(
+    whole: Ranges, read: Callable[[Ranges], Iterable[Letter]], limit: int, takes: Takes
+) -> list[Letter]:
+    """Return the newest letters that are wanted: each partition is read backwards, in growing steps.
+
+    A partition is left when what was read of it is older than all that was found. So it does not matter how
+    many letters nobody asked for lie behind those that are wanted, in that partition or in others.
+
+    :param whole: where each partition begins and ends.
+    :param read: yields the letters of some ranges, in the order of each partition.
+    """
+    ends = {partition: end for partition, (_, end) in whole.items()}
+    found: list[Letter] = []
+    window = max(_WINDOW_MIN, limit)
+    while ends:
+        starts = {p: max(whole[p][0], end - window) for p, end in ends.items()}
+        oldest: dict[int, Letter] = {}
+        letters = _noted(read({p: (starts[p], end) for p, end in ends.items()}), oldest)
+        found = heapq.nlargest(limit, itertools.chain(found, filter(takes, letters)), key=_age)
+        ends = {
+            p: at
+            for p, at in starts.items()
+            if at > whole[p][0] and not _is_behind(found, limit, oldest.get(p))
+        }
+        window *= _WINDOW_GROWS
+    return found
+
+
+def _noted(letters: Iterable[Letter], first: dict[int, Letter]) -> Iterator[Letter]:
+    """Yield letters, and keep the first of each partition."""
+    for letter in letters:
+        first.setdefault(letter.place[0], letter)
+        yield letter
+
+
+def _is_behind(found: Sequence[Letter], limit: int, oldest: Letter | None) -> bool:
+    """Whether enough is found that is newer than the oldest letter that was read of a partition."""
+    return len(found) >= limit and oldest is not None and _age(oldest) <= _age(found[-1])
 
 
 def _age(letter: Letter) -> tuple[int, tuple[int, int]]:

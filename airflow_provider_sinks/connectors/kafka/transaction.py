@@ -171,7 +171,7 @@ class Transaction:
         self._open = _Open.NOTHING
 
     def flush(self) -> bool:
-        """Wait until what was handed over has arrived, or was refused in part; return if that is so in time."""
+        """Wait until what was handed over has arrived, or some was refused; return if it was in time."""
         deadline = time.monotonic() + self.timeout_seconds
         try:
             while self.live.flush(_FLUSH_SECONDS) and self._deliveries.first_failure is None:

@@ -23,6 +23,8 @@ from airflow_provider_sinks.core.errors import (
 
 _DECIMAL_DIGITS_MAX = 38
 _DECIMAL_SCALE_DEFAULT = 18
+TEXTS: Mapping[str, str] = {"client_encoding": "UTF8"}
+"""How all texts go to and from a server: Arrow has no other. The server alone may think of another one."""
 NO_FILE = "a file that the connection names cannot be used by this worker"
 _CAST_TO_TEXT = frozenset({"uuid", "json", "jsonb", "inet", "cidr", "interval", "xml", "money"})
 
@@ -38,7 +40,7 @@ class PostgresClient:
 
     def ping(self) -> None:
         """Connect, and do nothing: shows that host, credentials and database are right."""
-        with self._connect():
+        with self.connected():
             pass
 
     def columns(self, table: str) -> dict[str, str]:
@@ -51,7 +53,7 @@ class PostgresClient:
             SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute
             WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped
               AND has_table_privilege(attrelid, 'SELECT') ORDER BY attnum"""
-        with self._connect() as connection:
+        with self.connected() as connection:
             found = connection.execute(query, [self._identifier(table).as_string(connection)]).fetchall()
             if not found:
                 raise self._missing_table(connection, table)
@@ -65,14 +67,14 @@ class PostgresClient:
         :raises ConfigurationError: when the table or a column is missing, or the table is too large.
         """
         columns = self._choose(table, self.columns(table), wanted)
-        with self._connect() as connection:
+        with self.connected() as connection:
             query = self._select(table, columns).as_string(connection)
         return _typed(self._read_arrow(query, table, max_bytes), columns)
 
     def read_nothing(self, table: str, wanted: Sequence[str] | None) -> pa.Table:
         """Return a table without its rows: the columns and types that :meth:`read` would give."""
         columns = self._choose(table, self.columns(table), wanted)
-        with self._connect() as connection:
+        with self.connected() as connection:
             query = (self._select(table, columns) + sql.SQL(" LIMIT 0")).as_string(connection)
         return _typed(self._read_arrow(query, table, 0), columns)
 
@@ -119,10 +121,14 @@ class PostgresClient:
 
     @property
     def _conninfo(self) -> str:
-        return psycopg.conninfo.make_conninfo(**self._options.conninfo)
+        return psycopg.conninfo.make_conninfo(**self._options.conninfo, **TEXTS)
 
     @contextmanager
-    def _connect(self) -> Iterator[psycopg.Connection[tuple[str, str]]]:
+    def connected(self) -> Iterator[psycopg.Connection[Any]]:
+        """Give a connection.
+
+        :raises SinkError: there is no way in, or it broke.
+        """
         try:
             connection = psycopg.connect(self._conninfo)
         except psycopg.OperationalError as error:

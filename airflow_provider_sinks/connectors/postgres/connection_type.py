@@ -12,7 +12,7 @@ from airflow_provider_sinks.connectors.connection_checks import (
 )
 from airflow_provider_sinks.connectors.postgres import options as names
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
-from airflow_provider_sinks.core.connection.alterable import COLUMNS, AlterableOptions
+from airflow_provider_sinks.core.connection.alterable import COLUMNS, AlterableOptions, Service
 
 if TYPE_CHECKING:
     from airflow_provider_sinks.core.connection.fields import ConnectionFields
@@ -34,6 +34,7 @@ class PostgresConnectionType(CheckedConnectionType):
         others=names.DROPPED,
         refused=lambda name: names.REFUSED.get(name, ""),
         addresses=names.ADDRESSES,
+        services=(Service(names.ADDRESSES, (names.SECRETS,)),),
     )
 
     def read(self, fields: ConnectionFields) -> PostgresOptions:

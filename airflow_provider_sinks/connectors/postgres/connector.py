@@ -15,6 +15,7 @@ from airflow_provider_sinks.connectors.postgres import progress_table
 from airflow_provider_sinks.connectors.postgres.creation import DEAD_LETTER_COLUMNS, CreateTable
 from airflow_provider_sinks.connectors.postgres.factory import PostgresWriterFactory, TablePlan
 from airflow_provider_sinks.connectors.postgres.fit import demand_fit, new_table, written
+from airflow_provider_sinks.connectors.postgres.known_tables import Shape
 from airflow_provider_sinks.connectors.postgres.observe import Layout
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.connectors.postgres.session import (
@@ -62,6 +63,7 @@ class PostgresConnector(PlainConnector):
         self._run: Run | None = None
         self._generation = 0
         self._has_taken = False
+        self._older: frozenset[str] = frozenset()
         self._columns: Mapping[str, str] = {}
         self._layout: Layout | None = None
         self._version = ""
@@ -133,6 +135,7 @@ class PostgresConnector(PlainConnector):
         self._ask(lambda connection: progress_table.end_sessions(connection, self._name(DRIVER)))
         if looked.progress.existence is Existence.MISSING:
             return True
+        self._older = self._ask(lambda connection: progress_table.runs(connection, self._sink.place))
         self._ask(lambda connection: progress_table.take_run(connection, self._sink.place, run.id))
         self._has_taken = True
         return False
@@ -150,24 +153,28 @@ class PostgresConnector(PlainConnector):
 
     def announce(self, record: ProgressRecord) -> None:
         """Write the driver's record, and a row for each writer that it names."""
-        run = self._live_run.id
-        self._ask(lambda connection: progress_table.announce(connection, self._sink.place, run, record))
+        run, place = self._live_run.id, self._sink.place
+        self._ask(lambda connection: progress_table.announce(connection, place, run, record, self._older))
         self._has_taken = True
         self._generation = record.generation
 
     def demand_in_force(self) -> None:
-        """Raise :class:`FencedError` when a newer run took the sink."""
+        """Raise :class:`FencedError` when a newer run took the sink.
+
+        :raises RefusedError: an older one has it again.
+        """
         if not self._has_taken:
             return
         found = self._ask(lambda connection: progress_table.run_in_force(connection, self._sink.place))
         if found != self._live_run.id:
-            raise progress_table.overtaken(self._sink.name, found, self._live_run.id)
+            raise progress_table.overtaken(self._sink.name, found, self._live_run.id, self._older)
 
     def factory(self) -> PostgresWriterFactory:
         """Return what makes writers under the announced run."""
         sink, target = self._sink, self._sink.target
         table = self._fitting(self._columns) if self._columns else self._existing()
         names = written(list(self._columns or table.columns), target)
+        dead_columns, dead_shape = self._dead_columns()
         plan = TablePlan(
             target.table,
             {name: table.columns[name] for name in names},
@@ -175,10 +182,11 @@ class PostgresConnector(PlainConnector):
             target.tombstones is Tombstones.DELETE,
             sink.dead_letter,
             self._live_run.circumstances(self._generation),
-            self._dead_columns(),
+            dead_columns,
+            {target.table: table.shape(names), **dead_shape},
         )
         return PostgresWriterFactory(
-            sink.place, self._live_run.id, self._generation, plan, sink.timeout, self._options
+            sink.place, self._live_run.id, self._generation, plan, sink.timeout, self._options, self._older
         )
 
     def progress(self) -> History:
@@ -230,14 +238,14 @@ class PostgresConnector(PlainConnector):
         assert self._run is not None  # noqa: S101  open comes first
         return self._run
 
-    def _dead_columns(self) -> tuple[str, ...]:
-        """Return which columns of dead letters are written: those that the table has.
+    def _dead_columns(self) -> tuple[tuple[str, ...], Mapping[str, Shape]]:
+        """Return which columns of dead letters are written: those that the table has; and its shape, by name.
 
         One that an earlier release made is not altered: that takes its owner, and waits for writers.
         """
         dead = self._sink.dead_letter
         if dead is None:
-            return ()
+            return (), {}
         known = set(DEAD_LETTER_COLUMNS) - {"at"}
         found = self._ask(lambda connection: look.layout(connection, dead))
         there = found.columns if found else known
@@ -247,7 +255,8 @@ class PostgresConnector(PlainConnector):
                 f'table "{dead}" lacks {", ".join(missing)}: dead letters are written without. '
                 f"To have them: ALTER TABLE {dead} {added}"
             )
-        return tuple(name for name in DEAD_LETTER_COLUMNS if name in known and name in there)
+        names = tuple(name for name in DEAD_LETTER_COLUMNS if name in known and name in there)
+        return names, {dead: found.shape(names)} if found else {}
 
     def _ask(self, question: Callable[[Connection], Result]) -> Result:
         return self._control.ask(question)

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.connectors.postgres.creation import FIRST_DEAD_LETTER_COLUMNS
+from airflow_provider_sinks.connectors.postgres.known_tables import Shape
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.connectors.postgres.progress_table import Place
 from airflow_provider_sinks.connectors.postgres.session import Session, SessionName
@@ -30,6 +31,7 @@ class TablePlan:
     :param dead_letter: the table of what is set aside, or ``None``.
     :param circumstances: where dead letters come from, but for the epoch.
     :param dead_columns: those that the table of dead letters has.
+    :param shapes: what must not be altered while it is written, by table.
     """
 
     table: str
@@ -39,6 +41,7 @@ class TablePlan:
     dead_letter: str | None = None
     circumstances: Circumstances = field(default_factory=lambda: Circumstances("", ""))
     dead_columns: tuple[str, ...] = FIRST_DEAD_LETTER_COLUMNS
+    shapes: Mapping[str, Shape] = field(default_factory=dict)
 
     @property
     def source(self) -> str:
@@ -48,7 +51,12 @@ class TablePlan:
     @property
     def is_staged(self) -> bool:
         """Rows go through a temporary table: they replace others, or Postgres must cast them."""
-        return bool(self.key) or any(column.is_cast for column in self.columns.values())
+        return bool(self.key) or self.has_casts
+
+    @property
+    def has_casts(self) -> bool:
+        """Postgres casts a column from text."""
+        return any(column.is_cast for column in self.columns.values())
 
 
 @dataclass(frozen=True)
@@ -57,6 +65,7 @@ class PostgresWriterFactory:
 
     :param generation: the announced one; records of older ones say nothing.
     :param timeout: after which a statement, or an idle transaction, ends by itself.
+    :param older: the runs that this one took the sink from.
     :param options: the connection; holds secrets and is never printed.
     """
 
@@ -66,6 +75,7 @@ class PostgresWriterFactory:
     plan: TablePlan
     timeout: timedelta
     options: PostgresOptions = field(repr=False)
+    older: frozenset[str] = frozenset()
 
     def session(self, writer: WriterId) -> Session:
         """Return how a writer connects."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 import psycopg
 
 from airflow_provider_sinks.connectors.postgres import progress_table
 from airflow_provider_sinks.connectors.postgres.creation import PROGRESS_COLUMNS, identifier
+from airflow_provider_sinks.connectors.postgres.known_tables import MARK, REQUIRED, Shape
 from airflow_provider_sinks.connectors.postgres.progress_table import Place
 from airflow_provider_sinks.connectors.postgres.session import Connection
 from airflow_provider_sinks.connectors.postgres.types import Column
@@ -18,7 +19,8 @@ from airflow_provider_sinks.core.progress.identity import ResourceKind
 
 _SYSTEM = """
     SELECT (SELECT system_identifier FROM pg_control_system())::text || '/' || current_database(),
-           pg_is_in_recovery(), current_setting('transaction_read_only')::boolean"""
+           pg_is_in_recovery(), current_setting('transaction_read_only')::boolean,
+           quote_ident(current_database()), has_database_privilege(current_database(), 'TEMP')"""
 _TABLE = """
     SELECT c.oid::text, c.relkind::text, has_schema_privilege(n.oid, 'USAGE'),
            array(SELECT need FROM unnest(%(needs)s::text[]) need WHERE NOT has_table_privilege(c.oid, need)),
@@ -26,13 +28,23 @@ _TABLE = """
                 WHEN 'p' THEN (SELECT sum(pg_relation_size(relid)) FROM pg_partition_tree(c.oid)) END
     FROM pg_namespace n JOIN pg_class c ON c.relnamespace = n.oid
     WHERE n.nspname = %(schema)s AND c.relname = %(table)s"""
-_COLUMNS = """
-    SELECT a.attname, format_type(a.atttypid, a.atttypmod),
-           format_type(coalesce(nullif(t.typbasetype, 0), t.oid), NULL),
-           a.attnotnull AND NOT a.atthasdef AND a.attidentity = '',
-           a.attgenerated <> '' OR a.attidentity = 'a'
-    FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
-    WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"""
+_COLUMNS = f"""
+    SELECT a.attname, format_type(a.atttypid, a.atttypmod), format_type(base.oid, NULL),
+           {REQUIRED}, a.attgenerated <> '' OR a.attidentity = 'a', {MARK},
+           format_type(base.oid, base.typmod), format_type(base.oid, -1),
+           (SELECT quote_ident(n.nspname) || '.' || quote_ident(c.collname)
+            FROM pg_collation c JOIN pg_namespace n ON n.oid = c.collnamespace
+            WHERE c.oid = a.attcollation AND c.collname <> 'default')
+    FROM pg_attribute a CROSS JOIN LATERAL (
+        WITH RECURSIVE inner_type AS (
+            SELECT a.atttypid AS oid, a.atttypmod AS typmod
+            UNION ALL
+            SELECT d.typbasetype, d.typtypmod FROM inner_type i JOIN pg_type d ON d.oid = i.oid
+            WHERE d.typtype = 'd')
+        SELECT i.oid, i.typmod FROM inner_type i JOIN pg_type t ON t.oid = i.oid WHERE t.typtype <> 'd'
+    ) base
+    WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped
+    ORDER BY a.attnum"""  # noqa: S608  our own words
 _UNIQUE = """
     SELECT array(SELECT a.attname::text FROM unnest(i.indkey::int2[]) WITH ORDINALITY k (num, at)
                  JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.num
@@ -49,6 +61,7 @@ _KINDS = {
     "i": "an index",
 }
 _TABLES = ("r", "p")
+_WRITTEN_AGAIN = "A crash of the server empties it, and the rows would be written again."
 
 NEEDS: Mapping[Role, tuple[str, ...]] = {
     Role.DATA: ("INSERT",),
@@ -74,18 +87,26 @@ class Layout:
     is_unlogged: bool = False
     has_row_security: bool = False
 
+    def shape(self, written: Collection[str]) -> Shape:
+        """Return what must stay as it is while these columns are written."""
+        return {name: column.mark for name, column in self.columns.items() if name in written}
+
 
 def look(
     connection: Connection, tables: Mapping[Role, str], needs: Mapping[Role, tuple[str, ...]]
 ) -> dict[Role, ResourceFacts]:
     """Return which tables these are, and whether they can be written."""
-    system, in_recovery, read_only = connection.execute(_SYSTEM).fetchone() or ("", False, False)
+    found = connection.execute(_SYSTEM).fetchone() or ("", False, False, "", True)
+    system, in_recovery, read_only, database, may_stage = found
     obstacle = "the server is a read-only standby" if in_recovery else ""
     if read_only and not in_recovery:
         obstacle = "default_transaction_read_only is on for this login or database"
-    return {
+    seen = {
         role: _facts(connection, name, str(system), needs[role], obstacle) for role, name in tables.items()
     }
+    if not may_stage and seen[Role.DATA].existence is not Existence.UNKNOWN:
+        seen[Role.DATA] = _denied(seen[Role.DATA], "TEMP", f"database {database}")
+    return seen
 
 
 def observe(
@@ -98,12 +119,13 @@ def observe(
     """Return everything that the decision is made from."""
     seen = look(connection, tables, needs)
     progress = _of_our_shape(connection, seen[Role.PROGRESS])
+    dead_letter = seen.get(Role.DEAD_LETTER)
     history, reason = _history(connection, progress, Place(tables[Role.PROGRESS], sink))
     return Observation(
         source=source,
         data=seen[Role.DATA],
         progress=progress,
-        dead_letter=seen.get(Role.DEAD_LETTER),
+        dead_letter=_lasting(connection, dead_letter) if dead_letter else None,
         history=history,
         history_reason=reason,
     )
@@ -177,8 +199,18 @@ def _of_our_shape(connection: Connection, progress: ResourceFacts) -> ResourceFa
     if found is not None and frozenset({"sink", "writer"}) not in found.unique:
         return replace(progress, unfit=_no_progress_table("has another key than sink and writer"))
     if found is not None and found.is_unlogged:
-        return replace(progress, unfit=_unlogged(progress.name))
+        return replace(progress, unfit=_unlogged(progress.name, _WRITTEN_AGAIN))
     return progress
+
+
+def _lasting(connection: Connection, dead_letter: ResourceFacts) -> ResourceFacts:
+    """Say so where a crash may empty the table of dead letters: progress counts them as kept."""
+    if dead_letter.existence is not Existence.PRESENT or dead_letter.unfit:
+        return dead_letter
+    found = layout(connection, dead_letter.name)
+    is_lasting = found is None or not found.is_unlogged
+    why = "A crash of the server empties it, and nobody sets its rows aside again."
+    return dead_letter if is_lasting else replace(dead_letter, unfit=_unlogged(dead_letter.name, why))
 
 
 def _no_progress_table(what: str) -> Unfit:
@@ -189,10 +221,10 @@ def _no_progress_table(what: str) -> Unfit:
     )
 
 
-def _unlogged(name: str) -> Unfit:
+def _unlogged(name: str, why: str) -> Unfit:
     return Unfit(
         "is unlogged",
-        "A crash of the server empties it, and the rows would be written again.",
+        why,
         f"ALTER TABLE {name} SET LOGGED;",
     )
 

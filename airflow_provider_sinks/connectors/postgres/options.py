@@ -54,6 +54,15 @@ HARMLESS = frozenset(_HARMLESS.split())
 SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 DEFAULTS = {"connect_timeout": "10", "application_name": "airflow-provider-sinks"}
 
+_NOWHERE = "/dev/null/none"
+"""No file can be there, and libpq goes on without one."""
+NOTHING_OF_THE_MACHINE: Mapping[str, str] = {
+    **dict.fromkeys(("password", "hostaddr", "options", "sslkey"), ""),
+    **dict.fromkeys(("passfile", "sslcert"), _NOWHERE),
+}
+"""What libpq would take from its variables, files and services, for whatever server a connection names: a
+password above all, which that server would be told. For what is given, if as nothing, it looks nowhere."""
+
 
 @dataclass(frozen=True, repr=False)
 class PostgresOptions(ConnectionOptions):
@@ -106,8 +115,8 @@ class PostgresOptions(ConnectionOptions):
 
     @property
     def conninfo(self) -> dict[str, str]:
-        """The keyword arguments for ``psycopg.connect``."""
-        return dict(self.parameters)
+        """The keyword arguments for ``psycopg.connect``; what a connection does not say is nothing."""
+        return {**NOTHING_OF_THE_MACHINE, **self.parameters}
 
     def __repr__(self) -> str:
         shown = {key: "***" if key in SECRETS else value for key, value in self.parameters.items()}

@@ -10,6 +10,11 @@ and only if, ``run`` and ``holder`` are still those that this very object put th
   change, whatever epoch it is in: each commit, also each step of a long epoch, leaves another ``holder``.
 * A row that is being changed is locked until its transaction ends; whoever takes it waits, and reads what was
   committed. So a commit whose answer was lost is known for sure behind either.
+* A table that was altered, or swapped by ``RENAME``, takes no rows: the same change demands that the names
+  of the sink's tables lead to what the record names, with the columns that the run knows
+  (:mod:`.known_tables`).
+* A database that was put back to before this run holds the rows for a run that it has fenced, or for none:
+  nothing can be changed either, and it is told apart from a newer start (:func:`overtaken`).
 * A writer without a row can not commit: rows are made by the driver alone (:func:`announce`), before any
   task runs. So a start finds every writer that may still commit.
 
@@ -19,18 +24,21 @@ Ending older connections (:func:`end_sessions`) makes none of this true; it only
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from psycopg import sql
 
 from airflow_provider_sinks.connectors.postgres.creation import identifier
+from airflow_provider_sinks.connectors.postgres.known_tables import KnownTable
 from airflow_provider_sinks.connectors.postgres.session import Connection, SessionName
-from airflow_provider_sinks.core.errors import FencedError, SinkError, UnavailableError
+from airflow_provider_sinks.core.errors import FencedError, RefusedError, SinkError, UnavailableError
 from airflow_provider_sinks.core.progress.history import History, fold
 from airflow_provider_sinks.core.progress.record import DRIVER, ProgressKey, ProgressRecord, WriterId
 
 _TERMINATE_PATIENCE_MS = 5000
+_TERMINATES_PATIENTLY = 140000
+"""Older servers do not wait for an end; whoever takes the rows waits for their locks."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +82,12 @@ def read(connection: Connection, place: Place) -> History:
     return fold(messages, place.sink)
 
 
+def runs(connection: Connection, place: Place) -> frozenset[str]:
+    """Return the runs that hold rows of the sink."""
+    found = connection.execute(place.statement("SELECT DISTINCT run FROM {table} WHERE sink = {sink}"))
+    return frozenset(run for (run,) in found.fetchall())
+
+
 def take_run(connection: Connection, place: Place, run: str) -> None:
     """Give every row of the sink to a run: no writer of another run can commit from here on."""
     with connection.transaction():
@@ -97,10 +111,14 @@ def run_in_force(connection: Connection, place: Place) -> str | None:
     return str(found[0]) if found else None
 
 
-def announce(connection: Connection, place: Place, run: str, record: ProgressRecord) -> None:
+def announce(
+    connection: Connection, place: Place, run: str, record: ProgressRecord, older: Container[str]
+) -> None:
     """Write the driver's record, and make the rows of every writer that it names.
 
-    :raises FencedError: another run holds the sink.
+    :param older: the runs that this one took the sink from.
+    :raises FencedError: a newer run holds the sink.
+    :raises RefusedError: an older one does.
     """
     with connection.transaction():
         _make_driver(connection, place, run)
@@ -114,7 +132,7 @@ def announce(connection: Connection, place: Place, run: str, record: ProgressRec
             )
         )
         if done.rowcount != 1:
-            raise overtaken(place.sink, run_in_force(connection, place), run)
+            raise overtaken(place.sink, run_in_force(connection, place), run, older)
         _make_writers(connection, place, run, record.writers)
 
 
@@ -129,13 +147,22 @@ def take_writer(place: Place, run: str, writer: WriterId, holder: str) -> str:
     ).as_string(None)
 
 
-def advance(place: Place, writer: WriterId, turn: Turn, record: ProgressRecord, holder: str) -> str:
-    """Return the compare-and-set that ends a writer's transaction: it changes one row, or is fenced.
+def advance(
+    place: Place,
+    writer: WriterId,
+    turn: Turn,
+    record: ProgressRecord,
+    *,
+    holder: str,
+    tables: Iterable[KnownTable],
+) -> str:
+    """Return the compare-and-set that ends a writer's transaction: it changes one row, or is refused.
 
     :param turn: what the row must say.
     :param holder: who holds the row from then on.
+    :param tables: that must still be what they were.
     """
-    return place.statement(
+    own = place.statement(
         "UPDATE {table} SET holder = {next}, generation = {generation}, epoch = {epoch},"
         " record = {record}::json, changed_at = now()"
         " WHERE sink = {sink} AND writer = {writer} AND run = {run} AND holder = {holder}"
@@ -147,16 +174,27 @@ def advance(place: Place, writer: WriterId, turn: Turn, record: ProgressRecord, 
         old_epoch=turn.epoch,
         next=holder,
         **_values(record),
+    )
+    return sql.SQL(" AND ").join([own, *(table.condition() for table in tables)]).as_string(None)
+
+
+def standing(place: Place, writer: WriterId) -> str:
+    """Return the query for who may write a writer's row, and what stands in it."""
+    return place.statement(
+        "SELECT run, holder, generation, epoch FROM {table} WHERE sink = {sink} AND writer = {writer}",
+        writer=writer,
     ).as_string(None)
 
 
 def end_sessions(connection: Connection, name: SessionName) -> None:
     """End the connections of older runs of the sink. Those of another login end by their own time-outs."""
-    query = """
-        SELECT pg_terminate_backend(pid, %s) FROM pg_stat_activity
+    waits = connection.info.server_version >= _TERMINATES_PATIENTLY
+    query = sql.SQL("""
+        SELECT pg_terminate_backend(pid{}) FROM pg_stat_activity
         WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
-          AND starts_with(application_name, %s) AND NOT starts_with(application_name, %s)"""
-    connection.execute(query, [_TERMINATE_PATIENCE_MS, name.of_sink, name.of_run])
+          AND starts_with(application_name, %s) AND NOT starts_with(application_name, %s)""")
+    patience = sql.SQL(f", {_TERMINATE_PATIENCE_MS}" if waits else "")
+    connection.execute(query.format(patience), [name.of_sink, name.of_run])
 
 
 def end_open(name: SessionName) -> str:
@@ -178,17 +216,28 @@ def new_holder() -> str:
     return uuid.uuid4().hex
 
 
-def overtaken(sink: str, found: str | None, run: str) -> SinkError:
-    """Return the error of a run, or a writer, that has lost its row: a twin of a task ends no driver."""
+def overtaken(sink: str, found: str | None, run: str, older: Container[str]) -> SinkError:
+    """Return the error of a run, or a writer, that has lost its row: a twin of a task ends no driver.
+
+    :param found: which run holds the row; ``None`` where the row is gone.
+    :param older: the runs that this one took the sink from: where they hold it again, the database went back.
+    """
     if found == run:
         return UnavailableError(
             f'a writer of sink "{sink}" was fenced by another attempt',
             f"Run {run} is in force, and another of its tasks has opened the same writer since.",
             "The task is repeated; nothing of it is visible.",
         )
+    if found is None or found in older:
+        known = f"run {found}, before it" if found else "none"
+        return RefusedError(
+            f'progress of sink "{sink}" was rolled back while the sink ran',
+            f"This is run {run}; the progress table knows of {known}.",
+            "Start the sink again: it says what is missing, and what can be done.",
+        )
     return FencedError(
         f'a newer start of sink "{sink}" took over',
-        f"Run {found or 'none'} is in force; this is run {run}.",
+        f"Run {found} is in force; this is run {run}.",
         "Nothing to do if the newer start is yours; else find out who runs the same sink.",
     )
 

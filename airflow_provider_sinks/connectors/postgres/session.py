@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 import psycopg
 from psycopg import sql
 
-from airflow_provider_sinks.connectors.postgres.client import connect_error
+from airflow_provider_sinks.connectors.postgres.client import TEXTS, connect_error
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.core.errors import SinkError, UnavailableError
 
@@ -76,7 +76,7 @@ class Session:
         """How to connect; holds the password."""
         patience = str(int(self.timeout.total_seconds() * 1000))
         alive = {"keepalives_idle": "10", "keepalives_interval": "5", "tcp_user_timeout": patience}
-        own = {**alive, **self.options.conninfo, "application_name": str(self.name)}
+        own = {**alive, **self.options.conninfo, **TEXTS, "application_name": str(self.name)}
         return psycopg.conninfo.make_conninfo(**own)
 
     def settings(self) -> str:

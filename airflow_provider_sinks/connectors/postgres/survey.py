@@ -163,7 +163,7 @@ def _ask_for_tls(connected: socket.socket, trail: Trail) -> bool:
 
 def _context(options: PostgresOptions) -> ssl.SSLContext:
     """Return TLS as libpq would do it with these options."""
-    given = options.conninfo
+    given = options.parameters
     mode, roots = given.get("sslmode", "prefer"), given.get("sslrootcert")
     try:
         context = ssl.create_default_context(cafile=None if roots in (None, "system") else roots)

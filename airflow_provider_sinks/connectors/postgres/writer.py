@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +23,11 @@ from airflow_provider_sinks.connectors.letter_rows import LetterRows
 from airflow_provider_sinks.connectors.postgres import progress_table
 from airflow_provider_sinks.connectors.postgres.copying import CopyConnection, StatementError
 from airflow_provider_sinks.connectors.postgres.factory import PostgresWriterFactory
+from airflow_provider_sinks.connectors.postgres.known_tables import (
+    KnownTable,
+    changed_for_a_moment,
+    known_tables,
+)
 from airflow_provider_sinks.connectors.postgres.progress_table import Turn
 from airflow_provider_sinks.connectors.postgres.stage import BadRow, Stage
 from airflow_provider_sinks.core.errors import SinkError, UnavailableError
@@ -61,7 +67,7 @@ class PostgresEpochWriter:
                 progress_table.take_writer(factory.place, factory.run, self._writer, holder)
             )
         if not found:
-            raise self._overtaken()
+            raise self._overtaken(self._standing())
         generation, epoch, record = found[0]
         self._turn = Turn(factory.run, holder, generation, epoch)
         self.holder_id = holder
@@ -96,12 +102,15 @@ class PostgresEpochWriter:
         """Change the progress row, if it is still this writer's. Rows set aside late are told in it too."""
         late, holder = self._set_aside_late, progress_table.new_holder()
         record = record.with_set_aside(late)
+        tables = list(known_tables(record.identities, self._plan.shapes))
+        statement = progress_table.advance(
+            self._factory.place, self._writer, self._turn, record, holder=holder, tables=tables
+        )
         with self._explained():
             self._begin()
-            statement = progress_table.advance(self._factory.place, self._writer, self._turn, record, holder)
             changed = self._live.run(statement)
         if changed != 1:
-            raise self._overtaken()
+            raise self._refused(tables)
         self._turn = Turn(self._factory.run, holder, record.generation, record.epoch)
         self.last, self.holder_id = record, holder
         return Token(self._writer, "", record.rows)
@@ -220,18 +229,35 @@ class PostgresEpochWriter:
             row,
         )
 
-    def _overtaken(self) -> SinkError:
-        found: list[tuple[Any, ...]] = []
+    def _refused(self, tables: Sequence[KnownTable]) -> SinkError:
+        """Say why the row was not changed: it is somebody else's by now, or a table is another one."""
         self.rollback_epoch()
-        with contextlib.suppress(StatementError):
-            place = self._factory.place
-            query = place.statement(
-                "SELECT run FROM {table} WHERE sink = {sink} AND writer = {writer}", writer=self._writer
-            )
-            found = self._live.ask(query.as_string(None))
-        return progress_table.overtaken(
-            self._factory.place.sink, found[0][0] if found else None, self._factory.run
-        )
+        found = self._standing()
+        if found is not None and found != self._turn:
+            return self._overtaken(found)
+        if (changed := self._changed_table(tables)) is not None:
+            return changed
+        sink = self._factory.place.sink
+        return changed_for_a_moment(sink) if found is not None else self._overtaken(None)
+
+    def _changed_table(self, tables: Iterable[KnownTable]) -> SinkError | None:
+        with self._explained():
+            for table in tables:
+                oid, shape = self._live.ask(table.look())[0]
+                if (error := table.misfit(oid, shape, self._factory.place.sink)) is not None:
+                    return error
+        return None
+
+    def _overtaken(self, found: Turn | None) -> SinkError:
+        factory = self._factory
+        run = found.run if found else None
+        return progress_table.overtaken(factory.place.sink, run, factory.run, factory.older)
+
+    def _standing(self) -> Turn | None:
+        """Return what the row says now; nothing where it is gone."""
+        with self._explained():
+            found = self._live.ask(progress_table.standing(self._factory.place, self._writer))
+        return Turn(*found[0]) if found else None
 
     @contextlib.contextmanager
     def _explained(self) -> Any:

@@ -28,7 +28,7 @@ from airflow_provider_sinks.core.alter.changes import (
 from airflow_provider_sinks.core.alter.leave import Leave
 from airflow_provider_sinks.core.connection.alterable import COLUMNS, AlterableOptions
 from airflow_provider_sinks.core.connection.fields import ConnectionFields
-from airflow_provider_sinks.core.connection.stored_secrets import kept_problems, kept_secrets
+from airflow_provider_sinks.core.connection.stored_secrets import kept_problems, kept_secrets, lent_problems
 from airflow_provider_sinks.core.connection.types import known_types
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 
@@ -51,7 +51,8 @@ def alter(old: ConnectionFields, changes: Sequence[Change], means: Means = _NO_M
     new = _fold(old, changes, options, means.secrets)
     given = {options.canonical(change.name) for change in changes if isinstance(change, SetOption)}
     kept = {} if means.leave.keep_secrets else kept_secrets(old, new, options, given)
-    if problems := [*_result_problems(new), *kept_problems(kept)]:
+    lent = [] if means.leave.keep_secrets else lent_problems(old, new, options)
+    if problems := [*_result_problems(new), *kept_problems(kept), *lent]:
         hint = _anew(old.conn_id, changes, kept, means.leave) if kept else ""
         raise _not_altered(old.conn_id, problems, hint)
     return new

@@ -18,7 +18,8 @@ _PREFIX = r"[A-Za-z0-9_.-]+"
 class Leave:
     """What the author allows.
 
-    :param keep_secrets: stored secrets may be sent to another place than they were stored for.
+    :param keep_secrets: stored secrets may be sent to another place than they were stored for, and the
+        machine's own login where there are none.
     :param secret_prefix: how the names of the Variables begin that may be read as secrets.
     :param allowed_files: the files of the worker that options may be made to name.
     """

@@ -17,6 +17,18 @@ _IDENTITY_NAMES = ("conn_id", "conn_type", "connection_id", "description", "extr
 
 
 @dataclass(frozen=True)
+class Service:
+    """What a client may log in to as the machine that it runs on, where a connection has no login for it.
+
+    :param addresses: the options that lead to it.
+    :param logins: each a login, of options that only count together.
+    """
+
+    addresses: frozenset[str]
+    logins: tuple[frozenset[str], ...]
+
+
+@dataclass(frozen=True)
 class AlterableOptions:
     """The options of one type of connection.
 
@@ -29,6 +41,7 @@ class AlterableOptions:
     :param others: those in the extra that only other users of the connection read.
     :param refused: says why no sink takes an option; an empty text for one that nobody knows.
     :param addresses: those that lead to a server; ``None`` for all that decide who hears a secret.
+    :param services: to which a client may log in as its machine.
     :param serves_others: connections of this type are there for others than sinks too: only one that a sink
         names is altered.
     """
@@ -42,6 +55,7 @@ class AlterableOptions:
     others: frozenset[str]
     refused: Callable[[str], str]
     addresses: frozenset[str] | None = None
+    services: tuple[Service, ...] = ()
     serves_others: bool = False
 
     @property

@@ -9,6 +9,9 @@ An option counts unless it is known to be harmless: an option that is allowed on
 here. The server and its certificate count, the protocol and the mechanism (PLAIN tells the password, SCRAM
 only proves it), the user (a password is one user's at one server), and a database's name (``pg_hba.conf``
 chooses by it whether the password is told or proved). Taking an option away is a change too.
+
+Where a connection has no login of its own, a client may take that of the machine: a role of the cloud, a
+variable. It is the machine's for the address that the connection's author chose, and goes to no other.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from airflow_provider_sinks.core.connection.alterable import COLUMNS, AlterableOptions
+from airflow_provider_sinks.core.connection.alterable import COLUMNS, AlterableOptions, Service
 from airflow_provider_sinks.core.connection.fields import ConnectionFields
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 
@@ -38,6 +41,24 @@ def kept_secrets(
     if not moved:
         return {}
     return {name: moved for name in sorted(options.secrets) if name in after and name not in given}
+
+
+def lent_problems(old: ConnectionFields, new: ConnectionFields, options: AlterableOptions) -> list[Problem]:
+    """Return the addresses that would change where the machine's own login would be sent to."""
+    before, after = _told(old, options), _told(new, options)
+    what = (
+        "would lead elsewhere, and be sent what the worker itself logs in with: the connection has no login"
+    )
+    return [
+        Problem(name, what, f"set {_either(service)} in the same change")
+        for service in options.services
+        for name in sorted(service.addresses & after.keys())
+        if before.get(name) != after[name] and not any(login <= after.keys() for login in service.logins)
+    ]
+
+
+def _either(service: Service) -> str:
+    return ", or ".join(" and ".join(sorted(login)) for login in service.logins)
 
 
 def kept_problems(kept: Mapping[str, tuple[str, ...]]) -> list[Problem]:

@@ -24,6 +24,9 @@ Headers: TypeAlias = tuple[tuple[str, bytes | None], ...]
 SOURCE_HEADER = "source.header."
 """What stands before the name of each header that the source record had."""
 
+ROWS_HEADER = "record.rows"
+"""Says that the record may have led to other rows too, which are written; absent where it has led to none."""
+
 
 class ErrorClass(enum.StrEnum):
     """Why a record was set aside, in the words of a count."""
@@ -51,7 +54,9 @@ class ErrorClass(enum.StrEnum):
 CLASS_WORDS: Mapping[ErrorClass, str] = {
     ErrorClass.PARSE: r"^The (value|key) (?!cannot be written)",
     ErrorClass.TOO_LARGE: r'^Topic "[^"]*" does not take the row',
-    ErrorClass.CONVERT: r"^((key )?column .*?( is null|: )|The (value|key|timestamp) cannot be written)",
+    ErrorClass.CONVERT: (
+        r"^((key )?column .*?( is null|: )|partition column |The (value|key|timestamp) cannot be written)"
+    ),
 }
 """How the errors of each class begin; patterns that Python and Java read alike."""
 
@@ -102,6 +107,7 @@ class Circumstances:
     :param source: the source topic of that sink.
     :param spec_digest: of the spec that the rows were written with.
     :param is_replay: the records that are read are letters themselves.
+    :param may_multiply: a record may lead to several rows, of which others are written.
     """
 
     sink: str
@@ -110,6 +116,7 @@ class Circumstances:
     epoch: int = 0
     spec_digest: str = ""
     is_replay: bool = False
+    may_multiply: bool = False
 
     def origin(
         self, partition: int | None, offset: int | None, timestamp_ms: int | None, headers: Headers
@@ -127,6 +134,7 @@ def letter_headers(
     error: str, error_class: ErrorClass, origin: Origin, circumstances: Circumstances
 ) -> Headers:
     """Return the headers of a letter; those of the source record stand last."""
+    is_one_of_several = circumstances.may_multiply and error_class is not ErrorClass.PARSE
     told: dict[str, object] = {
         "error": error,
         "error.class": error_class.value,
@@ -139,6 +147,7 @@ def letter_headers(
         "epoch": circumstances.epoch,
         "spec.digest": circumstances.spec_digest,
         "replays": origin.replays,
+        ROWS_HEADER: "several" if is_one_of_several else None,
     }
     own = tuple((name, str(value).encode()) for name, value in told.items() if value is not None)
     return own + tuple((f"{SOURCE_HEADER}{name}", value) for name, value in origin.headers)
@@ -179,6 +188,7 @@ class Letter:
     :param at_ms: when it was set aside, in milliseconds since 1970.
     :param told_class: the class of its error where the letter tells it.
     :param left_out_bytes: the size of a value that was left out; ``None`` where the record is whole.
+    :param is_one_of_several: it is about one row of a record whose other rows may be written.
     """
 
     place: tuple[int, int]
@@ -193,6 +203,7 @@ class Letter:
     epoch: int | None = None
     spec_digest: str = ""
     left_out_bytes: int | None = None
+    is_one_of_several: bool = False
 
     @property
     def error_class(self) -> ErrorClass:
@@ -204,9 +215,14 @@ class Letter:
         return self.sink == sink if self.sink else self.origin.topic == source
 
     @property
-    def can_be_replayed(self) -> bool:
+    def holds_record(self) -> bool:
         """Whether it holds the record of one place in the source."""
         return self.left_out_bytes is None and self.origin.offset is not None
+
+    @property
+    def can_be_replayed(self) -> bool:
+        """Whether it holds a record that has led to no row: else its other rows would be written again."""
+        return self.holds_record and not self.is_one_of_several
 
 
 def letter_of_record(
@@ -228,6 +244,7 @@ def letter_of_record(
         whole(told.get("epoch")),
         told.get("spec.digest", ""),
         (whole(told.get("value.bytes")) or 0) if "value.sha256" in told else None,
+        ROWS_HEADER in told,
     )
 
 

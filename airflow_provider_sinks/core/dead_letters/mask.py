@@ -50,10 +50,11 @@ def _shape(content: bytes) -> str:
     """Return JSON without its values; of anything else, the size."""
     try:
         found = json.loads(content)
+        if isinstance(found, dict | list):
+            text = json.dumps(_masked(found), ensure_ascii=False)
+            return text.encode(errors="backslashreplace").decode()  # a name may hold half a surrogate pair
     except (ValueError, RecursionError):
-        found = None
-    if isinstance(found, dict | list):
-        return json.dumps(_masked(found), ensure_ascii=False)
+        pass
     return f"<{len(content):,} bytes>"
 
 

@@ -13,6 +13,9 @@ Why each letter leads to rows once, however often replays are started, killed or
   computed behind the fence of that beginning, from the positions that earlier replays have reached and that
   none of them can move any more. A driver whose spec has other bounds than the record is refused.
 - Within the generation it is any sink: rows, letters that come back and progress are one transaction.
+- A letter is taken whose record has led to no row. Where a query may make several rows of a record, one of
+  them may be set aside beside others that are written: the letter says so, and for those that do not, the
+  query as it is now does (:func:`within`).
 """
 
 from __future__ import annotations
@@ -40,12 +43,14 @@ class Selection(Part):
     :param before_ms: set aside before then.
     :param offsets: by partition of the dead-letter topic: from the first up to, and without, the second; a
         partition that is not named has none. Empty: all.
+    :param without_rows: only of records that have led to no row, because they did not parse.
     """
 
     errors: tuple[str, ...] = ()
     since_ms: int | None = None
     before_ms: int | None = None
     offsets: dict[int, tuple[int, int]] = Field(default_factory=dict)
+    without_rows: bool = False
 
     def takes(self, error: str, error_class: ErrorClass | None, at_ms: int, place: tuple[int, int]) -> bool:
         """Whether a letter is one of them.
@@ -56,7 +61,8 @@ class Selection(Part):
         kind = error_class or ErrorClass.of(error)
         first, end = self.offsets.get(place[0], (0, 0)) if self.offsets else (place[1], place[1] + 1)
         return (
-            (not self.errors or any(named == kind or named in error for named in self.errors))
+            (kind is ErrorClass.PARSE or not self.without_rows)
+            and (not self.errors or any(named == kind or named in error for named in self.errors))
             and (self.since_ms is None or at_ms >= self.since_ms)
             and (self.before_ms is None or at_ms < self.before_ms)
             and first <= place[1] < end
@@ -67,14 +73,32 @@ class Selection(Part):
         said += [f"offsets {p}: {first} to {end}" for p, (first, end) in sorted(self.offsets.items())]
         said += [f"since {self.since_ms} ms"] if self.since_ms is not None else []
         said += [f"before {self.before_ms} ms"] if self.before_ms is not None else []
-        return ", ".join(said) or "all"
+        what = ", ".join(said) or "all"
+        return f"{what}, of records that have led to no row" if self.without_rows else what
+
+
+def within(selection: Selection, *, may_multiply: bool) -> Selection:
+    """Return what can be taken of a selection.
+
+    :param may_multiply: the query may make several rows of a record.
+    """
+    return selection.model_copy(update={"without_rows": may_multiply})
 
 
 class Taken(Part):
-    """What an earlier replay took: those of its selection below an offset of each partition."""
+    """What an earlier replay took: those of its selection below an offset of each partition.
+
+    :param topic: which dead-letter topic, told apart from every other that has or had its name; empty in
+        records that did not say so: then the one of the record.
+    """
 
     selection: Selection
     below: dict[int, int]
+    topic: str = ""
+
+    def of(self, topic: str) -> Taken:
+        """Return the same with its topic, where it does not tell one itself."""
+        return self if self.topic else self.model_copy(update={"topic": topic})
 
 
 class Replay(Part):
@@ -83,7 +107,8 @@ class Replay(Part):
     :param sink: whose dead letters they are.
     :param topic: the source topic of that sink, for letters that do not tell whose they are.
     :param until: the end of each partition of the dead-letter topic when the replay began.
-    :param done: what earlier replays took.
+    :param done: what earlier replays took of this topic.
+    :param elsewhere: what they took of other topics; a sink may come back to one.
     """
 
     sink: str
@@ -91,6 +116,11 @@ class Replay(Part):
     selection: Selection = Selection()
     until: dict[int, int] = Field(default_factory=dict)
     done: tuple[Taken, ...] = ()
+    elsewhere: tuple[Taken, ...] = ()
+
+    def of_any_record(self) -> Replay:
+        """Return the same replay, whether a record has led to rows or not."""
+        return self.model_copy(update={"selection": within(self.selection, may_multiply=False)})
 
     def is_whole(self, positions: Mapping[int, int]) -> bool:
         """Whether everything up to its bound was looked at.
@@ -99,13 +129,15 @@ class Replay(Part):
         """
         return all(positions.get(partition, 0) >= end for partition, end in self.until.items())
 
-    def after(self, positions: Mapping[int, int]) -> tuple[Taken, ...]:
-        """Return what was taken when this replay is over, or left where it is.
+    def after(self, positions: Mapping[int, int], topic: str) -> tuple[Taken, ...]:
+        """Return what was taken of any topic when this replay is over, or left where it is.
 
         :param positions: of its sink, behind the fence; what lies below was looked at.
+        :param topic: that it has read.
         """
         below = {p: min(positions.get(p, 0), end) for p, end in self.until.items()}
-        return merged([*self.done, Taken(selection=self.selection, below=below)])
+        own = [*self.done, Taken(selection=self.selection, below=below)]
+        return merged([*(one.of(topic) for one in own), *self.elsewhere])
 
     def takes(self, error: str, error_class: ErrorClass | None, at_ms: int, place: tuple[int, int]) -> bool:
         """Whether it replays a letter, of those that can be."""
@@ -122,13 +154,13 @@ class Replay(Part):
 
 
 def merged(taken: Iterable[Taken]) -> tuple[Taken, ...]:
-    """Return the same with one entry for each selection: it grows with selections, not with replays."""
-    found: dict[str, Taken] = {}
+    """Return the same with one entry for each topic and selection: it grows with those, not with replays."""
+    found: dict[tuple[str, str], Taken] = {}
     for one in taken:
-        known = found.get(one.selection.model_dump_json())
-        before = known.below if known else {}
+        which = (one.topic, one.selection.model_dump_json())
+        before = found[which].below if which in found else {}
         below = {p: max(before.get(p, 0), one.below.get(p, 0)) for p in {*before, *one.below}}
-        found[one.selection.model_dump_json()] = Taken(selection=one.selection, below=below)
+        found[which] = one.model_copy(update={"below": below})
     return tuple(one for one in found.values() if any(one.below.values()))
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from airflow_provider_sinks.core.decision.effects import Effects
 from airflow_provider_sinks.core.decision.facts import Observation, Role
+from airflow_provider_sinks.core.decision.positions import positions_of_records
 from airflow_provider_sinks.core.decision.reasons.reason import Refusal
 from airflow_provider_sinks.core.decision.start_request import StartRequest
 from airflow_provider_sinks.core.decision.way_on import WayOn
@@ -108,6 +109,8 @@ def _open_ways(refusal: Refusal, observation: Observation, request: StartRequest
     closed: set[WayOn] = set()
     if not witness_fits(observation, request):
         closed.add(WayOn.RESUME_FROM_WITNESS)
+    if positions_of_records(observation, request) is None:
+        closed.add(WayOn.RESUME_FROM_RECORDS)
     if request.stateful:
         closed.add(WayOn.SKIP_LOST)  # Spark's state goes on behind its own checkpoint only
     recorded = observation.recorded.get(Role.SOURCE)

@@ -101,16 +101,16 @@ def classify_memory(observation: Observation, request: StartRequest) -> WitnessS
 
 
 def classify_witness(history: History | None, request: StartRequest) -> WitnessState:
-    """Compare Airflow's memory with the records: by generation, epoch, rows and every position.
+    """Compare Airflow's memory with the records: by generation, epoch, rows, dead letters and positions.
 
-    Never by batch id. Without a record any witness counts that saw rows, whoever's it is. With a record only
-    ours does, because another Airflow's sink may have been taken over on purpose.
+    Never by batch id. Without a record any witness counts that saw something taken, whoever's it is. With a
+    record only ours does, because another Airflow's sink may have been taken over on purpose.
     """
     witness = request.witness
     if witness is None or history is None:
         return WitnessState.SILENT
     if not history:
-        return WitnessState.AHEAD if witness.rows > 0 else WitnessState.SILENT
+        return WitnessState.AHEAD if request.saw_something_taken else WitnessState.SILENT
     is_ahead = witness.owner == request.owner and _knows_more(witness, history)
     return WitnessState.AHEAD if is_ahead else WitnessState.SILENT
 
@@ -124,7 +124,8 @@ def _knows_more(witness: Witness, history: History) -> bool:
     """
     if witness.generation != history.generation:
         return witness.generation > history.generation
-    if witness.epoch > history.epoch or witness.rows > history.rows_total:
+    counted = (history.epoch, history.rows_total, history.dead_total)
+    if any(of > has for of, has in zip((witness.epoch, witness.rows, witness.dead), counted, strict=True)):
         return True
     proven = history.epoch_ends() if witness.epoch == history.epoch else history.known_positions()
     return any(at > proven.get(partition, 0) for partition, at in witness.offsets.items())

@@ -17,8 +17,10 @@ lost; an output that is there and cannot take the rows is refused whatever else 
 way on would lead back to it; and a new sink waits for a source that does not exist, because that is not ours
 to make.
 
-``skip_lost`` is offered to a query without state only. ``resume_from_witness`` is offered only where the
-witness is ours, the source and the data output are those it knew, and the query keeps no state.
+``skip_lost`` is offered to a query without state only. ``resume_from_records`` is offered only where rows and
+records are in one store, such as a database, where source and data output are the recorded ones, and the
+query keeps no state. ``resume_from_witness`` is offered only where the witness is ours, the source and the
+data output are those it knew, and the query keeps no state.
 """
 
 from __future__ import annotations
@@ -109,7 +111,12 @@ def _judge_progress(observation: Observation, request: StartRequest) -> Iterator
     place = classify_resource(observation.progress, observation.recorded.get(Role.PROGRESS))
     yield Judgement(Role.PROGRESS, PLACES[place])
     if observation.checkpoint is not None and observation.history:
-        use = judge_checkpoint(observation.checkpoint, observation.history, request.stateful)
+        use = judge_checkpoint(
+            observation.checkpoint,
+            observation.history,
+            stateful=request.stateful,
+            writer_mode=request.writer_mode,
+        )
         yield Judgement(Role.PROGRESS, CHECKPOINT_USES[use])
 
 

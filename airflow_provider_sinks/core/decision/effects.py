@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from airflow_provider_sinks.core.decision.facts import Existence, Observation, Role
-from airflow_provider_sinks.core.decision.positions import next_generation
+from airflow_provider_sinks.core.decision.positions import next_generation, positions_of_records
 from airflow_provider_sinks.core.decision.reasons.reason import Refusal
 from airflow_provider_sinks.core.decision.start_request import StartRequest
 from airflow_provider_sinks.core.decision.way_on import WayOn
 from airflow_provider_sinks.core.progress.history import History
-from airflow_provider_sinks.core.wording import offsets, remembered, summary
+from airflow_provider_sinks.core.wording import count, offsets, remembered, summary
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,18 @@ class Effects:
     def skip_lost(self) -> str:
         """Say what skipping the lost records does."""
         return f'resume where source topic "{self.request.source}" begins now; what was removed is left out'
+
+    def resume_from_records(self) -> str:
+        """Say what resuming from the records does."""
+        positions = positions_of_records(self.observation, self.request) or {}
+        own = self._history.own_positions() or {}
+        removed = sum(at - own.get(partition, at) for partition, at in positions.items())
+        gone = f"; {count(removed, 'record')} of the source before it were removed" if removed > 0 else ""
+        return (
+            f"begin generation {self._generation()} at offsets {offsets(positions)}, where the records that "
+            f"are left end: {summary(self._history)}{gone}; what was written after them, and is still there, "
+            "is written again"
+        )
 
     def resume_from_witness(self) -> str:
         """Say what resuming from the witness does."""
@@ -95,6 +107,7 @@ _EFFECTS: dict[WayOn, Callable[[Effects], str]] = {
     WayOn.ADOPT: Effects.adopt,
     WayOn.CONTINUE_WITHOUT_OUTPUT: Effects.continue_without_output,
     WayOn.SKIP_LOST: Effects.skip_lost,
+    WayOn.RESUME_FROM_RECORDS: Effects.resume_from_records,
     WayOn.RESUME_FROM_WITNESS: Effects.resume_from_witness,
     WayOn.START_OVER: Effects.start_over,
 }

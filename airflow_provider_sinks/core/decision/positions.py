@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from airflow_provider_sinks.core.decision.classify import ResourceState, classify_resource
-from airflow_provider_sinks.core.decision.facts import Observation, ResourceFacts
+from airflow_provider_sinks.core.decision.facts import Observation, ResourceFacts, Role
 from airflow_provider_sinks.core.decision.start_request import StartRequest
 from airflow_provider_sinks.core.progress.checkpoint import newest_epoch_is_whole
 from airflow_provider_sinks.core.progress.history import EARLIEST, History
+from airflow_provider_sinks.core.progress.identity import ResourceKind
 from airflow_provider_sinks.core.progress.witness import Witness
 
 
@@ -41,6 +44,31 @@ def _is_of(witness: Witness, source: ResourceFacts, history: History, request: S
         ResourceState.PRESENT,
         ResourceState.GREW,
     )
+
+
+def positions_of_records(observation: Observation, request: StartRequest) -> dict[int, int] | None:
+    """Return where a new generation may begin by the records alone, or nothing where they are no way on.
+
+    They are one where rows and records are in one store, so that both may have been lost together, where
+    source and data output are the recorded ones, and where the query needs no state that is gone.
+    """
+    recorded, known = observation.recorded, observation.known.own_positions()
+    stores = (observation.data, observation.progress)
+    if request.stateful or known is None or any(facts.kind is not ResourceKind.TABLE for facts in stores):
+        return None
+    compared = (
+        classify_resource(observation.resources()[role], recorded.get(role))
+        for role in (Role.SOURCE, Role.DATA)
+    )
+    if any(state not in (ResourceState.PRESENT, ResourceState.GREW) for state in compared):
+        return None
+    positions = {p: known.get(p, EARLIEST) for p in range(observation.source.partitions)}
+    return from_what_is_left(positions, observation.source)
+
+
+def from_what_is_left(positions: Mapping[int, int], source: ResourceFacts) -> dict[int, int]:
+    """Return positions, or where the source begins now if that lies behind them."""
+    return {p: at if at == EARLIEST else max(at, source.low.get(p, at)) for p, at in positions.items()}
 
 
 def removed_records(observation: Observation, request: StartRequest) -> dict[int, tuple[int, int]]:

@@ -14,10 +14,15 @@ from airflow_provider_sinks.core.decision.facts import (
     ResourceFacts,
     Role,
 )
-from airflow_provider_sinks.core.decision.positions import next_generation, resume_positions
+from airflow_provider_sinks.core.decision.positions import (
+    from_what_is_left,
+    next_generation,
+    positions_of_records,
+    resume_positions,
+)
 from airflow_provider_sinks.core.decision.start_request import StartRequest
 from airflow_provider_sinks.core.decision.verdict import Verdict, VerdictKind
-from airflow_provider_sinks.core.decision.way_on import WayOn
+from airflow_provider_sinks.core.decision.way_on import ROLLED_BACK, WayOn
 from airflow_provider_sinks.core.progress.checkpoint import CheckpointUse, judge_checkpoint
 from airflow_provider_sinks.core.progress.history import EARLIEST
 from airflow_provider_sinks.core.progress.identity import Identity
@@ -30,7 +35,7 @@ def go_on(observation: Observation, request: StartRequest, answer: Offer | None 
     :param answer: the way on that was accepted, if something was refused.
     """
     accepted = answer.ways if answer else ()
-    is_reset = not observation.known or WayOn.START_OVER in accepted or WayOn.RESUME_FROM_WITNESS in accepted
+    is_reset = not observation.known or not set(ROLLED_BACK).isdisjoint(accepted)
     verdict = (_reset if is_reset else _resume)(observation, request, accepted)
     warnings = (f'accepted "{answer.code}": {answer.explanation}',) if answer else ()
     return replace(
@@ -40,11 +45,13 @@ def go_on(observation: Observation, request: StartRequest, answer: Offer | None 
 
 def _resume(observation: Observation, request: StartRequest, accepted: Sequence[WayOn]) -> Verdict:
     checkpoint, history = observation.checkpoint, observation.known
-    use = judge_checkpoint(checkpoint, history, request.stateful) if checkpoint else None
+    use = checkpoint and judge_checkpoint(
+        checkpoint, history, stateful=request.stateful, writer_mode=request.writer_mode
+    )
     positions = resume_positions(observation, request)
     skips = WayOn.SKIP_LOST in accepted
     if skips:
-        positions = {p: max(at, observation.source.low.get(p, at)) for p, at in positions.items()}
+        positions = from_what_is_left(positions, observation.source)
     return Verdict(
         VerdictKind.RESUME,
         f'sink "{request.sink}" resumes after epoch {history.epoch} of generation {history.generation}',
@@ -60,12 +67,8 @@ def _resume(observation: Observation, request: StartRequest, accepted: Sequence[
 
 
 def _reset(observation: Observation, request: StartRequest, accepted: Sequence[WayOn]) -> Verdict:
-    witness = request.witness if WayOn.RESUME_FROM_WITNESS in accepted else None
     generation = next_generation(observation, request)
-    positions = None
-    if witness is not None:
-        later = dict.fromkeys(range(observation.source.partitions), EARLIEST)
-        positions = {**later, **witness.offsets}
+    positions = _begin(observation, request, accepted)
     begin = f"offsets {offsets(positions)}" if positions else request.start
     return Verdict(
         VerdictKind.RESUME if positions else VerdictKind.START,
@@ -76,6 +79,20 @@ def _reset(observation: Observation, request: StartRequest, accepted: Sequence[W
         rows_before=rows_left(observation, request),
         dead_before=dead_left(observation),
     )
+
+
+def _begin(
+    observation: Observation, request: StartRequest, accepted: Sequence[WayOn]
+) -> dict[int, int] | None:
+    """Return the offsets of a new generation, or nothing where the spec says where it begins."""
+    if WayOn.START_OVER in accepted:
+        return None
+    if WayOn.RESUME_FROM_RECORDS in accepted:
+        return positions_of_records(observation, request)
+    if WayOn.RESUME_FROM_WITNESS in accepted and request.witness is not None:
+        later = dict.fromkeys(range(observation.source.partitions), EARLIEST)
+        return {**later, **request.witness.offsets}
+    return None
 
 
 def rows_left(observation: Observation, request: StartRequest) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from airflow_provider_sinks.core.decision.facts import Creation, Role
 from airflow_provider_sinks.core.progress.witness import Witness
-from airflow_provider_sinks.core.spec.sink import SinkSpec
+from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
 from airflow_provider_sinks.core.wording import offsets
 
 
@@ -18,9 +18,11 @@ class StartRequest:
     :param source: the name of the source topic.
     :param start: where a new sink begins in the source, in the words of the spec.
     :param stateful: the query keeps state in Spark's checkpoint.
+    :param writer_mode: who writes: ``per_partition`` or ``single``.
     :param progress_is_shared: other sinks may have records in the progress topic.
     :param witness: what Airflow remembers, or None.
     :param generation: the newest generation that this very start has seen before, such as at its first look.
+    :param is_replay: its progress says which dead letters were taken, whether they led to rows or not.
     """
 
     sink: str
@@ -31,9 +33,24 @@ class StartRequest:
     dead_letter: Creation | None = None
     start: str = "earliest"
     stateful: bool = False
+    writer_mode: str = Writers.PER_PARTITION.value
     progress_is_shared: bool = False
     witness: Witness | None = None
     generation: int | None = None
+    is_replay: bool = False
+
+    @property
+    def saw_something_taken(self) -> bool:
+        """Whether the witness knows rows, whoever's it is; of a replay, ours, that it was begun.
+
+        A replay takes letters that lead to no row, too: they come back.
+        """
+        witness = self.witness
+        if witness is None:
+            return False
+        return witness.rows > 0 or (
+            self.is_replay and witness.owner == self.owner and witness.generation >= 1
+        )
 
     def creations(self) -> dict[Role, Creation]:
         """Return the topics that the sink may make, the progress topic first."""
@@ -60,7 +77,9 @@ def start_request(
         dead_letter=creations.get(Role.DEAD_LETTER),
         start=start if isinstance(start, str) else f"offsets {offsets(start)}",
         stateful=spec.shape.stateful,
+        writer_mode=spec.writer_mode.value,
         progress_is_shared=spec.progress_is_shared,
         witness=witness,
         generation=generation,
+        is_replay=spec.replay is not None,
     )

@@ -39,7 +39,7 @@ def refuse(
     evidence = [Evidence(observation, request, refusal) for refusal in refusals]
     first, *others = map(text_of, evidence)
     offered = () if waits else offers(refusals, observation, request)
-    hints = [hint for each in evidence if (hint := repair_of(each))]
+    hints = list(dict.fromkeys(hint for each in evidence if (hint := repair_of(each))))
     if waits:
         hints.append(f"First make visible what is not: {'; '.join(_unseen(waits, observation))}.")
     more = f" (and {len(others)} more)" if others else ""

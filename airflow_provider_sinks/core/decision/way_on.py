@@ -10,6 +10,7 @@ take_over                  make this Airflow the owner, resume from the records
 adopt                      take the output that is there for the recorded one, resume from the records
 continue_without_output    make the missing output anew, resume from the records; old rows are not repeated
 skip_lost                  resume where the source topic begins now; what was removed before is left out
+resume_from_records        a new generation that starts where the records that are left end, writer by writer
 resume_from_witness        a new generation that starts at the offsets Airflow remembers
 start_over                 a new generation that starts where the spec says; rows in the target stay
 =========================  =================================================================================
@@ -27,9 +28,12 @@ class WayOn(enum.StrEnum):
     ADOPT = "adopt"
     CONTINUE_WITHOUT_OUTPUT = "continue_without_output"
     SKIP_LOST = "skip_lost"
+    RESUME_FROM_RECORDS = "resume_from_records"
     RESUME_FROM_WITNESS = "resume_from_witness"
     START_OVER = "start_over"
 
 
 RESET = (WayOn.RESUME_FROM_WITNESS, WayOn.START_OVER)
 """What settles records that cannot be gone on from."""
+ROLLED_BACK = (WayOn.RESUME_FROM_RECORDS, *RESET)
+"""What settles records that are older than they were: the rows may be, too."""

@@ -139,7 +139,13 @@ class SinkStatus:
         first = cls(sink=sink, launch=launch, owner=owner)
         if witness is None:
             return first
-        return replace(first, generation=witness.generation, epoch=witness.epoch, rows_total=witness.rows)
+        return replace(
+            first,
+            generation=witness.generation,
+            epoch=witness.epoch,
+            rows_total=witness.rows,
+            dead_total=witness.dead,
+        )
 
     def transition(self, state: SinkState, **changes: Any) -> SinkStatus:
         """Return the status that follows, with ``changes`` to its fields and a new time.
@@ -182,6 +188,7 @@ class SinkStatus:
             generation=self.generation,
             epoch=self.epoch,
             rows=self.rows_total,
+            dead=self.dead_total,
             offsets=self.positions,
             identities=self.identities,
             owner=self.owner,

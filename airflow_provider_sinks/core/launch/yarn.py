@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import enum
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from airflow_provider_sinks.core.errors import ExitCode, kind_of
 from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus
@@ -150,6 +152,14 @@ def launch_tag(launch: str) -> str:
     :param launch: random text, made once per launch.
     """
     return f"launch:{launch}".lower()
+
+
+def spec_tag(spec: Mapping[str, Any]) -> str:
+    """Return the tag by which a spec is known again as the one that a driver was launched with.
+
+    :param spec: the sink, as JSON values.
+    """
+    return f"spec:{hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()}"
 
 
 def _code_of(status: SinkStatus) -> int:

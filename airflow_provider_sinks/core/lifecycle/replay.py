@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from airflow_provider_sinks.core.dead_letters.replay import Replay, Selection, replay_data, replay_of
+from airflow_provider_sinks.core.dead_letters.replay import Replay, Selection, replay_data, replay_of, within
 from airflow_provider_sinks.core.decision.decide import decide
 from airflow_provider_sinks.core.decision.facts import Existence, Role
 from airflow_provider_sinks.core.decision.positions import next_generation
@@ -99,6 +99,15 @@ def replaying_sink(spec: SinkSpec) -> SinkSpec:
     )
 
 
+def replayable(spec: SinkSpec) -> Selection | None:
+    """Return what can be replayed of the dead letters of a sink; ``None`` for nothing."""
+    try:
+        replaying_sink(spec)
+    except ConfigurationError:
+        return None
+    return within(Selection(), may_multiply=spec.shape.may_multiply)
+
+
 def plan_replay(situation: Situation, ask: ReplayRequest) -> Plan:
     """Return the steps that begin a replay; none if one like it is under way, and goes on.
 
@@ -106,20 +115,21 @@ def plan_replay(situation: Situation, ask: ReplayRequest) -> Plan:
     :raises RefusedError: what is seen must be mended first, or old values would replace newer ones.
     """
     spec, observation = situation.spec, situation.observation
+    selection = within(ask.selection, may_multiply=spec.shape.may_multiply)
     _demand_replay(situation)
     verdict = decide(observation, situation.request)
     _demand_settled(verdict, situation, ask)
     demand_seen(verdict, situation)
     _demand_no_older_over_newer(situation, ask)
     left = None if verdict.refusals else unfinished(situation)
-    if left is not None and left.selection == ask.selection:
-        what = f'sink "{spec.name}" goes on with the replay that it has begun: {ask.selection}'
+    if left is not None and left.selection == selection:
+        what = f'sink "{spec.name}" goes on with the replay that it has begun: {selection}'
         return Plan(spec.name, what)
-    replay = _replay(situation, ask)
+    replay = _replay(situation, selection)
     low = dict(observation.source.low)
     number = next_generation(observation, situation.request)
     steps = generation_steps(situation, number, low, Reset())
-    what = f'sink "{spec.name}" replays dead letters of sink "{replay.sink}": {ask.selection}'
+    what = f'sink "{spec.name}" replays dead letters of sink "{replay.sink}": {selection}'
     return Plan(
         spec.name, what, tuple(_with_replay(step, replay) for step in steps), tuple(_warnings(situation))
     )
@@ -161,13 +171,19 @@ def demand_announced(spec: SinkSpec, recorded_spec: str) -> None:
         )
 
 
-def _replay(situation: Situation, ask: ReplayRequest) -> Replay:
+def _replay(situation: Situation, selection: Selection) -> Replay:
     before, own = recorded(situation), situation.spec.replay
     assert own is not None  # noqa: S101  the sink of a replay
-    is_known = before is not None and _is_same_topic(situation)
-    done = before.after(_positions(situation)) if before and is_known else ()
-    until = dict(situation.observation.source.high)
-    return own.model_copy(update={"selection": ask.selection, "until": until, "done": done})
+    topic, identities = situation.observation.source.identity.told_apart, situation.history.identities
+    taken = before.after(_positions(situation), identities.source.told_apart) if before and identities else ()
+    return own.model_copy(
+        update={
+            "selection": selection,
+            "until": dict(situation.observation.source.high),
+            "done": tuple(one for one in taken if one.topic == topic),
+            "elsewhere": tuple(one for one in taken if one.topic != topic),
+        }
+    )
 
 
 def _positions(situation: Situation) -> dict[int, int]:

@@ -129,6 +129,11 @@ class History:
         return self.in_force.checkpoint if self.in_force else ""
 
     @property
+    def writer_mode(self) -> str:
+        """How the sink was written by the run in force; empty where nobody says."""
+        return self.in_force.writer_mode if self.in_force else ""
+
+    @property
     def identities(self) -> Identities | None:
         """The topics in force."""
         return self.in_force.identities if self.in_force else None
@@ -140,8 +145,8 @@ class History:
     def totals(self) -> dict[WriterId, tuple[int, int]]:
         """Return rows and dead letters of each writer in the newest generation.
 
-        The driver's record carries them too, because a reader of a long topic may not have gone back to the
-        last record of a writer that has been quiet for long. Counts only grow, so the larger one is newer.
+        Other records carry them too, because a reader of a long topic may not have gone back to the last
+        record of a writer that has been quiet for long. Counts only grow, so the larger one is newer.
         """
         found: dict[WriterId, tuple[int, int]] = {}
         for writer, record in self.current.items():
@@ -164,6 +169,22 @@ class History:
                 if proven is not None:
                     positions[partition] = max(positions.get(partition, proven), proven)
         return positions
+
+    def own_positions(self) -> dict[int, int] | None:
+        """Return up to where each source partition is committed by what is left, or nothing if none can say.
+
+        As :meth:`known_positions`, but of a writer whose newest records are lost only its own record counts:
+        what the others prove of it was true before.
+        """
+        positions = self.known_positions()
+        for writer in lost_writers(self):
+            record = self.current.get(writer)
+            has_others = writer == SINGLE_WRITER and not self.current.keys() <= {DRIVER, SINGLE_WRITER}
+            if record is None or writer == DRIVER or has_others:
+                return None
+            own = {p: at for p, at in record.to.items() if writer in (SINGLE_WRITER, partition_writer(p))}
+            positions.update(own)
+        return positions if self.current else None
 
     def epoch_ends(self) -> dict[int, int]:
         """Return up to where each source partition is committed if the newest epoch is whole."""
@@ -195,21 +216,21 @@ NO_HISTORY = History()
 
 
 def lost_writers(history: History) -> tuple[WriterId, ...]:
-    """Return the writers whose newest record must be there, and is gone or older than the driver's says.
+    """Return the writers whose newest record must be there, and is gone or older than another one says.
 
     The driver announces a generation before any writer has a row, and its record names what each writer had
-    committed by then. Compaction keeps the newest record of each, so one that is missing was deleted. Turned
-    round: where the driver's record and those that it names are there, whatever else was removed is older
-    than they are and says nothing that they do not. What is wrong with a record is told by its flaw.
+    committed by then; so does every record of one among several writers, as of the begin of its epoch.
+    Compaction keeps the newest record of each, so one that is missing was deleted, and one that is older was
+    forgotten by its target. Turned round: where the driver's record and those that any names are there,
+    whatever else was removed says nothing that they do not. What is wrong with a record is told by its flaw.
     """
     flawed = {flaw.writer for flaw in history.flaws}
-    driver = history.current.get(DRIVER)
-    if driver is None:
+    if DRIVER not in history.current:
         return () if DRIVER in flawed else (DRIVER,)
     committed = {writer: (record.rows_total, record.dead_total) for writer, record in history.current.items()}
     return tuple(
         writer
-        for writer, named in sorted(driver.totals.items())
+        for writer, named in sorted(history.totals().items())
         if writer not in flawed
         and any(has < said for has, said in zip(committed.get(writer, (0, 0)), named, strict=True))
     )

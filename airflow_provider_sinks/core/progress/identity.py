@@ -18,16 +18,21 @@ class ResourceKind(enum.Enum):
 
     TOPIC = "topic"
     TABLE = "table"
+    FOLDER = "folder"
 
     @property
     def system(self) -> str:
         """What it is one of many in."""
-        return {ResourceKind.TOPIC: "cluster", ResourceKind.TABLE: "database"}[self]
+        return {
+            ResourceKind.TOPIC: "cluster",
+            ResourceKind.TABLE: "database",
+            ResourceKind.FOLDER: "storage",
+        }[self]
 
     @property
     def entry(self) -> str:
         """What it holds many of."""
-        return {ResourceKind.TOPIC: "record", ResourceKind.TABLE: "row"}[self]
+        return "record" if self is ResourceKind.TOPIC else "row"
 
 
 class Sameness(enum.Enum):
@@ -75,6 +80,11 @@ class Identity:
         if self.partitions < before.partitions:
             return Sameness.SHRANK
         return Sameness.GREW if self.partitions > before.partitions else Sameness.SAME
+
+    @property
+    def told_apart(self) -> str:
+        """What it is told by from every other, as one text."""
+        return f"{self.system}/{self.name}/{self.id}"
 
     def to_mapping(self) -> dict[str, Any]:
         """Write it by the names that the first release stored."""

@@ -21,7 +21,7 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
@@ -104,8 +104,10 @@ class ProgressRecord:
     :param spec: driver only: the whole spec as JSON text.
     :param ids: driver only: every transactional id ever used and those about to be, whole, whatever prefix
         they were made with. Records of a release that did not write them have the prefix in ``spec``.
-    :param totals: driver only: rows and dead letters of each writer in this generation when this was written,
-        so that a reader who starts at this record knows them although it never saw the writers' own records.
+    :param totals: rows and dead letters of each writer in this generation when this was written, so that a
+        reader who starts at this record knows them although it never saw the writers' own records. One of
+        several writers names those that its run has changed before the epoch, so that a target cannot forget
+        what one of them committed and take more of another's. A single writer names none.
     :param rows_before: driver only: rows that earlier generations left in the data topic; they count when it
         is missing, although a reset starts to count anew.
     :param dead_before: driver only: the same for the dead-letter topic.
@@ -134,10 +136,10 @@ class ProgressRecord:
     dead_before: int = 0
 
     def encode(self) -> bytes:
-        """Return the value as it stands in the topic, without the fields that only a driver fills."""
-        data = {"v": FORMAT} | {_json_name(name): value for name, value in asdict(self).items()}
+        """Return the value as it stands in the topic, without the fields that not every writer fills."""
+        data = {"v": FORMAT} | {_json_name(name): getattr(self, name) for name in _READERS}
         data["identities"] = self.identities.to_mapping()
-        for name in _DRIVER_ONLY:
+        for name in _OPTIONAL:
             if not data[name]:
                 del data[name]
         return json.dumps(data, separators=(",", ":"), sort_keys=True).encode()
@@ -153,7 +155,7 @@ class ProgressRecord:
         data = _json_object(value)
         _check_format(data.get("v"))
         try:
-            given = [name for name in _READERS if name not in _DRIVER_ONLY or name in data]
+            given = [name for name in _READERS if name not in _OPTIONAL or name in data]
             return cls(**{name: _READERS[name](data[_json_name(name)]) for name in given})
         except KeyError as error:
             raise ProgressFormatError(Format.GARBAGE, f"{error.args[0]!r} is missing") from None
@@ -229,7 +231,7 @@ def _writers(value: list[object]) -> tuple[WriterId, ...]:
     return tuple(_str(writer) for writer in value)
 
 
-_DRIVER_ONLY = ("writers", "writer_mode", "spec", "ids", "totals", "rows_before", "dead_before")
+_OPTIONAL = ("writers", "writer_mode", "spec", "ids", "totals", "rows_before", "dead_before")
 
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     "generation": _int,

@@ -20,6 +20,7 @@ class Witness:
 
     :param rows: rows committed in this generation, by all writers.
     :param offsets: where each source partition goes on.
+    :param dead: dead letters, as ``rows``; a witness of the release before knows of none.
     :param launch: the launch that reported it.
     :param at: when it was reported, in UTC.
     """
@@ -32,6 +33,7 @@ class Witness:
     owner: str
     launch: int
     at: str = ""
+    dead: int = 0
 
     @property
     def order(self) -> tuple[int, int]:

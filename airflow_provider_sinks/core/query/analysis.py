@@ -21,7 +21,7 @@ from airflow_provider_sinks.core.errors import Problem, nearest
 from airflow_provider_sinks.core.query.calls import call_problems
 from airflow_provider_sinks.core.query.clauses import Clauses
 from airflow_provider_sinks.core.query.column_names import column_problems
-from airflow_provider_sinks.core.query.functions import AGGREGATES
+from airflow_provider_sinks.core.query.functions import AGGREGATES, GENERATORS, OTHER_GENERATORS
 from airflow_provider_sinks.core.query.obstacles import Obstacle, obstacles
 from airflow_provider_sinks.core.query.output_columns import output_columns
 from airflow_provider_sinks.core.query.sql import SqlError, Statement, read
@@ -46,6 +46,7 @@ class QueryShape:
     :param problems: what keeps it from running at all; each with the clause it stands in, as far as known.
     :param unknown_columns: the columns that it names and no table has, as far as the tables are known.
     :param stateful: Spark has to remember something from epoch to epoch.
+    :param generates: it calls a function that may make many rows of one.
     :param lookups: the lookups that it reads, as declared.
     :param columns: names of its output columns; None when only Spark can know them (``*`` over a join).
     """
@@ -55,6 +56,7 @@ class QueryShape:
     problems: tuple[Problem, ...] = ()
     unknown_columns: tuple[Problem, ...] = ()
     stateful: bool = False
+    generates: bool = False
     lookups: tuple[str, ...] = ()
     columns: tuple[str, ...] | None = None
     clauses: Clauses | None = field(default=None, repr=False, compare=False)
@@ -63,6 +65,11 @@ class QueryShape:
     def row_wise(self) -> bool:
         """Each source row leads to its own output rows and to nobody else's."""
         return not self.obstacles and not self.problems
+
+    @property
+    def may_multiply(self) -> bool:
+        """One source row may lead to several output rows; no lookup promises to have a value only once."""
+        return self.generates or bool(self.lookups)
 
 
 def analyse(
@@ -110,6 +117,11 @@ def _check_alone(sql: str, written: str, expressions: int) -> None:
         )
 
 
+def _columns(tables: Sequence[exp.Table], columns: Mapping[str, Sequence[str] | None]) -> tuple[str, ...]:
+    """Return the columns that the tables of a query are known to have."""
+    return tuple(name for table in tables for name in columns.get(table.name.lower()) or ())
+
+
 @lru_cache(maxsize=1024)
 def _analyse(
     sql: str,
@@ -133,7 +145,7 @@ def _analyse(
     of_tables = {**unknown, **dict(lookup_columns), SOURCE: source_columns}
     columns, unnamed = output_columns(statement.tree, source_columns)
     problems = [*_table_problems(tables, statement.tree, declared), *unnamed]
-    problems += [*_name_problems(statement), *call_problems(statement, clauses)]
+    problems += [*_name_problems(statement), *call_problems(statement, clauses, _columns(tables, of_tables))]
     problems += [Problem("", f"{o.clause} cannot run on a stream: {o.why}") for o in found if not o.on_stream]
     used = {t.name.lower() for t in tables} & set(declared)
     return QueryShape(
@@ -142,6 +154,7 @@ def _analyse(
         problems=tuple(problems),
         unknown_columns=() if problems else tuple(column_problems(statement.tree, clauses, of_tables)),
         stateful=stateful,
+        generates=_generates(statement),
         lookups=tuple(name for key, name in declared.items() if key in used),
         columns=columns,
         clauses=clauses,
@@ -199,6 +212,10 @@ def _stateful(tree: exp.Expr, tables: Sequence[exp.Table]) -> bool:
                 return True
             node = _reader_of(node, tree) if isinstance(node, exp.CTE) else node.parent
     return False
+
+
+def _generates(statement: Statement) -> bool:
+    return any(token.word in GENERATORS or token.word in OTHER_GENERATORS for _, token in statement.calls())
 
 
 def _reader_of(cte: exp.CTE, tree: exp.Expr) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import pairwise
 
 from airflow_provider_sinks.core.errors import Problem, nearest
@@ -28,18 +28,26 @@ _WORDS = frozenset(_SQL.split())
 """Words of SQL that may stand in front of a bracket and call nothing; the last line are types."""
 _NO_HOME = frozenset({("builtin",), ("system", "builtin")})
 """The only places that functions may be taken from by a qualified name."""
+_CALLED_BARE = frozenset(
+    {"current_catalog", "current_database", "current_schema", "current_user", "session_user", "user"}
+)
+"""Functions that Spark calls by their names alone, in backticks too, where no column is named like them."""
 _DOUBTFUL_COMMENT = re.compile(r"/\*\+|\{#|--[^\n]*\\\r?\n|--[^\n]*\r(?!\n)")
 """A hint in a comment, Jinja's comment, a line that goes on behind a backslash: read otherwise by Spark."""
 
 
-def call_problems(statement: Statement, clauses: Clauses | None) -> Iterator[Problem]:
+def call_problems(
+    statement: Statement, clauses: Clauses | None, columns: Collection[str] = ()
+) -> Iterator[Problem]:
     """Give what a query calls, or runs, and may not.
 
     :param clauses: the same, cut into clauses, to name the one that a call stands in.
+    :param columns: those that its tables are known to have.
     """
     yield from _function_problems(statement, clauses)
     yield from _word_problems(statement)
     yield from _parameter_problems(statement)
+    yield from _bare_problems(statement, {name.lower() for name in columns})
     yield from _comment_problems(statement)
 
 
@@ -123,7 +131,20 @@ def _parameter_problems(statement: Statement) -> Iterator[Problem]:
             yield Problem("", what, "write the value")
         elif name not in called:
             what = f"reads {name}, which no query may: {REFUSED[name]}"
-            yield Problem("", what, f"a column of that name stands in backticks: `{name}`")
+            yield Problem("", what, _column_hint(name))
+
+
+def _bare_problems(statement: Statement, columns: Collection[str]) -> Iterator[Problem]:
+    from sqlglot import exp
+
+    alone = (column for column in statement.tree.find_all(exp.Column) if len(column.parts) == 1)
+    named = {column.name.lower() for column in alone}
+    for name in sorted((named & _CALLED_BARE) - set(columns)):
+        yield Problem("", f"reads {name}, which no query may: {REFUSED[name]}", _column_hint(name))
+
+
+def _column_hint(name: str) -> str:
+    return f"a column of that name stands behind its table: source.{name}"
 
 
 def _comment_problems(statement: Statement) -> Iterator[Problem]:

@@ -7,8 +7,6 @@ reaches outside of the row: the processes that run it, their files, the network,
 
 from __future__ import annotations
 
-import re
-
 _AGGREGATES = """
     any any_value approx_count_distinct approx_percentile approx_top_k approx_top_k_accumulate
     approx_top_k_combine array_agg avg bit_and bit_or bit_xor bitmap_and_agg bitmap_construct_agg
@@ -46,18 +44,6 @@ OTHER_GENERATORS = frozenset({"stack"})
 
 ONE_ROW_GENERATORS = frozenset({"json_tuple"})
 """Generators that always make exactly one row."""
-
-_MULTIPLIES = re.compile(rf"\b({'|'.join((*GENERATORS, *OTHER_GENERATORS))})\b`?\s*\(", re.IGNORECASE)
-
-
-def may_make_rows(sql: str) -> bool:
-    """Whether a query may make many rows of one, as far as its text tells; a comment may say so too.
-
-    >>> may_make_rows("SELECT id, Explode (items) FROM source"), may_make_rows("SELECT explode FROM source")
-    (True, False)
-    """
-    return _MULTIPLIES.search(sql) is not None
-
 
 _SCALARS = """
     abs acos acosh add_months aes_decrypt aes_encrypt aggregate and approx_top_k_estimate array

@@ -89,6 +89,15 @@ class DeltaKeywords(TypedDict, total=False):
     partition_by: str | Sequence[str]
 
 
+class SparkFormatKeywords(TypedDict, total=False):
+    """What ``spark_format()`` takes beside the format."""
+
+    path: str
+    connection: str
+    table: str
+    options: Mapping[str, str | int | bool]
+
+
 class SinkKeywords(TypedDict, total=False):
     """What ``Sink()`` takes: first what each sink must have, then what most have, then the rest."""
 
@@ -148,12 +157,21 @@ def delta(path: str, **options: Unpack[DeltaKeywords]) -> dict[str, Any]:
     return {"delta": {"path": path, **options}}
 
 
+def spark_format(format: str, **options: Unpack[SparkFormatKeywords]) -> dict[str, Any]:  # noqa: A002  Spark's word
+    """Name a format of Spark's, as a target: Spark's own writer writes it, and Spark's own guarantee holds.
+
+    :param format: ``parquet``, ``orc``, ``csv``, ``json``, ``text``, ``jdbc``, ``console``, ``noop``, or any
+        other that Spark has installed.
+    """
+    return {"spark": {"format": format, **options}}
+
+
 def Sink(**keywords: Unpack[SinkKeywords]) -> SinkSpec:  # noqa: N802  it reads as what it makes
     """Declare a sink. One that is missing or misspelt is said with all other problems.
 
     - ``source``: ``kafka(...)``, or ``"connection/topic"`` for raw bytes.
-    - ``target``: ``kafka(...)``, ``postgres(...)``, ``iceberg(...)``, ``delta(...)``, or
-      ``"connection/topic"``.
+    - ``target``: ``kafka(...)``, ``postgres(...)``, ``iceberg(...)``, ``delta(...)``,
+      ``spark_format(...)``, or ``"connection/topic"``.
     - ``select``: expressions of the output; or write a whole ``query`` from ``source``.
     - ``lookups``: tables to join with, by the names that the query gives them.
     - ``every``: how often an endless sink runs an epoch; without it the sink takes what is there and ends.
@@ -165,4 +183,4 @@ def Sink(**keywords: Unpack[SinkKeywords]) -> SinkSpec:  # noqa: N802  it reads 
         given["select"] = [given["select"]]
     if "every" in given:
         given["trigger"] = {"every": given.pop("every")}
-    return SinkSpec.parse(given)
+    return SinkSpec.parse(given, reads_files=True)

@@ -1,4 +1,8 @@
-"""How a spec names the schema of a value or a key: written down, in a file, or as a registry has it."""
+"""How a spec names the schema of a value or a key: written down, in a file, or as a registry has it.
+
+A file is read where a sink is declared, by the code and the YAML of its author, and nowhere else: what comes
+by a template, an XCom or a store may be anybody's, and would have any file of a worker read, or found out.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,7 @@ from pydantic import (
     Field,
     StrictStr,
     ValidationError,
+    ValidationInfo,
     WithJsonSchema,
 )
 
@@ -22,6 +27,9 @@ from airflow_provider_sinks.core.errors import nearest
 from airflow_provider_sinks.core.schemas.subjects import STRATEGIES, check_naming
 from airflow_provider_sinks.core.spec.fields import Text
 from airflow_provider_sinks.core.spec.problems import UnfitError, UnfitPartsError, problems_of
+
+READS_FILES = "reads_files"
+"""In the context of a validation: the sink is being declared by its author, so files may be read."""
 
 _LARGEST_FILE_BYTES = 1024 * 1024
 _REFERENCE = {
@@ -81,7 +89,7 @@ def declared(choice: str | DeclaredSchema | None) -> DeclaredSchema | None:
     return DeclaredSchema(inline=choice) if isinstance(choice, str) else choice
 
 
-def _choice(value: Any) -> Any:
+def _choice(value: Any, info: ValidationInfo) -> Any:
     if isinstance(value, str):
         if not value.strip():
             raise UnfitError("is empty", "write something, or leave it out")
@@ -91,7 +99,7 @@ def _choice(value: Any) -> Any:
     if not isinstance(value, Mapping):
         raise UnfitError("is no schema", "text, {file: /path}, or {subject: name, version: 1}")
     try:
-        found = DeclaredSchema.model_validate(_with_file_read(value))
+        found = DeclaredSchema.model_validate(_with_file_read(value, may_read=_may_read(info)))
     except ValidationError as error:
         raise UnfitPartsError(problems_of(error, DeclaredSchema)) from None
     if (found.inline is None) == (found.subject is None):
@@ -103,7 +111,11 @@ def _choice(value: Any) -> Any:
     return found
 
 
-def _with_file_read(value: Mapping[str, Any]) -> dict[str, Any]:
+def _may_read(info: ValidationInfo) -> bool:
+    return bool((info.context or {}).get(READS_FILES))
+
+
+def _with_file_read(value: Mapping[str, Any], *, may_read: bool) -> dict[str, Any]:
     """Read a file now: no other machine needs it, and a changed file is a changed sink."""
     given = dict(value)
     path = given.pop("file", None)
@@ -111,6 +123,9 @@ def _with_file_read(value: Mapping[str, Any]) -> dict[str, Any]:
         return given
     if "inline" in given or "subject" in given:
         raise UnfitError("names no schema, or two of them", "one of inline, file and subject")
+    if not may_read:
+        what = "names a file, which is read only where a sink is declared"
+        raise UnfitError(what, "declare it in the DAG file by Sink(...) or sink_dag(...), or in YAML")
     if not isinstance(path, str) or not path.startswith("/"):
         raise UnfitError(f"file {path!r} is no absolute path", "write it from the root: /folder/order.avsc")
     try:

@@ -44,12 +44,14 @@ from airflow_provider_sinks.core.spec.kinds import not_installed, sink_model, un
 from airflow_provider_sinks.core.spec.parts import (
     ConnectedTarget,
     DeadLetterPart,
+    Format,
     Lookup,
     Part,
     Target,
     Trigger,
 )
 from airflow_provider_sinks.core.spec.problems import UnfitError, problems_of
+from airflow_provider_sinks.core.spec.schema_options import READS_FILES
 from airflow_provider_sinks.core.spec.source import Source
 
 _MEANS_NO_ROWS = frozenset({"patience"})
@@ -105,9 +107,10 @@ class SinkSpec(Part, ABC):
         return value
 
     @classmethod
-    def parse(cls, data: Mapping[str, Any]) -> SinkSpec:
+    def parse(cls, data: Mapping[str, Any], *, reads_files: bool = False) -> SinkSpec:
         """Read a sink.
 
+        :param reads_files: whether it is being declared by its author, so that a schema may be in a file.
         :raises ConfigurationError: with all problems at once, in the order of the input.
         """
         if not isinstance(data, Mapping):
@@ -119,13 +122,14 @@ class SinkSpec(Part, ABC):
             problems.append(not_installed(unknown))
             shown["target"] = model.right_target
         broken: frozenset[str] = frozenset()
+        context = {READS_FILES: reads_files}
         try:
-            spec = model.model_validate(shown)
+            spec = model.model_validate(shown, context=context)
         except ValidationError as error:
             problems += problems_of(error, model)
             broken = frozenset(str(details["loc"][0]) for details in error.errors() if details["loc"])
             right = {key: value for key, value in shown.items() if str(key) not in broken}
-            spec = model.model_validate({**_RIGHT, "target": model.right_target, **right})
+            spec = model.model_validate({**_RIGHT, "target": model.right_target, **right}, context=context)
         problems += rules.check(spec, broken)
         if problems:
             raise _not_valid(data.get("name"), problems)
@@ -249,6 +253,14 @@ class SinkSpec(Part, ABC):
     right_target: ClassVar[Any]
     """A target that is right, in the place of one that is not, while the rules between the rest are asked."""
 
+    @property
+    def engine_guarantee(self) -> str:
+        """What Spark guarantees of the rows, in one sentence, where its own writer writes them.
+
+        Empty where our own protocol holds: exactly once.
+        """
+        return ""
+
     @classmethod
     def completed(cls, data: Mapping[str, Any]) -> dict[str, Any]:
         """Return what was given with what the target takes from elsewhere. Called before it is checked."""
@@ -298,6 +310,11 @@ class SinkSpec(Part, ABC):
     def target_registries(self) -> tuple[str, ...]:
         """Those of them that have schemas of the target."""
         return ()
+
+    @property
+    def registered_formats(self) -> frozenset[Format]:
+        """The formats of its source and target whose schemas a registry has."""
+        return self.source.kafka.registered_formats
 
     def refresh_of(self, lookup: str) -> timedelta | None:
         """Return how old a lookup's rows may be: 60 s in row-wise queries where the spec says nothing."""

@@ -156,7 +156,7 @@ def _entry(data: Any) -> tuple[SinkSpec, DagOptions]:
     except ValidationError as error:
         problems += [_below_dag(problem) for problem in problems_of(error, DagOptions)]
     try:
-        spec = SinkSpec.parse(sink)
+        spec = SinkSpec.parse(sink, reads_files=True)
     except ConfigurationError as error:
         raise _invalid([*error.problems, *problems]) from None
     if problems:

@@ -161,7 +161,7 @@ class ClusterLaunch:
         try:
             files.write(replace(order.launch(), status_uri=uri), order.connections.to_json())
             site.keep(note)
-            app = self._submit.run(files, self._sink, self._owner)
+            app = self._submit.run(files, note.sink, self._owner)
         except SinkError:
             raise  # what was submitted all the same is found by the next try
         except BaseException:

@@ -70,8 +70,17 @@ class ClusterSite:
     poll_seconds: float
 
     def note(self) -> NotedLaunch | None:
-        """Return what an earlier try of the task noted down."""
-        return noted(self.store)
+        """Return what an earlier try of the task noted down; ``None`` too for what it cannot have written.
+
+        Whoever may trigger the DAG may as a rule write into the store, and would have this worker read, and
+        make folders, at any place that it reaches.
+        """
+        found = noted(self.store)
+        return found if found is not None and self._is_below(found.status_uri) else None
+
+    def _is_below(self, status_uri: str) -> bool:
+        below = status_uri.removeprefix(f"{self.status_root}/")
+        return below != status_uri and not {"", ".", ".."}.intersection(below.split("/"))
 
     def keep(self, note: NotedLaunch) -> None:
         """Note it down for later tries; a sink may run for longer than Airflow keeps things."""

@@ -147,13 +147,11 @@ class ClusterTask:
         return isinstance(first, GoOn)
 
     def give_up(self) -> None:
-        """End the driver that this task noted down, because its time is over."""
+        """End the driver that this task noted down, because its time is over; no other application."""
         note = self._site.note()
-        if note is None:
-            return
-        mine = None if note.id else own(note, self._running())
-        if app_id := note.id or (mine.id if mine else ""):
-            self._end(app_id, note, "the time of the task is over")
+        mine = own(note, self._running()) if note else None
+        if note is not None and mine is not None:
+            self._end(mine.id, note, "the time of the task is over")
 
     def _running(self) -> list[Application]:
         """Return the drivers of the sink that are not over."""

@@ -6,7 +6,8 @@ log level of a Spark installation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.common.compat.sdk import AirflowException
@@ -14,7 +15,7 @@ from airflow.providers.common.compat.sdk import AirflowException
 from airflow_provider_sinks.clients.yarn import YarnClient
 from airflow_provider_sinks.core.errors import JobFailedError
 from airflow_provider_sinks.core.launch.files import LaunchFiles
-from airflow_provider_sinks.core.launch.yarn import Application, launch_tag, owner_tag, sink_tag
+from airflow_provider_sinks.core.launch.yarn import Application, launch_tag, owner_tag, sink_tag, spec_tag
 from airflow_provider_sinks.drivers.application import application_file, write_library
 from airflow_provider_sinks.hooks.spark import LOG4J2_FILE, DriverProcess
 from airflow_provider_sinks.operators.submit.client_launch import Submission, Submit, no_spark_submit
@@ -38,12 +39,14 @@ class YarnSubmit:
         self._process: DriverProcess | None = None
         self._called_off = False
 
-    def run(self, files: LaunchFiles, sink: str, owner: str) -> Application | None:
+    def run(self, files: LaunchFiles, spec: Mapping[str, Any], owner: str) -> Application | None:
         """Submit, and return the application; ``None`` when it was called off.
 
         :param files: the launch, written; its connections may be deleted afterwards.
+        :param spec: the sink, as JSON values.
         """
-        tags = (sink_tag(sink), owner_tag(owner, sink), launch_tag(self._launch_id))
+        sink = str(spec["name"])
+        tags = (sink_tag(sink), owner_tag(owner, sink), launch_tag(self._launch_id), spec_tag(spec))
         submission = Submission(
             application_file(),
             ("--launch", "."),

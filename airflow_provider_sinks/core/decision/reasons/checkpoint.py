@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import enum
 
+from airflow_provider_sinks.core.decision.reasons.progress import look_first
 from airflow_provider_sinks.core.decision.reasons.reason import Evidence, Reason, ReasonEntry, Text
 from airflow_provider_sinks.core.decision.ruling import Ruling
-from airflow_provider_sinks.core.decision.way_on import RESET, WayOn
+from airflow_provider_sinks.core.decision.way_on import ROLLED_BACK, WayOn
 from airflow_provider_sinks.core.progress.checkpoint import CheckpointFacts, CheckpointUse
 from airflow_provider_sinks.core.wording import summary
 
@@ -42,7 +43,8 @@ class CheckpointReason(Reason):
     CHECKPOINT_AHEAD = ReasonEntry(
         "Spark's checkpoint is newer than the records",
         _checkpoint_ahead,
-        ways=RESET,
+        ways=ROLLED_BACK,
+        repair=look_first,
         counts=False,
         by_checkpoint=True,
     )

@@ -8,8 +8,9 @@ from __future__ import annotations
 import enum
 
 from airflow_provider_sinks.core.decision.facts import Existence, Observation, Role
+from airflow_provider_sinks.core.decision.positions import positions_of_records
 from airflow_provider_sinks.core.decision.reasons.reason import Evidence, Reason, ReasonEntry, Text
-from airflow_provider_sinks.core.decision.way_on import RESET, WayOn
+from airflow_provider_sinks.core.decision.way_on import RESET, ROLLED_BACK, WayOn
 from airflow_provider_sinks.core.progress.history import Finding, lost_writers
 from airflow_provider_sinks.core.progress.record import ProgressKey
 from airflow_provider_sinks.core.wording import count, offsets, remembered, summary
@@ -31,6 +32,18 @@ def _contents(observation: Observation) -> str:
     data = observation.data
     holds = f"holds {data.contents}" if data.existence is Existence.PRESENT else f"is {data.existence}"
     return f"{data.heading(Role.DATA)} {holds}."
+
+
+def look_first(evidence: Evidence) -> str:
+    """Return what tells which way on is right, where a store may have lost rows with their records."""
+    positions = positions_of_records(evidence.observation, evidence.request)
+    if positions is None:
+        return ""
+    return (
+        f"Look first whether {evidence.observation.data.title(Role.DATA)} still holds what source offsets "
+        f"from {offsets(positions)} on led to. If that is gone too, as after a failover or when a backup was "
+        "restored, go on from the records: whatever begins behind them leaves it out."
+    )
 
 
 def _progress_lost(evidence: Evidence) -> Text:
@@ -64,7 +77,7 @@ def _moved_from(evidence: Evidence) -> str:
 
 def _who_remembers(evidence: Evidence) -> str:
     witness, broker = evidence.request.witness, evidence.observation.broker
-    if witness is not None and witness.rows:
+    if witness is not None and evidence.request.saw_something_taken:
         renamed = witness.identities.progress.name
         where = f', recorded in "{renamed}"' if renamed != evidence.found.name else ""
         return f"Airflow's witness knows {remembered(witness)}{where}"
@@ -101,15 +114,16 @@ def _progress_emptied_in_part(evidence: Evidence) -> Text:
     return Text(
         f"{evidence.title} of {evidence.sink} was emptied in part",
         (
-            f"Records that must be there are gone, or older than the driver's record says: keys {keys}."
-            f"{begins} Left are {summary(evidence.history)}. What the others said is not known, and might be "
-            f"written again. {_contents(evidence.observation)}"
+            f"Records that must be there are gone, or older than the others say: keys {keys}."
+            f"{begins} Left are {summary(evidence.history)}. What the lost ones said is not known, and might "
+            f"be written again. {_contents(evidence.observation)}"
         ),
     )
 
 
 def _restore(evidence: Evidence) -> str:
-    return f"If there is a copy of the progress {evidence.found.kind.value}, restore it first."
+    copy = f"If there is a copy of the progress {evidence.found.kind.value}, restore it first."
+    return " ".join(filter(None, [copy, look_first(evidence)]))
 
 
 def _progress_rolled_back(evidence: Evidence) -> Text:
@@ -118,11 +132,19 @@ def _progress_rolled_back(evidence: Evidence) -> Text:
         f"progress of {evidence.sink} was rolled back",
         (
             f"{evidence.title} records {summary(evidence.history)}, but Airflow's witness knows "
-            f"{remembered(witness)}. What was written between the two would be written again: by the records "
-            f"the source goes on at offsets {offsets(evidence.history.known_positions())}, by the witness at "
+            f"{remembered(witness)}{_more_letters(evidence)}. What was written between the two, and is "
+            f"still there, would be written again: by the records the source goes on at offsets "
+            f"{offsets(evidence.history.known_positions())}, by the witness at "
             f"{offsets(witness.offsets if witness else {})}."
         ),
     )
+
+
+def _more_letters(evidence: Evidence) -> str:
+    witness, recorded = evidence.request.witness, evidence.history.dead_total
+    if witness is None or witness.generation != evidence.history.generation or witness.dead <= recorded:
+        return ""
+    return f", and {count(witness.dead, 'dead letter')} where {recorded} are recorded"
 
 
 @enum.unique
@@ -146,14 +168,15 @@ class ProgressReason(Reason):
     PROGRESS_EMPTIED_IN_PART = ReasonEntry(
         "some of the records that must be there are gone",
         _progress_emptied_in_part,
-        ways=RESET,
+        ways=ROLLED_BACK,
         repair=_restore,
         counts=False,
     )
     PROGRESS_ROLLED_BACK = ReasonEntry(
         "the witness knows more than the records",
         _progress_rolled_back,
-        ways=RESET,
+        ways=ROLLED_BACK,
+        repair=look_first,
         counts=False,
         by_witness=True,
     )
