@@ -73,6 +73,7 @@ class TestKafka(ExecutorCommits):
         start = PlayedStart(harness).start()
         harness.configure(message_timestamp_before_max_ms=str(24 * _HOUR_MS))
         now, writer = int(time.time() * 1000), start.factory.prepare("p1")
+        harness.made.append(writer)
         hours = [0, -1, 2, -23, 0.9, 1.1, -25, 3]
         rows = harness.timed([int(now + hour * _HOUR_MS) for hour in hours])
         writer.open()
@@ -100,7 +101,7 @@ class TestKafka(ExecutorCommits):
         harness.configure(message_timestamp_before_max_ms=str(_HOUR_MS))
         first.write_batch(rows.slice(1))
 
-        with pytest.raises(UnavailableError, match="has changed"):
+        with pytest.raises(UnavailableError, match="have changed"):
             _end(first, start.record(1, {1: 0}, {1: 2}, rows=2))
         first.rollback_epoch()
         first.close()

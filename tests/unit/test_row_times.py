@@ -87,7 +87,7 @@ def _told(times: RowTimes, *codes: int, cause: int | None = None) -> None:
 @pytest.mark.parametrize(
     ("config", "said"),
     [(_AFTER, "refused a timestamp that its limits allow"), ({**_AFTER, "x": "y"}, "limits allow"),
-     ({"message.timestamp.after.max.ms": "60000"}, "has changed")],
+     ({"message.timestamp.after.max.ms": "60000"}, "have changed")],
     ids=["clocks differ", "another setting", "lowered"],
 )  # fmt: skip
 def test_a_time_that_is_refused_by_limits_that_can_be_read_is_tried_again(
@@ -146,6 +146,17 @@ def test_the_broker_is_asked_about_few_rows_and_all_beyond_are_set_aside(limits:
     assert [len(times.refused(rows)) for rows in batches] == [470, 469, 0]
     assert len(asked) < 15
     assert not times.learn([_rows(*[t for t in ahead if t <= now + _HOUR_MS])], is_taken)
+
+
+def test_a_broker_whose_clock_comes_near_while_it_is_asked_has_refused_the_furthest(limits: Topic) -> None:
+    limits.config = {}
+    times, rows = RowTimes(_OPTIONS, "s", _TOPICS), _rows(2**42, 2**42 + 1)
+    times.refused(rows)
+    answers = iter([False, True, True, True])
+
+    assert times.learn([rows], lambda _: next(answers))
+
+    assert list(times.refused(rows)) == [1]
 
 
 def test_old_times_are_learnt_by_themselves(limits: Topic) -> None:

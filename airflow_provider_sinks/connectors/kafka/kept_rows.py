@@ -92,8 +92,7 @@ class KeptRows:
         before = self._written.rows
         while self._batches:
             try:
-                self._transaction.flush()
-                self._limits.demand_delivered()
+                self._demand_arrived()
                 break
             except HiddenLimitsError as refused:
                 self._write_anew(refused)
@@ -118,8 +117,7 @@ class KeptRows:
             self._transaction.begin()
             try:
                 self._written = sum(map(self._ways.all, self._batches), _NOTHING)
-                self._transaction.flush()
-                self._limits.demand_delivered()
+                self._demand_arrived()
             except HiddenLimitsError as again:
                 self._learn(again)
                 continue
@@ -130,6 +128,16 @@ class KeptRows:
                 return self._written - before
             self._transaction.restart()
         raise _unsettled()
+
+    def _demand_arrived(self) -> None:
+        """Wait until all rows have arrived.
+
+        :raises HiddenLimitsError: the broker has refused one for its time.
+        :raises UnavailableError: they did not arrive in time.
+        """
+        if not self._transaction.flush():
+            raise _unsettled()
+        self._limits.demand_delivered()
 
     def _learn(self, refused: HiddenLimitsError) -> None:
         """Give up what is open, and find out which times the broker refuses."""
@@ -144,10 +152,9 @@ class KeptRows:
         for _ in range(_TRIES):
             self._transaction.begin()
             self._ways.plain(row)
-            self._transaction.flush()
-            failure = self._limits.first_failure
+            is_known, failure = self._transaction.flush(), self._limits.first_failure
             self._transaction.restart()
-            if failure is None or failure.code() == KafkaError.INVALID_TIMESTAMP:
+            if is_known and (failure is None or failure.code() == KafkaError.INVALID_TIMESTAMP):
                 return failure is None
         raise _unsettled()
 

@@ -95,8 +95,8 @@ class RowTimes:
             return self._hidden()
         if before is not None and now != before:
             return UnavailableError(
-                f"{AFTER} or {BEFORE} of {topic} has changed",
-                "It refused the timestamp of a row.",
+                f'the timestamps that topic "{self._topics.data}" takes have changed',
+                f"It refused one; {AFTER} and {BEFORE} were read anew.",
                 "The task is repeated; nothing of it is visible.",
             )
         return UnavailableError(
@@ -119,9 +119,10 @@ class RowTimes:
                 batch, row = place(int(order[at]))
                 return not is_taken(batches[batch].slice(row, 1))
 
-            if not len(order) or not is_refused(len(order) - 1):
+            furthest = len(order) - 1
+            if furthest < 0 or not is_refused(furthest):
                 return None
-            return int(times[order[bisect_left(range(len(order)), True, key=is_refused)]])
+            return int(times[order[bisect_left(range(furthest), True, key=is_refused)]])
 
         order = np.argsort(times, kind="stable")
         first_ahead = int(np.searchsorted(times[order], _now_ms(), side="right"))

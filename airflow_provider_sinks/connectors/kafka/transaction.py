@@ -170,15 +170,16 @@ class Transaction:
         self._call("commit_transaction", self.timeout_seconds)
         self._open = _Open.NOTHING
 
-    def flush(self) -> None:
-        """Wait until what was handed over has arrived, or one of it was refused."""
+    def flush(self) -> bool:
+        """Wait until what was handed over has arrived, or some was refused; return if it was in time."""
         deadline = time.monotonic() + self.timeout_seconds
         try:
             while self.live.flush(_FLUSH_SECONDS) and self._deliveries.first_failure is None:
                 if time.monotonic() > deadline:
-                    return
+                    return False
         except KafkaException as error:
             raise self.translated(error, "flush") from error
+        return True
 
     def restart(self) -> None:
         """Give up what is open, and forget what was refused of it; the next row begins anew."""
