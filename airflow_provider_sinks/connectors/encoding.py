@@ -9,7 +9,6 @@ from airflow_provider_sinks.core.query.analysis import INTERNAL
 
 _MOMENT = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
 _TO_JSON = {
-    "ignoreNullFields": "false",
     "timestampFormat": _MOMENT + "[XXX]",
     "timestampNTZFormat": _MOMENT,
 }
@@ -26,6 +25,9 @@ def own_columns(output: DataFrame) -> list[str]:
     return [name for name in output.columns if not name.startswith(INTERNAL)]
 
 
-def as_json(value: Column) -> Column:
-    """Return a struct, array or map as JSON text, with every field and every digit of a timestamp."""
-    return sql.to_json(value, _TO_JSON)
+def as_json(value: Column, *, without_nulls: bool = False) -> Column:
+    """Return a struct, array or map as JSON text, with every field and every digit of a timestamp.
+
+    :param without_nulls: leave out the fields of structs that are null.
+    """
+    return sql.to_json(value, {**_TO_JSON, "ignoreNullFields": str(without_nulls).lower()})

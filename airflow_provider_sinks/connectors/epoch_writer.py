@@ -42,6 +42,9 @@ class WriteResult:
     def __add__(self, other: WriteResult) -> WriteResult:
         return WriteResult(self.rows + other.rows, self.dead + other.dead, self.size_bytes + other.size_bytes)
 
+    def __sub__(self, other: WriteResult) -> WriteResult:
+        return WriteResult(self.rows - other.rows, self.dead - other.dead, self.size_bytes - other.size_bytes)
+
 
 class InDoubtError(SinkError):
     """A commit was neither confirmed nor refused. The runtime opens anew and asks the target what holds."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from airflow.sdk import DAG, Param
@@ -25,6 +25,7 @@ from airflow_provider_sinks.operators.submit_sink_job import SubmitSinkJobOperat
 
 _SOURCE_FIELDS = ("sink", "connection", "source", "schema", "where")
 _CONNECTION, _ACCEPT = "target_connection", "accept"
+_FOLDERS = 'folders: ["/data/lake", "s3://bucket/lake"]'
 _SINK = (
     '{"name": {{ params.sink | tojson }},'
     ' "source": {"kafka": {"connection": {{ params.connection | tojson }},'
@@ -40,6 +41,7 @@ def run_sink_once_dag(
     target: str = "kafka",
     connections: Sequence[str] | None = None,
     target_connections: Sequence[str] | None = None,
+    paths: Sequence[str] | None = None,
     values: Mapping[str, Any] | None = None,
     users: Sequence[str] | None = None,
     spark_conn_id: str = "spark_default",
@@ -54,7 +56,9 @@ def run_sink_once_dag(
     :param target: the kind of target that its sinks write: ``kafka``, ``postgres``, or one that another
         package brings with a form.
     :param connections: the Kafka connections to choose from; ``None`` means any.
-    :param target_connections: the connections of the target to choose from, where it has one of its own.
+    :param target_connections: the connections of the target to choose from, where it has one of its own; of a
+        folder those of its storage, of which one must then be chosen.
+    :param paths: the folders to choose from, with all below them, of a target that is a folder.
     :param values: what fields hold before anybody fills them in, by name: ``sink``, ``connection``,
         ``source``, ``schema``, ``where``, and those of the target.
     :param users: the Airflow users whose runs do anything; ``None`` means whoever may trigger the DAG.
@@ -71,10 +75,11 @@ def run_sink_once_dag(
         *connection_problems(target_connections, "target_connections"),
         *preset_problems(values or {}, field_names(form)),
     ]
-    if form.connection is None and target_connections is not None:
-        own.append(Problem("target_connections", f"target {target!r} is on the connection of the source"))
+    own += _unoffered(target, form, target_connections, paths)
     demand_fitting(run_sink_once_dag, dag, [*people.problems(), *own])
-    fields = _fields(form, connections, target_connections, values or {})
+    fields = _fields(
+        form, form.offering(target_connections, paths), connections, target_connections, values or {}
+    )
     with form_dag(run_sink_once_dag, dag_id, fields, dag) as made:
         SubmitSinkJobOperator(
             task_id="submit",
@@ -102,8 +107,24 @@ def _form_of(target: str) -> TargetForm:
     return form
 
 
+def _unoffered(target: str, form: TargetForm, connections: object, paths: object) -> Iterator[Problem]:
+    """Judge what is offered for fields that a target may not have."""
+    if connections is not None and form.connection is None and form.storage is None:
+        yield Problem("target_connections", f"target {target!r} has no connection of its own")
+    if paths is None:
+        return
+    if form.path is None:
+        yield Problem("paths", f"target {target!r} has no path")
+    elif not isinstance(paths, list | tuple) or not paths:
+        yield Problem("paths", f"is {paths!r}", _FOLDERS)
+    else:
+        wrong = [path for path in paths if not isinstance(path, str) or not form.takes_path(path)]
+        yield from (Problem("paths", f"holds {path!r}", _FOLDERS) for path in wrong)
+
+
 def _fields(
     form: TargetForm,
+    offered: Mapping[str, Mapping[str, Any]],
     connections: Sequence[str] | None,
     target_connections: Sequence[str] | None,
     values: Mapping[str, Any],
@@ -112,7 +133,7 @@ def _fields(
     schema = "As in SQL; the records are JSON."
     source: dict[str, Any] = {"type": "string", "pattern": TOPIC_PATTERN, "title": "Source topic"}
     code = {"type": ["null", "string"], "default": None, "title": "Answer to a refusal"}
-    own = {field: Param(**{**rules, **preset(values, field)}) for field, rules in form.fields.items()}
+    own = {field: Param(**{**rules, **preset(values, field)}) for field, rules in offered.items()}
     if form.connection is not None:
         shown = {"title": form.connection, **preset(values, _CONNECTION)}
         own = {_CONNECTION: connection_field(target_connections, **shown), **own}

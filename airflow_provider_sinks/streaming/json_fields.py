@@ -1,8 +1,8 @@
 """What becomes of a field when JSON is read into a type of Spark, and which readings would lose something.
 
 Spark rounds a number silently to the scale of a decimal, reads ``1e400`` as infinity, and takes milliseconds
-for seconds, which is the year 57840. Decimals are therefore read with all the digits that Spark has, and
-narrowed only once that is shown to change nothing.
+for seconds, which is the year 57840; a byte of 200 is -56 to it. Decimals are therefore read with all the
+digits that Spark has, bytes as short numbers, and narrowed only once that is shown to change nothing.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sql
 from pyspark.sql.types import (
     ArrayType,
+    ByteType,
     DataType,
     DecimalType,
     DoubleType,
     FloatType,
     MapType,
+    ShortType,
     StringType,
     StructField,
     StructType,
@@ -27,6 +29,7 @@ from pyspark.sql.types import (
 )
 
 _DECIMAL_DIGITS_MAX = 38
+_BYTE_MIN, _BYTE_MAX = -128, 127
 _FIRST_MOMENT = "0001-01-01 00:00:00"
 _LAST_MOMENT = "9999-12-31 23:59:59.999999"
 
@@ -42,7 +45,7 @@ def required(schema: StructType, names: tuple[str, ...]) -> StructType:
 
 
 def wide(schema: StructType) -> StructType:
-    """Return the schema to read by: each decimal with as many digits behind the point as Spark has."""
+    """Return the schema to read by: decimals with all digits behind the point that Spark has, bytes wider."""
     return StructType([StructField(f.name, _changed(f.dataType, _widened)) for f in schema])
 
 
@@ -65,6 +68,8 @@ def losses(value: Column, kind: DataType, path: str = "") -> Iterator[Loss]:
         case DecimalType():
             same = sql.coalesce(value.try_cast(kind) == value, sql.lit(False))
             yield value.isNotNull() & ~same, f"field {path} has more digits than {kind.simpleString()}"
+        case ByteType():
+            yield (value < _BYTE_MIN) | (value > _BYTE_MAX), f"field {path} is not {kind.simpleString()}"
         case DoubleType() | FloatType():
             yield sql.abs(value) == math.inf, f"field {path} is too large for {kind.simpleString()}"
         case TimestampType() | TimestampNTZType():
@@ -100,6 +105,8 @@ def _nth(kind: DataType, path: str, index: int) -> Callable[[Column], Column]:
 
 
 def _widened(leaf: DataType) -> DataType:
+    if isinstance(leaf, ByteType):
+        return ShortType()
     if not isinstance(leaf, DecimalType):
         return leaf
     return DecimalType(_DECIMAL_DIGITS_MAX, _DECIMAL_DIGITS_MAX - (leaf.precision - leaf.scale))

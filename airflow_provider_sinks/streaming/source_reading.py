@@ -15,6 +15,7 @@ from airflow_provider_sinks.connectors.schema_registry.source_schemas import (
 )
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import ConfigurationError
+from airflow_provider_sinks.core.spec.parts import Format
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.streaming.driver_log import say
 from airflow_provider_sinks.streaming.patience import Patience
@@ -40,7 +41,7 @@ class SourceReading:
         :raises ConfigurationError: Spark lacks its Avro jar, or the schema cannot be used.
         :raises UnavailableError: the registry did not answer for longer than one may wait.
         """
-        if spec.registries:
+        if Format.AVRO in spec.registered_formats:
             demand_avro(spark, spec.name)
         registry = source_registry(spec, connections)
         if registry is None:

@@ -11,11 +11,12 @@ from pyspark.sql.types import StructType
 from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.connectors.encoding import named
 from airflow_provider_sinks.core.query.analysis import INTERNAL, SOURCE
-from airflow_provider_sinks.core.schemas.avro import parse as parse_schema
+from airflow_provider_sinks.core.schemas import languages
+from airflow_provider_sinks.core.schemas.avro_types import AvroSchema
 from airflow_provider_sinks.core.schemas.subjects import Part
 from airflow_provider_sinks.core.spec.parts import Format
 from airflow_provider_sinks.core.spec.source import KafkaSource, SourceKey
-from airflow_provider_sinks.streaming import avro_values, json_fields, json_values
+from airflow_provider_sinks.streaming import avro_values, json_fields, json_values, registered_json
 from airflow_provider_sinks.streaming.written_schemas import WrittenSchemas
 
 TOPIC = "__sinks_topic"
@@ -34,7 +35,7 @@ def parse(records: DataFrame, source: KafkaSource, written: WrittenSchemas | Non
     - ``text``: one column, ``value``, or null and an error where it is not UTF-8.
     - ``bytes``: one column, ``value``.
 
-    - ``avro``: the fields of the schema, as for ``json``.
+    - ``avro``, ``json_schema``: the fields of the schema, as for ``json``.
 
     With ``key_as`` one more column has the key; a key that does not parse sets the record aside too.
 
@@ -68,8 +69,8 @@ def _value(
             return _parse_text(records)
         case Format.BYTES:
             return records.withColumn(json_values.ERROR, sql.lit(None).cast("string")), [sql.col("value")]
-        case Format.AVRO:
-            judged = _decode(records, "value", Part.VALUE, source.schema_, written)
+        case Format.AVRO | Format.JSON_SCHEMA:
+            judged = _decode(records, Part.VALUE, source.format, source.schema_, written)
             value, readable = sql.col(_decoded(Part.VALUE)), sql.col(json_values.ERROR).isNull()
             names = [field.name for field in cast("StructType", judged.schema[_decoded(Part.VALUE)].dataType)]
             return judged, [sql.when(readable, value.getField(name)).alias(name) for name in names]
@@ -81,8 +82,8 @@ def _key(judged: DataFrame, key: SourceKey, written: WrittenSchemas | None) -> t
     """Return the records with what is wrong with their keys too, and the column of the key."""
     before = judged.withColumnRenamed(json_values.ERROR, _VALUE_ERROR)
     match key.format:
-        case Format.AVRO:
-            after = _decode(before, "key", Part.KEY, key.schema_, written)
+        case Format.AVRO | Format.JSON_SCHEMA:
+            after = _decode(before, Part.KEY, key.format, key.schema_, written)
             found = sql.col(_decoded(Part.KEY))
         case Format.TEXT:
             found = sql.col("key").cast("string")
@@ -97,15 +98,18 @@ def _key(judged: DataFrame, key: SourceKey, written: WrittenSchemas | None) -> t
 
 
 def _decode(
-    records: DataFrame, column: str, part: Part, text: object, written: WrittenSchemas | None
+    records: DataFrame, part: Part, format_: Format, text: object, written: WrittenSchemas | None
 ) -> DataFrame:
     """Add what is read of a part of each record, and what is wrong with it."""
     reader = written.reader(part) if written is not None else None
     if written is None or reader is None:
-        kind = avro_values.spark_type(parse_schema(str(text)))
+        kind = languages.ddl(languages.parse(format_, str(text)))
         empty = records.withColumn(_decoded(part), sql.lit(None).cast(kind))
         return empty.withColumn(json_values.ERROR, sql.lit(None).cast("string"))
-    data, known, whole = sql.col(column), written.known(part), f"{_decoded(part)}_whole"
+    if not isinstance(reader, AvroSchema):
+        judged, column = registered_json.decode(records, part, reader, written.known(part))
+        return judged.withColumn(_decoded(part), column)
+    data, known, whole = sql.col(part.value), written.known(part), f"{_decoded(part)}_whole"
     found = records.withColumn(whole, avro_values.decoded(data, reader, known, part))
     judged = found.withColumn(json_values.ERROR, avro_values.error(data, sql.col(whole), reader, known, part))
     return judged.withColumn(_decoded(part), avro_values.body(sql.col(whole)))

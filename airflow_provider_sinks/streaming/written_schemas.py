@@ -24,11 +24,11 @@ from airflow_provider_sinks.connectors.schema_registry.source_schemas import (
     newest,
     written_by,
 )
-from airflow_provider_sinks.core.schemas.avro_types import AvroSchema
+from airflow_provider_sinks.core.schemas.languages import RegisteredSchema
 from airflow_provider_sinks.core.schemas.subjects import Part
-from airflow_provider_sinks.streaming.avro_values import UNKNOWN_ID, WrittenAs
 from airflow_provider_sinks.streaming.driver_log import say
 from airflow_provider_sinks.streaming.patience import Patience
+from airflow_provider_sinks.streaming.wire_values import UNKNOWN_ID, WrittenAs
 
 T = TypeVar("T")
 
@@ -54,7 +54,7 @@ class WrittenSchemas:
         self._registry = registry
         self._readers = {reader.part: reader for reader in readers}
         self._patience = patience
-        self._known: dict[Part, dict[int, AvroSchema | str]] = {part: {} for part in self._readers}
+        self._known: dict[Part, dict[int, RegisteredSchema | str]] = {part: {} for part in self._readers}
         self._unknown_since: dict[tuple[Part, int], float] = {}
         self._waited: list[tuple[float, float]] = []
         self._unknown_in_epoch = 0
@@ -65,7 +65,7 @@ class WrittenSchemas:
             for stored in self._ask(partial(self._newest, reader.subject)):
                 self._known[part][stored.id] = written_by(reader, stored)
 
-    def reader(self, part: Part) -> AvroSchema | None:
+    def reader(self, part: Part) -> RegisteredSchema | None:
         """Return what a part is read by; ``None`` where no registry has a schema of it."""
         return self._readers[part].schema if part in self._readers else None
 
@@ -105,7 +105,7 @@ class WrittenSchemas:
         """End the client."""
         self._registry.close()
 
-    def _settled(self, part: Part, schema_id: int) -> AvroSchema | str:
+    def _settled(self, part: Part, schema_id: int) -> RegisteredSchema | str:
         found: list[StoredSchema] = []
 
         def is_known() -> bool:

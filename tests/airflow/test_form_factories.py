@@ -6,6 +6,7 @@ import json
 import re
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -284,7 +285,11 @@ def test_new_options_lead_to_named_servers_only(option: str, value: object, *, i
         ("run_sink_once_dag", {"connections": 17}, "connections: is 17"),
         ("run_sink_once_dag", {"values": ["a"]}, "values: is ['a']"),
         ("run_sink_once_dag", {"target": "postgers"}, "postgers: is no kind of target that is installed"),
-        ("run_sink_once_dag", {"target_connections": ["pg"]}, "is on the connection of the source"),
+        ("run_sink_once_dag", {"target_connections": ["pg"]}, "'kafka' has no connection of its own"),
+        ("run_sink_once_dag", {"target": "delta", "paths": "/data"}, "paths: is '/data'"),
+        ("run_sink_once_dag", {"target": "delta", "paths": ["data"]}, "paths: holds 'data'"),
+        ("run_sink_once_dag", {"target": "delta", "paths": ["/data/../etc"]}, "paths: holds '/data/../etc'"),
+        ("run_sink_once_dag", {"target": "postgres", "paths": ["/data"]}, "'postgres' has no path"),
         ("run_sink_once_dag", {"target": "postgres", "target_connections": []}, "target_connections: is []"),
         ("run_sink_once_dag", {"values": {"mode": "upsert"}}, "values.mode: is no field of this form"),
         ("alter_connection_dag", {"conections": ["a"]}, '(did you mean "connections"?)'),
@@ -326,7 +331,7 @@ def test_a_wrong_argument_is_an_error_when_the_file_is_read(
 @pytest.mark.parametrize(
     ("target", "own"),
     [
-        ("kafka", ["target", "key"]),
+        ("kafka", ["target", "key", "key_in_value", "headers", "timestamp", "partition_by"]),
         ("postgres", [*ON_TABLES, "target", "mode", "key"]),
         ("iceberg", [*ON_TABLES, "target", "mode", "key"]),
         ("delta", ["target", "storage", "mode", "key"]),
@@ -334,12 +339,56 @@ def test_a_wrong_argument_is_an_error_when_the_file_is_read(
 )
 def test_each_field_of_a_sink_that_runs_once_can_be_filled_in_beforehand(target: str, own: list[str]) -> None:
     names = ["sink", "connection", "source", "schema", "where", *own, "accept"]
-    values = {name: "upsert" if name == "mode" else f"a_{name}" for name in names}
+    values = {name: f"a_{name}" for name in names} | {
+        name: value for name, value in (("mode", "upsert"), ("key_in_value", False)) if name in names
+    }
 
     made = make("run_sink_once_dag", target=target, values=values)
 
     assert list(made.params) == names
     assert {name: param.value for name, param in made.params.items()} == values
+
+
+def taken(*, is_taken: bool) -> AbstractContextManager[Any]:
+    """Return what sees whether a form takes a value."""
+    from airflow.sdk.exceptions import ParamValidationError
+
+    return nullcontext() if is_taken else pytest.raises(ParamValidationError)
+
+
+@pytest.mark.parametrize(
+    ("storage", "is_taken"), [("lake", True), ("other", False), (None, False), ("", False)]
+)
+def test_a_form_into_a_folder_takes_the_connections_that_it_offers(
+    storage: str | None, *, is_taken: bool
+) -> None:
+    field = make("run_sink_once_dag", target="delta", target_connections=["lake"]).params.get_param("storage")
+
+    with taken(is_taken=is_taken):
+        assert field.resolve(storage) == storage
+
+
+@pytest.mark.parametrize(
+    ("path", "is_taken"),
+    [
+        ("/data/lake", True),
+        ("/data/lake/clicks", True),
+        ("s3://lake/a/b", True),
+        ("/data/lakes", False),
+        ("/data", False),
+        ("s3://lake/b/../a", False),
+        ("/data/lake/../../etc", False),
+        ("/data/lake/a\nb", False),
+        ("s3://lakeXa/a", False),
+        ("file:///data/lake", False),
+    ],
+)
+def test_a_form_into_a_folder_takes_the_folders_that_it_offers(path: str, *, is_taken: bool) -> None:
+    paths = ["/data/lake/", "s3://lake/a"]
+    field = make("run_sink_once_dag", target="delta", paths=paths).params.get_param("target")
+
+    with taken(is_taken=is_taken):
+        assert field.resolve(path) == path
 
 
 def test_a_target_without_a_form_is_told(tmp_path: Path) -> None:

@@ -49,6 +49,8 @@ def forms() -> dict[str, DAG]:
         ("replay_dead_letters", {"sink": "orders", "overwrite": "no"}, "boolean"),
         ("reset_sink", {"sink": "orders", "dry_run": "no"}, "boolean"),
         ("run_sink_once", {"source": "no/topic"}, "no/topic"),
+        ("run_sink_once", {"headers": {"a": 1}}, "not of type 'string'"),
+        ("run_sink_once", {"key_in_value": "no"}, "boolean"),
         ("run_sink_once_into_a_table", {"target": "clicks"}, "clicks"),
         ("run_sink_once_into_a_table", {"target_connection": "pg_other"}, "pg_other"),
         ("run_sink_once_into_a_table", {"mode": "merge"}, "merge"),
@@ -119,6 +121,50 @@ def test_a_form_runs_the_sink_that_it_names_once(
         "bought",
     )
     assert spec.where == "button = 'buy'"
+
+
+@pytest.fixture
+def into_a_topic(forms: dict[str, DAG], connections: Define) -> DAG:
+    """The form of a topic, and the connection that it offers."""
+    connections(kafka_prod=KAFKA)
+    return forms["run_sink_once"]
+
+
+@pytest.mark.parametrize(
+    ("filled", "written"),
+    [
+        ({}, {}),
+        (
+            {
+                "schema": "happened timestamp, userid string, button string",
+                "headers": {"who": "userid"},
+                "timestamp": "happened",
+                "partition_by": "button, userid",
+                "key_in_value": False,
+            },
+            {
+                "headers": {"who": "userid"},
+                "timestamp": {"column": "happened"},
+                "partition_by": ["button", "userid"],
+                "key_in_value": False,
+            },
+        ),
+        ({"headers": "source", "timestamp": "source"}, {"headers": "source", "timestamp": "source"}),
+    ],
+    ids=["nothing", "columns", "source"],
+)
+def test_a_form_says_what_the_messages_of_a_sink_carry(
+    run_task: RunTask, into_a_topic: DAG, spark: FakeSpark, filled: dict[str, Any], written: dict[str, Any]
+) -> None:
+    spark.play(statuses=[status(state="stopped")])
+    given = {name: param.value for name, param in into_a_topic.params.items()} | filled
+
+    result = run_task(into_a_topic.get_task("submit"), conf=given)
+
+    assert result.ti.state == "success", str(result.error)
+    target = json.loads(SinkSpec.parse(spark.seen["launch"]["spec"]).to_json())["target"]["kafka"]
+    names = ("headers", "timestamp", "partition_by", "key_in_value")
+    assert {name: target[name] for name in names if target.get(name) not in (None, "now")} == written
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from airflow_provider_sinks.clients.wait import holds_within
 from airflow_provider_sinks.connectors import rows
@@ -30,6 +31,7 @@ from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.progress.record import DRIVER
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.testing.played_start import SINK, SOURCE, WRITERS, Coordinates, Harness
+from tests import administrator
 from tests.contract.wire import KafkaWire, Loss
 
 SCHEMA = pa.schema(
@@ -97,6 +99,23 @@ class KafkaHarness(Harness):
             for at in offsets
         ]
         return pa.RecordBatch.from_pylist(found, CARRYING if partition % 2 else SCHEMA)
+
+    def timed(self, times_ms: Sequence[int]) -> pa.RecordBatch:
+        """Return rows of an odd partition with these times."""
+        rows_of = self.batch(1, range(len(times_ms)))
+        place = rows_of.schema.get_field_index(TIME)
+        return rows_of.set_column(place, TIME, pa.array(times_ms, pa.int64()))
+
+    def why_set_aside(self, sink: str = SINK) -> list[str]:
+        """Return the error of each dead letter."""
+        found = [dict(record.headers() or []) for record in self._read(sink, Role.DEAD_LETTER)]
+        return [str(bytes(told["error"] or b""), "utf-8") for told in found]  # type: ignore[arg-type]
+
+    def configure(self, **config: str) -> None:
+        """Change options of the data topic; an underscore stands for a dot."""
+        admin = AdminClient({**self._options.librdkafka()})
+        options = {name.replace("_", "."): value for name, value in config.items()}
+        administrator.configure_topic(admin, kafka_sink(self.spec(SINK)).target.kafka.topic, options)
 
     def visible(self, sink: str = SINK) -> list[Coordinates]:
         found = [(record.value() or b"").split() for record in self._read(sink, Role.DATA)]

@@ -1,17 +1,25 @@
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
+import pyarrow as pa
 import pytest
 
-from airflow_provider_sinks.connectors.kafka import arrow_producer, librdkafka, transaction
+from airflow_provider_sinks.connectors.epoch_writer import EpochWriter, WriteResult
+from airflow_provider_sinks.connectors.kafka import arrow_producer, librdkafka, row_times, transaction
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
+from airflow_provider_sinks.connectors.kafka.time_limits import time_limits
+from airflow_provider_sinks.core.errors import UnavailableError
+from airflow_provider_sinks.core.progress.record import ProgressRecord
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.ports import LOCALHOST
 from airflow_provider_sinks.testing.connector_contract import ExecutorCommits
 from airflow_provider_sinks.testing.played_start import PlayedStart
 from tests.contract.kafka_harness import KafkaHarness
 from tests.contract.wire import KafkaWire
+
+_HOUR_MS = 3_600_000
 
 
 @pytest.fixture(scope="module")
@@ -56,3 +64,63 @@ class TestKafka(ExecutorCommits):
         ]
         assert harness.visible() == [(0, 0), (0, 1), (0, 3), (1, 0), (1, 1)]
         assert harness.set_aside() == [(0, 2)]
+
+    def test_rows_whose_times_the_broker_refuses_by_hidden_limits_are_set_aside(
+        self, harness: KafkaHarness, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Those that it finds out itself; nobody else knows that it is an hour ahead, and a day ago."""
+        monkeypatch.setattr(row_times, "read_time_limits", lambda _, topic: time_limits(topic, {}))
+        start = PlayedStart(harness).start()
+        harness.configure(message_timestamp_before_max_ms=str(24 * _HOUR_MS))
+        now, writer = int(time.time() * 1000), start.factory.prepare("p1")
+        hours = [0, -1, 2, -23, 0.9, 1.1, -25, 3]
+        rows = harness.timed([int(now + hour * _HOUR_MS) for hour in hours])
+        writer.open()
+        writer.begin_epoch(1)
+
+        written = sum((writer.write_batch(rows.slice(at, 4)) for at in (0, 4)), WriteResult(0, 0, 0))
+        writer.flush()
+        token = writer.pre_commit(start.record(1, {1: 0}, {1: 8}, rows=written.rows, rows_total=written.rows))
+        writer.commit_epoch()
+
+        assert writer.last is not None
+        assert (token.rows, writer.last.rows, writer.last.dead_total + written.dead) == (4, 4, 4)
+        assert harness.visible() == [(1, 0), (1, 1), (1, 3), (1, 4)]
+        assert harness.set_aside() == [(1, 2), (1, 5), (1, 6), (1, 7)]
+        assert all("the topic's limits are hidden" in why for why in harness.why_set_aside())
+
+    def test_times_are_judged_anew_behind_a_limit_that_was_lowered(self, harness: KafkaHarness) -> None:
+        start = PlayedStart(harness).start()
+        now = int(time.time() * 1000)
+        rows = harness.timed([now, now - 3 * _HOUR_MS])
+        first = start.factory.prepare("p1")
+        first.open()
+        first.begin_epoch(1)
+        first.write_batch(rows.slice(0, 1))
+        harness.configure(message_timestamp_before_max_ms=str(_HOUR_MS))
+        first.write_batch(rows.slice(1))
+
+        with pytest.raises(UnavailableError, match="has changed"):
+            _end(first, start.record(1, {1: 0}, {1: 2}, rows=2))
+        first.rollback_epoch()
+        first.close()
+        _run(start, rows, 2)
+
+        assert harness.visible() == [(1, 0)]
+        assert harness.set_aside() == [(1, 1)]
+
+
+def _run(start: PlayedStart, rows: pa.RecordBatch, end: int) -> None:
+    """Write and commit rows by a new writer."""
+    writer = start.factory.prepare("p1")
+    start.harness.made.append(writer)
+    writer.open()
+    writer.begin_epoch(1)
+    written = writer.write_batch(rows)
+    _end(writer, start.record(1, {1: 0}, {1: end}, rows=written.rows, rows_total=written.rows))
+
+
+def _end(writer: EpochWriter, record: ProgressRecord) -> None:
+    writer.flush()
+    writer.pre_commit(record)
+    writer.commit_epoch()

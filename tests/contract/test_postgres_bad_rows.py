@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from airflow_provider_sinks.connectors.postgres.copying import CopyConnection
+from airflow_provider_sinks.connectors.postgres.stage import Stage
 from airflow_provider_sinks.core.errors import UnavailableError
 from tests.contract.postgres_table import UPSERT, longs, with_coordinates
 
@@ -20,8 +22,8 @@ def test_bad_rows_of_many_are_found_without_reading_all_rows_for_each(tables: An
     writer.write_batch(with_coordinates({"id": longs(*range(1, MANY + 1))}, 0))
     writer.flush()
 
-    read = "SELECT seq_tup_read FROM pg_stat_xact_all_tables WHERE relname = 'sinks_stage'"
-    assert writer._live.ask(read)[0][0] < 5 * MANY
+    read = "SELECT seq_tup_read FROM pg_stat_xact_all_tables WHERE relname LIKE 'sinks_stage%'"
+    assert sum(count for (count,) in writer._live.ask(read)) < 5 * MANY
     writer.pre_commit(table.start.record(1, {0: 0, 1: 0}, {0: MANY, 1: 0}, rows=MANY))
     writer.commit_epoch()
     assert writer.last.dead_total == MANY // 997
@@ -29,9 +31,14 @@ def test_bad_rows_of_many_are_found_without_reading_all_rows_for_each(tables: An
 
 
 def test_no_statement_looks_for_all_bad_rows(tables: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    table, said = tables("id bigint PRIMARY KEY CHECK (id > 1)", **UPSERT), []
+    table, said = tables("id bigint PRIMARY KEY CHECK (id > 1)", **UPSERT), list[str]()
     run = CopyConnection.run
-    monkeypatch.setattr(CopyConnection, "run", lambda self, text: (said.append(text), run(self, text))[1])
+
+    def listening(self: CopyConnection, text: str) -> int:
+        said.append(text)
+        return run(self, text)
+
+    monkeypatch.setattr(CopyConnection, "run", listening)
     table.epoch(1, {"id": longs(*range(MANY))})
 
     assert sum(text.strip().startswith("DO") for text in said) == 5
@@ -46,3 +53,59 @@ def test_a_statement_that_takes_too_long_names_the_options_that_help(tables: Any
         table.epoch(1, {"id": longs(1)})
     assert "`transaction_timeout`" in caught.value.hint
     assert "`max_offsets_per_epoch`" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("does", "why"),
+    [
+        ("RAISE EXCEPTION 'not three'", "not three"),
+        ("SELECT 1 INTO STRICT NEW.id WHERE false", "query returned no rows"),
+        ("SELECT 1 INTO STRICT NEW.id FROM generate_series(1, 2)", "query returned more than one row"),
+        ("ASSERT NEW.id <> 3, 'asserted'", "asserted"),
+    ],
+)
+def test_whatever_a_trigger_raises_is_of_its_row(tables: Any, does: str, why: str) -> None:
+    table = tables("id bigint")
+    table.execute(
+        "CREATE FUNCTION {schema}.no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        " IF NEW.id = 3 THEN {does}; END IF; RETURN NEW; END $$",
+        does=does,
+    )
+    table.execute("CREATE TRIGGER t BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION {schema}.no()")
+    table.epoch(1, {"id": longs(1, 2, 3, 4)})
+    assert (table.rows(), table.dead()) == ([(1,), (2,), (4,)], [(1002, why, b"raw")])
+
+
+@pytest.mark.parametrize("kind", ["tsvector", "tsquery"])
+def test_a_text_that_a_type_calls_a_syntax_error_is_of_its_row(tables: Any, kind: str) -> None:
+    table = tables(f"id bigint, v {kind}")
+    table.epoch(1, {"id": longs(1, 2, 3), "v": ["'a'", "':", "'b'"]})
+    assert (table.rows("id"), [offset for offset, _, _ in table.dead()]) == ([(1,), (3,)], [1001])
+
+
+def test_a_syntax_error_that_no_text_is_the_cause_of_sets_nothing_aside(tables: Any) -> None:
+    table = tables("id bigint, v uuid")
+    table.execute(
+        "CREATE FUNCTION {schema}.no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        " EXECUTE 'SELEC'; RETURN NEW; END $$"
+    )
+    table.execute("CREATE TRIGGER t BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION {schema}.no()")
+    with pytest.raises(UnavailableError, match="syntax error at or near"):
+        table.epoch(1, {"id": longs(1, 2), "v": [None, None]})
+    assert (table.rows(), table.dead()) == ([], [])
+
+
+def test_a_stage_that_another_sink_left_on_the_same_backend_is_left_alone(tables: Any) -> None:
+    table, other = (
+        tables("id bigint PRIMARY KEY", **UPSERT),
+        tables("name text PRIMARY KEY", mode="upsert", key=("name",)),
+    )
+    writer = table.open_writer()
+    of_other = replace(writer._plan, columns=other.start.factory.plan.columns, key=("name",))
+    Stage(writer._live, of_other).begin()
+
+    writer.write_batch(with_coordinates({"id": longs(1)}, 0))
+    writer.flush()
+    writer.pre_commit(table.start.record(1, {0: 0, 1: 0}, {0: 1, 1: 0}, rows=1))
+    writer.commit_epoch()
+    assert table.rows() == [(1,)]

@@ -66,6 +66,10 @@ def test_texts_become_json_uuid_and_whatever_postgres_casts(tables: Any) -> None
     [
         ("v text", ["a", "b"], "n\0l", 'invalid byte sequence for encoding "UTF8": 0x00'),
         ("v varchar(3)", ["abc", "d"], "long", "value too long for type character varying(3)"),
+        ("v varchar(3)[]", ["{abc}", "{d}"], "{long}", "value too long for type character varying(3)"),
+        ("v bit(3)", ["101", "111"], "10101", "bit string length 5 does not match type bit(3)"),
+        ("v {schema}.code", ["abc", "d"], "long", "value too long for type character varying(3)"),
+        ("v {schema}.code[]", ["{abc}", "{d}"], "{long}", "value too long for type character varying(3)"),
         ("v text CHECK (v <> 'no')", ["a", "b"], "no", 'violates check constraint "orders_v_check"'),
         ("v text NOT NULL", ["a", "b"], None, "violates not-null constraint"),
         ("v text UNIQUE", ["a", "b"], "a", 'duplicate key value violates unique constraint "orders_v_key"'),
@@ -78,7 +82,7 @@ def test_texts_become_json_uuid_and_whatever_postgres_casts(tables: Any) -> None
 def test_a_bad_row_is_set_aside_and_all_others_are_written(
     tables: Any, columns: str, good: Sequence[str | None], bad: str | None, why: str
 ) -> None:
-    table = tables(f"id bigint, {columns}")
+    table = tables(f"id bigint, {columns}", before="CREATE DOMAIN {schema}.code AS varchar(3)")
     batches = [
         {"id": longs(1), "v": good[:1]},
         {"id": longs(2, 3, 4), "v": [bad, good[1], bad]},

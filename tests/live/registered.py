@@ -9,6 +9,7 @@ from typing import Any
 
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient, topic_subject_name_strategy
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
+from confluent_kafka.schema_registry.json_schema import JSONDeserializer, JSONSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 from airflow_provider_sinks.clients.schema_registry.options import RegistryOptions
@@ -40,9 +41,30 @@ class Registered:
         self.stage.registry = RegistryOptions("registry", {"url": self.registry.url})
         self.client = SchemaRegistryClient({"url": self.registry.url})
 
-    def register(self, subject: str, tree: AvroTree) -> int:
+    def register(self, subject: str, tree: AvroTree, kind: str = "AVRO") -> int:
         """Register a schema and return its id."""
-        return int(self.client.register_schema(subject, Schema(json.dumps(tree), "AVRO")))
+        return int(self.client.register_schema(subject, Schema(json.dumps(tree), kind)))
+
+    def newest(self, subject: str) -> dict[str, Any]:
+        """Return the newest schema of a subject."""
+        text = self.client.get_latest_version(subject).schema.schema_str
+        found: dict[str, Any] = json.loads(text or "")
+        return found
+
+    def encode_json(self, topic: str, tree: AvroTree, value: Any, field: MessageField = VALUE) -> bytes:
+        """Return a value as confluent-kafka's serializer of JSON Schema writes it; registers its schema."""
+        naming = {"subject.name.strategy": topic_subject_name_strategy}
+        write = JSONSerializer(json.dumps(tree), self.client, conf=naming)
+        made = write(value, SerializationContext(topic, field))
+        assert made is not None
+        return bytes(made)
+
+    def json_values(self, sink: Sink, field: MessageField = VALUE) -> list[Any]:
+        """Return the values, or keys, of a sink's data topic, judged and read by confluent-kafka."""
+        read = JSONDeserializer(None, schema_registry_client=self.client)
+        context = SerializationContext(sink.out, field)
+        found = self.stage.read(sink.out)
+        return [read(one.key if field is KEY else one.value, context) for one in found]
 
     def level(self, subject: str, level: str) -> None:
         """Set what the next schema of a subject must be."""

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket.socket:Resource
 SCHEMA = (
     "a int, l long, s string, x double, g float, d decimal(5,2), big decimal(38,0), ds array<decimal(3,1)>, "
     "at timestamp, local timestamp_ntz, day date, place struct<city: string NOT NULL, zip: int>, "
-    "m map<string, double>, bin binary, `odd.name ä` int"
+    "m map<string, double>, bin binary, `odd.name ä` int, b tinyint"
 )
 _MORE = "The value is more than one JSON object: something stands behind the first one."
 _HALF = "half a surrogate pair"
@@ -31,7 +31,7 @@ _TODAY = "<today>"
 _EDGES: dict[str, tuple[str | bytes | None, dict[str, Any] | str]] = {
     "missing field": ("{}", {}),
     "null": ('{"a": null}', {}),
-    "unknown field": ('{"a": 1, "b": [{"c": 2}]}', {"a": 1}),
+    "unknown field": ('{"a": 1, "z": [{"c": 2}]}', {"a": 1}),
     "wrong case": ('{"A": 1}', {}),
     "duplicate key, the last one counts": ('{"a": 1, "a": 2}', {"a": 2}),
     "duplicate key, the first is of another type": (
@@ -74,6 +74,9 @@ _EDGES: dict[str, tuple[str | bytes | None, dict[str, Any] | str]] = {
     "int of 3.0": ('{"a": 3.0}', "field a is not int"),
     "int of text": ('{"a": "12"}', "field a is not int"),
     "int that overflows": ('{"a": 3000000000}', "field a is not int"),
+    "tinyint": ('{"b": -128}', {"b": -128}),
+    "tinyint that overflows, and wraps around": ('{"b": 200}', "field b is not tinyint"),
+    "tinyint that overflows": ('{"b": -129}', "field b is not tinyint"),
     "long that overflows": ('{"l": 9223372036854775808}', "field l is not bigint"),
     "several wrong fields": ('{"a": "x", "day": 7}', "field a is not int; field day is not date"),
     "a name with dot and umlaut": ('{"odd.name ä": "x"}', "field odd.name ä is not int"),

@@ -16,16 +16,13 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
-from airflow_provider_sinks.connectors.epoch_writer import RejectedRowError
 from airflow_provider_sinks.connectors.kafka.arrow_producer import ArrowProducer
 from airflow_provider_sinks.connectors.kafka.carried import Carried
 from airflow_provider_sinks.connectors.kafka.columns import HEADER_NAME, HEADER_VALUE
 from airflow_provider_sinks.connectors.kafka.connection import REFUSED_CREDENTIALS, Complaints
 from airflow_provider_sinks.connectors.kafka.object_producer import ObjectProducer
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
-from airflow_provider_sinks.connectors.kafka.row_limits import RowLimits
 from airflow_provider_sinks.connectors.kafka.row_producer import ProducerKind, Refused, RowProducer
-from airflow_provider_sinks.connectors.kafka.run import KafkaTopics
 from airflow_provider_sinks.connectors.kafka.transactions import producer_config, warm_up
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.listeners import Mechanism, Sasl
@@ -103,6 +100,10 @@ def mortal(tmp_path: Path) -> Iterator[KafkaBroker]:
 
 def _threads() -> int:
     return len(list(Path("/proc/self/task").iterdir()))
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)
 
 
 def _give_up() -> None:
@@ -382,21 +383,22 @@ def test_a_row_that_the_broker_does_not_take_is_told_with_topic_and_size(
     producer.abort_transaction(_SECONDS)
 
 
-def test_a_time_that_the_broker_refuses_after_all_is_told_by_its_limits(
+def test_messages_of_a_batch_with_several_times_that_the_broker_refuses_do_not_tell_why(
     make: Makes, topic: TopicFactory
 ) -> None:
+    """:mod:`.row_limits` asks the transaction."""
     name, producer = topic(), make.begun()
-    limits = RowLimits(make.options, "s", KafkaTopics(name, name, None, name), "none")
 
-    far = Carried(times_ms=pa.array([2**42], pa.int64()))
-    producer.produce_rows(name, _column([None]), _column([b"row"]), _give_up, far)
+    far = Carried(times_ms=pa.array([_now_ms(), 2**42, 2**42], pa.int64()))
+    producer.produce_rows(name, _column([None] * 3), _column([b"row"] * 3), _give_up, far)
     producer.flush(_SECONDS)
-    [(code, refused, size)] = make.undelivered
+    with pytest.raises(KafkaException) as raised:
+        producer.commit_transaction(_SECONDS)
     producer.abort_transaction(_SECONDS)
 
-    limits.note_undelivered(KafkaError(code), refused, size)
-    with pytest.raises(RejectedRowError, match=r"(?s)does not take the timestamp .* goes by its own clock"):
-        limits.demand_delivered()
+    codes = [code for code, _, _ in make.undelivered]
+    assert codes == [KafkaError._INVALID_DIFFERENT_RECORD, *[KafkaError.INVALID_RECORD] * 2]
+    assert _cause(raised).code() == KafkaError.INVALID_TIMESTAMP
 
 
 def test_rows_for_a_topic_that_is_gone_are_undelivered_and_do_not_commit(make: Makes) -> None:

@@ -18,7 +18,8 @@ from airflow_provider_sinks.connectors.schema_registry.source_schemas import reg
 from airflow_provider_sinks.core.checks.check import Check, Family, Outcome
 from airflow_provider_sinks.core.errors import AuthenticationError, ConfigurationError, UnavailableError
 from airflow_provider_sinks.core.schemas.avro import parse
-from airflow_provider_sinks.core.schemas.compatibility import Level
+from airflow_provider_sinks.core.schemas.levels import Level
+from airflow_provider_sinks.core.spec.parts import Format
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.local import spark
 from airflow_provider_sinks.local.broker import KafkaBroker
@@ -84,10 +85,10 @@ def test_what_a_schema_refers_to_comes_with_it(asked: Client, subject: str) -> N
     whole = NewSchema(json.dumps(record("Basket", first="shop.Order")), references=(reference,))
     asked.register(f"{subject}-basket", whole)
 
-    found = registered("schema", asked, f"{subject}-basket", 1)
+    found = registered("schema", asked, f"{subject}-basket", 1, Format.AVRO)
 
-    assert found.referred == (ORDER.text,)
-    assert parse(found.text, found.referred).name == "shop.Basket"
+    assert found.referred == (("shop.Order", ORDER.text),)
+    assert parse(found.text, [ORDER.text]).name == "shop.Basket"
     with pytest.raises(ConfigurationError, match="referred to is not registered"):
         asked.referred((Reference("x", subject, 99),))
 

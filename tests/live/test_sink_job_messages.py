@@ -12,12 +12,15 @@ import pytest
 from confluent_kafka import Producer
 
 from airflow_provider_sinks.connectors.generations import Generations
+from airflow_provider_sinks.connectors.kafka.arrow_producer import ArrowProducer
+from airflow_provider_sinks.connectors.kafka.connection import Complaints
 from airflow_provider_sinks.connectors.kafka.murmur2 import murmur2, partitions_of
 from airflow_provider_sinks.core.errors import ExitCode
 from airflow_provider_sinks.core.lifecycle.replay import ReplayRequest, replaying_sink
 from airflow_provider_sinks.lifecycle.replays import begin
 from tests.faults.driver import OWNER
 from tests.faults.topics import Record
+from tests.live import segments
 from tests.live.stage import WHO_WRITES, KeyValue, Sink, Stage
 
 _SCHEMA = "id int, region string, trace string, tags array<string>, at timestamp"
@@ -128,6 +131,23 @@ def test_headers_and_times_of_the_source_go_through_also_by_a_replay(stage: Stag
         (b'{"id":"one"}', tuple(_HEADERS), _AT_MS + 2)
     ]
     assert (status.rows_total, status.dead_total) == (1, 1)
+
+
+def test_a_zero_byte_in_the_name_of_a_header_of_the_source_goes_through_whole(stage: Stage) -> None:
+    source, complaints = stage.topic("zero-source"), Complaints()
+    producer = ArrowProducer(stage.client, complaints.take, lambda *_: None)
+    for value in (b'{"value": 1}', b"{"):
+        producer.produce(source, value=value, headers=[("a\0b", b"\x00v"), ("c", None)])
+    producer.flush(30)
+    to, dead = {"headers": "source", "compression": "none"}, f"{source}-dead"
+    sink = stage.sink(
+        "zero", source, from_={"format": "json", "schema": "value int"}, to=to, dead_letter=dead
+    )
+
+    sink.run()
+
+    assert segments.content(stage.broker, source).count(b"a\0b") == 2
+    assert b"a\0b\x04\x00v" in segments.content(stage.broker, sink.out)
 
 
 def test_a_topic_with_times_of_its_own_takes_any_time(stage: Stage) -> None:

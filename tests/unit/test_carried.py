@@ -26,6 +26,7 @@ from airflow_provider_sinks.connectors.kafka.preflight.topic_checks import (
     TopicSurvey,
     topic_checks,
 )
+from airflow_provider_sinks.connectors.kafka.record_size import TOPIC_LIMIT
 from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
 from airflow_provider_sinks.connectors.kafka.time_limits import LOG_APPEND_TIME, TIME_TYPE, time_limits
 from airflow_provider_sinks.core.checks.check import Check, Outcome
@@ -130,7 +131,7 @@ def test_headers_that_no_row_has_come_from_java_without_any_place() -> None:
 def test_headers_with_a_zero_byte_in_a_name_are_one_list_and_no_other_rows() -> None:
     column = _column([[("cut", b"")], [("a", b"1")], [("b\0c", b"2"), ("d", None)], [], [("e", b"3")]])
 
-    parts = part_array(1, *[pa.array([b"v"] * 4)] * 2, Carried(column.slice(1)))
+    parts = part_array(1, pa.array([None] * 4, pa.binary()), pa.array([b"v"] * 4), Carried(column.slice(1)))
 
     listed = {row: librdkafka.HEADERS_PART in _message(parts, row) for row in range(4)}
     assert listed == {0: False, 1: True, 2: False, 3: False}
@@ -285,6 +286,15 @@ def test_a_validation_says_whether_a_topic_keeps_times(
 
     assert check is not None
     assert (check.outcome, said in check.detail) == (outcome, True)
+
+
+@pytest.mark.parametrize("name", [TIME_TYPE, TOPIC_LIMIT])
+def test_a_validation_that_may_not_see_a_limit_of_rows_names_the_right(name: str) -> None:
+    check = _topic_check(_spec(timestamp="source"), None, name)
+
+    assert check is not None
+    assert check.outcome is Outcome.UNKNOWN
+    assert "--operation DescribeConfigs --topic out" in check.hint
 
 
 def test_times_of_their_writing_are_not_checked() -> None:

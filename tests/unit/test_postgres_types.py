@@ -49,6 +49,14 @@ def column(kind: str, base: str = "") -> Column:
         ("decimal(12,2)", "numeric(10,2)", CHECKED),
         ("decimal(12,3)", "numeric(10,2)", REFUSED),
         ("decimal(12,3)", "numeric", NONE),
+        ("decimal(38,18)", "numeric(78,0)", REFUSED),
+        ("decimal(38,18)", "numeric(40,2)", REFUSED),
+        ("decimal(38,2)", "numeric(40,2)", NONE),
+        ("bigint", "numeric(40,2)", CHECKED),
+        ("decimal(10,4)", "numeric(3,-2)", REFUSED),
+        ("int", "numeric(3,-2)", REFUSED),
+        ("decimal(5,5)", "numeric(3,5)", NONE),
+        ("decimal(6,6)", "numeric(3,5)", REFUSED),
         ("bigint", "numeric", CHECKED),
         ("decimal(5,0)", "integer", CHECKED),
         ("decimal(5,1)", "integer", REFUSED),
@@ -58,6 +66,12 @@ def column(kind: str, base: str = "") -> Column:
 def test_a_column_gets_its_exact_type_or_is_refused(given: str, kind: str, expected: Conversion) -> None:
     base = "timestamp without time zone" if kind.startswith("timestamp(0)") else ""
     assert conversion(given, column(kind, base)) is expected
+
+
+def test_a_domain_takes_the_digits_of_its_numeric() -> None:
+    cents = Column("c", "shop.cents", "numeric", exact="numeric(10,2)", plain="numeric")
+    assert [conversion(f"decimal(12,{scale})", cents) for scale in (2, 3)] == [CHECKED, REFUSED]
+    assert cents.spark == "decimal(10,2)"
 
 
 @pytest.mark.parametrize(

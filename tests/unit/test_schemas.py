@@ -9,14 +9,10 @@ import pytest
 
 from airflow_provider_sinks.core.schemas.avro import parse
 from airflow_provider_sinks.core.schemas.avro_types import AvroSchema
-from airflow_provider_sinks.core.schemas.compatibility import (
-    Level,
-    key_changes,
-    same_bytes,
-    unreadable,
-    why_not_next,
-)
+from airflow_provider_sinks.core.schemas.compatibility import same_bytes, unreadable
 from airflow_provider_sinks.core.schemas.derived import Column, derive, misfits
+from airflow_provider_sinks.core.schemas.languages import key_changes, why_not_next
+from airflow_provider_sinks.core.schemas.levels import Level
 from airflow_provider_sinks.core.schemas.plan import (
     NewestVersion,
     SchemaState,

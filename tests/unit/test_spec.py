@@ -187,7 +187,7 @@ WRONG: list[tuple[str, Any, str]] = [
     (f"{K}.topic", "x" * 250, "is not a valid topic name (1 to 249"),
     (f"{K}.connection", "kafka://host:9092?x", "is not an Airflow connection id"),
     (f"{K}.key", ["a"], 'source.kafka.key: is not known (it belongs to a target; did you mean "key_as"?)'),
-    (f"{K}.format", "jsn", 'is none of json, text, bytes, avro (did you mean "json"?)'),
+    (f"{K}.format", "jsn", 'is none of json, text, bytes, avro, json_schema (did you mean "json"?)'),
     (f"{K}.format", "text", "source.kafka.schema: does not go with format text"),
     (f"{K}.schema", None, "source.kafka.schema: is missing: format json needs one"),
     (f"{K}.schema", "a strng", "'strng' is not a type of Spark (did you mean"),

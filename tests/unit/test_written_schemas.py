@@ -16,7 +16,7 @@ from airflow_provider_sinks.clients.schema_registry.options import RegistryOptio
 from airflow_provider_sinks.connectors.schema_registry.source_schemas import ReaderSchema
 from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.core.schemas.avro import parse
-from airflow_provider_sinks.core.schemas.avro_types import AvroSchema
+from airflow_provider_sinks.core.schemas.languages import RegisteredSchema
 from airflow_provider_sinks.core.schemas.subjects import Part
 from airflow_provider_sinks.streaming import written_schemas
 from airflow_provider_sinks.streaming.patience import Patience
@@ -52,7 +52,7 @@ def met(schema_id: int) -> Exception:
     return RuntimeError(f"[USER_RAISED_EXCEPTION] sinks: a value has schema id {schema_id} SQLSTATE: P0001")
 
 
-def told(written: WrittenSchemas, schema_id: int) -> AvroSchema | str:
+def told(written: WrittenSchemas, schema_id: int) -> RegisteredSchema | str:
     """Return what is known of an id."""
     return written.known(Part.VALUE).by_id[schema_id]
 

@@ -26,7 +26,8 @@ from airflow_provider_sinks.core.errors import (
     SinkError,
     UnavailableError,
 )
-from airflow_provider_sinks.core.schemas.compatibility import Level
+from airflow_provider_sinks.core.schemas.languages import Referred
+from airflow_provider_sinks.core.schemas.levels import Level
 
 if TYPE_CHECKING:
     from confluent_kafka.schema_registry.error import SchemaRegistryError
@@ -135,24 +136,22 @@ class SchemaRegistry:
         )
         return int(found["id"])
 
-    def referred(self, references: Sequence[Reference]) -> tuple[str, ...]:
-        """Return the texts of the schemas that are referred to, what they need themselves first.
+    def referred(self, references: Sequence[Reference]) -> tuple[Referred, ...]:
+        """Return the schemas that are referred to, what they need themselves first.
 
         :raises UnresolvedError: one is not there.
         """
-        texts: dict[tuple[str, int], str] = {}
+        texts: dict[Reference, str] = {}
         self._collect(references, texts, 0)
-        return tuple(texts.values())
+        return tuple((one.name, text) for one, text in texts.items())
 
     def close(self) -> None:
         """End the client."""
         self._client.close()
 
-    def _collect(
-        self, references: Sequence[Reference], texts: dict[tuple[str, int], str], depth: int
-    ) -> None:
+    def _collect(self, references: Sequence[Reference], texts: dict[Reference, str], depth: int) -> None:
         for one in references:
-            if (one.subject, one.version) in texts or depth > _REFERENCES_DEEPEST:
+            if one in texts or depth > _REFERENCES_DEEPEST:
                 continue
             path = f"subjects/{_quoted(one.subject)}/versions/{one.version}"
             found = self._ask_or_none(
@@ -165,7 +164,7 @@ class SchemaRegistry:
                     self.options.conn_id
                 )
             self._collect(references_of(found), texts, depth + 1)
-            texts[one.subject, one.version] = found["schema"]
+            texts[one] = found["schema"]
 
     def _stored(self, found: Mapping[str, Any]) -> StoredSchema:
         """Return a schema with what it refers to, as far as that is there: another one may do without it."""

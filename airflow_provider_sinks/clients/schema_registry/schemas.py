@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from airflow_provider_sinks.core.schemas.languages import Referred
+
 AVRO = "AVRO"
 """The kind of a schema for which the API needs none."""
 
@@ -37,7 +39,7 @@ class StoredSchema:
 
     :param id: of the schema, which is the same under all its subjects.
     :param subject: empty where it was asked for by its id.
-    :param referred: the texts of the schemas that it names, what they need themselves first.
+    :param referred: the schemas that it names, what they need themselves first.
     :param missing: which of them is not there; empty where all are.
     """
 
@@ -47,7 +49,7 @@ class StoredSchema:
     subject: str = ""
     version: int = 0
     references: tuple[Reference, ...] = ()
-    referred: tuple[str, ...] = ()
+    referred: tuple[Referred, ...] = ()
     missing: str = ""
 
     @classmethod

@@ -47,6 +47,8 @@ _FORM = TargetForm(
         ' "connection": {{ (params.storage or none) | tojson }}, '
         f"{MODE_AND_KEY}}}}}"
     ),
+    storage="storage",
+    path="target",
 )
 _MAINTENANCE = "OPTIMIZE and VACUUM"
 

@@ -9,20 +9,21 @@ of somebody else by a form, and is asked in a dry run: so only what is listed he
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.rest import RestCatalog, TableResponse
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
+from pyiceberg.exceptions import NoSuchPropertyException, NoSuchTableError
 from pyiceberg.io import FileIO
-from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.table import Table, TableProperties
 from pyiceberg.typedef import EMPTY_DICT, Properties
 from requests import Session
 
-from airflow_provider_sinks.connectors.iceberg.option_names import STORAGE
-from airflow_provider_sinks.core.errors import ConfigurationError, Problem
+from airflow_provider_sinks.connectors.iceberg.file_io import BoundFileIO, storage_of
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem, SinkError, UnavailableError
 
 _CLASS: Final = TableProperties.WRITE_PY_LOCATION_PROVIDER_IMPL
 _REGIONS = frozenset({"client.region", "s3.region"})
@@ -63,11 +64,33 @@ class _Bound(Catalog):
                 "a table names a class to load",
                 [Problem(str(location), f"its property {_CLASS} does", "unset it")],
             )
-        return PyArrowFileIO({name: value for name, value in self.properties.items() if name in STORAGE})
+        return BoundFileIO(storage_of(self.properties))
+
+
+@contextmanager
+def _reading_metadata() -> Iterator[None]:
+    """Tell by one sentence what is wrong with a file of metadata, which is where the catalog says it is.
+
+    A catalog can be anybody's: what the storage answers would tell which files there are.
+    """
+    try:
+        yield
+    except (SinkError, NoSuchTableError, NoSuchPropertyException):
+        raise
+    except Exception as error:
+        raise UnavailableError(
+            "the metadata that a catalog names could not be read",
+            hint="See that a table's metadata is there, and that the storage can be read with the "
+            "connection's keys from here.",
+        ) from error
 
 
 class BoundSqlCatalog(_Bound, SqlCatalog):
     """A catalog in a database."""
+
+    def _convert_orm_to_iceberg(self, orm_table: IcebergTables) -> Table:
+        with _reading_metadata():
+            return super()._convert_orm_to_iceberg(orm_table)
 
 
 def bound_hive_catalog() -> type[Catalog]:
@@ -76,6 +99,10 @@ def bound_hive_catalog() -> type[Catalog]:
 
     class BoundHiveCatalog(_Bound, HiveCatalog):
         """A catalog in a Hive metastore."""
+
+        def _convert_hive_into_iceberg(self, table: Any) -> Table:
+            with _reading_metadata():
+                return super()._convert_hive_into_iceberg(table)
 
     return BoundHiveCatalog
 
@@ -99,7 +126,7 @@ class BoundRestCatalog(_Bound, RestCatalog):
     def _load_file_io(self, properties: Properties = EMPTY_DICT, location: str | None = None) -> FileIO:
         """Return the storage, with the keys that the catalog's configuration lends for all tables."""
         io = super()._load_file_io(properties, location)
-        return PyArrowFileIO({**io.properties, **_lent(self.properties)})
+        return BoundFileIO({**io.properties, **_lent(self.properties)})
 
     def _response_to_table(self, identifier_tuple: tuple[str, ...], table_response: TableResponse) -> Table:
         """Return a table, with the keys that are lent for it."""
@@ -108,5 +135,5 @@ class BoundRestCatalog(_Bound, RestCatalog):
             table_response.storage_credentials, table_response.metadata_location
         )
         lent = _lent({**table_response.config, **credentials})
-        table.io = PyArrowFileIO({**table.io.properties, **lent})
+        table.io = BoundFileIO({**table.io.properties, **lent})
         return table

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 FORMAT_VERSION: Final = 2
 """The only version of Iceberg's format that is written: see :mod:`.observe`."""
-_FILE_IO = "pyiceberg.io.pyarrow.PyArrowFileIO"
+_FILE_IO = "airflow_provider_sinks.connectors.iceberg.file_io.BoundFileIO"
 _OF_URL = frozenset({"host", "port", "user", "password", "dbname"})
 _NO_PASSWORD = "none"  # noqa: S105  in an address nothing is no answer, and libpq would look for one
 _OBSTACLE = f"""
@@ -59,11 +59,6 @@ class TableCatalog:
     def service(self) -> str:
         """Which catalog this is, for a sentence. No secrets."""
         return self._options.service
-
-    @property
-    def storage(self) -> dict[str, str]:
-        """What a writer needs to reach the files; holds secrets, but none of the catalog."""
-        return {"py-io-impl": _FILE_IO, **self._options.storage}
 
     def system(self) -> str:
         """Return what tells this catalog from every other; asked once.

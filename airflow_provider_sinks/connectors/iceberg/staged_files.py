@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from airflow_provider_sinks.connectors.table_format.stage import StagedFile
 
 if TYPE_CHECKING:
-    from pyiceberg.io import FileIO
-    from pyiceberg.io.pyarrow import PyArrowFileIO
     from pyiceberg.manifest import DataFile
     from pyiceberg.table.metadata import TableMetadata
+
+    from airflow_provider_sinks.connectors.iceberg.file_io import BoundFileIO
 
 FOLDER: Final = "sinks-staged"
 """Beside the table's own folders."""
@@ -24,21 +24,19 @@ class IcebergFiles:
     """See :class:`.stage.Files`.
 
     :param properties: how to reach the storage; may hold secrets.
-    :param location: of the table.
     """
 
-    def __init__(self, properties: Mapping[str, str], location: str) -> None:
+    def __init__(self, properties: Mapping[str, str]) -> None:
         self._properties = dict(properties)
-        self._location = location
-        self._io: FileIO | None = None
+        self._io: BoundFileIO | None = None
 
     @property
-    def io(self) -> FileIO:
+    def io(self) -> BoundFileIO:
         """What reads and writes the files; made at the first use, in each process."""
         if self._io is None:
-            from pyiceberg.io import load_file_io
+            from airflow_provider_sinks.connectors.iceberg.file_io import BoundFileIO
 
-            self._io = load_file_io(self._properties, self._location)
+            self._io = BoundFileIO(self._properties)
         return self._io
 
     def write(self, path: str, data: bytes) -> None:
@@ -64,7 +62,7 @@ class IcebergFiles:
         """Return the paths of all files below a folder."""
         from pyarrow.fs import FileSelector, FileType
 
-        io = cast("PyArrowFileIO", self.io)  # the catalog's storage says so
+        io = self.io
         scheme, netloc, path = io.parse_location(folder, io.properties)
         selector = FileSelector(path, allow_not_found=True, recursive=True)
         found = io.fs_by_scheme(scheme, netloc).get_file_info(selector)

@@ -13,7 +13,6 @@ from airflow_provider_sinks.connectors.iceberg.layout import (
     demand_own_files,
     demand_unaltered,
 )
-from airflow_provider_sinks.connectors.iceberg.option_names import STORAGE
 from airflow_provider_sinks.connectors.iceberg.progress import read, standing
 from airflow_provider_sinks.connectors.iceberg.publication import publish
 from airflow_provider_sinks.connectors.iceberg.spec import IcebergTarget
@@ -88,9 +87,8 @@ class IcebergTables(TableFormat["Table"]):
 
     def stages(self, table: Table) -> StageFolder:
         """Return where the sink's stages lie, beside its data table."""
-        given = {name: value for name, value in table.io.properties.items() if name in STORAGE}
         folder = f"{table.location().rstrip('/')}/{FOLDER}/{self._sink}"
-        return StageFolder(IcebergFiles({**self._catalog.storage, **given}, folder), folder)
+        return StageFolder(IcebergFiles(table.io.properties), folder)
 
     def factory(
         self,

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pyspark.sql import Column
 from pyspark.sql import functions as sql
 
-from airflow_provider_sinks.connectors.kafka.written_schemas import WrittenBy
 from airflow_provider_sinks.core.schemas.avro_types import (
     Array,
+    AvroSchema,
     AvroType,
     Enum,
     Fixed,
@@ -22,7 +22,6 @@ from airflow_provider_sinks.core.schemas.avro_types import (
     Record,
     Union,
 )
-from airflow_provider_sinks.core.schemas.wire import header
 
 Guard = tuple[Column, str]
 """When a value is not taken, and what to say then."""
@@ -30,22 +29,19 @@ _UUID = r"^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-
 _IN_MILLISECONDS = ("timestamp-millis", "local-timestamp-millis")
 
 
-def avro_bytes(columns: Sequence[tuple[str, Column]], written: WrittenBy) -> Column:
-    """Return a record of these columns, with the header in front."""
+def avro_body(columns: Sequence[tuple[str, Column]], schema: AvroSchema) -> Column:
+    """Return a record of these columns."""
     from pyspark.sql.avro.functions import to_avro
 
-    record = sql.struct(*(column.alias(name) for name, column in columns))
-    return sql.concat(sql.lit(header(written.id)), to_avro(record, written.schema.text))
+    return to_avro(sql.struct(*(column.alias(name) for name, column in columns)), schema.text)
 
 
-def avro_error(columns: Sequence[tuple[str, Column]], written: WrittenBy, part: str) -> Column:
-    """Return why a row cannot be written, or null."""
-    fields = {field.name: field.type for field in _record(written).fields}
-    error = sql.lit(None).cast("string")
-    for name, column in reversed(columns):
-        for wrong, why in reversed([*guards(column, fields[name], name)]):
-            error = sql.when(wrong, sql.lit(f"The {part} cannot be written: {why}.")).otherwise(error)
-    return error
+def avro_guards(columns: Sequence[tuple[str, Column]], schema: AvroSchema) -> Iterator[Guard]:
+    """Give what must not be, of one column after the other."""
+    assert isinstance(schema.type, Record)  # noqa: S101  columns were compared with it
+    fields = {field.name: field.type for field in schema.type.fields}
+    for name, column in columns:
+        yield from guards(column, fields[name], name)
 
 
 def guards(value: Column, kind: AvroType, path: str) -> Iterator[Guard]:
@@ -94,9 +90,3 @@ def _item_guards(values: Column, kind: AvroType, path: str) -> Iterator[Guard]:
 
 def _nth(kind: AvroType, path: str, index: int) -> Callable[[Column], Column]:
     return lambda item: sql.coalesce([*guards(item, kind, path)][index][0], sql.lit(False))
-
-
-def _record(written: WrittenBy) -> Record:
-    kind = written.schema.type
-    assert isinstance(kind, Record)  # noqa: S101  columns were compared with it
-    return kind

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
@@ -28,8 +27,7 @@ from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.outputs import Outputs
 from airflow_provider_sinks.connectors.kafka.run import KafkaRun, KafkaTopics
 from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
-from airflow_provider_sinks.connectors.kafka.surely_taken import SurelyTaken
-from airflow_provider_sinks.connectors.kafka.time_limits import TimeLimits
+from airflow_provider_sinks.connectors.kafka.surely_taken import KnownLimits
 from airflow_provider_sinks.connectors.kafka.topic_facts import as_emptiable
 from airflow_provider_sinks.connectors.kafka.transactional_ids import (
     IdsToFence,
@@ -53,9 +51,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from airflow_provider_sinks.connectors.kafka.factory import KafkaWriterFactory
-
-_LOWERED_AT_MOST = 16
-"""To which part of it the limit of a topic may be lowered under a sink whose letters are to be whole."""
 
 
 class KafkaConnector(PlainConnector):
@@ -84,8 +79,7 @@ class KafkaConnector(PlainConnector):
         self._fenced: set[str] = set()
         self._run: KafkaRun | None = None
         self._records: DriverRecords | None = None
-        self._taken_bytes: int | None = None
-        self._time_limits: TimeLimits | None = None
+        self._limits = KnownLimits(has_time=spec.target.kafka.has_time)
         self._connections = connections
         self._schemas: TargetSchemas | None = None
         self._written: Mapping[Part, WrittenBy] | None = None
@@ -109,20 +103,10 @@ class KafkaConnector(PlainConnector):
 
         if self._written is None and self._spec.target.kafka.registered_parts:
             raise JobFailedError("rows are to be written by schemas that no start has registered")
-        taken = self._surely_taken() if self._spec.dead_letter is not None else None
+        aside = self._spec.dead_letter is not None
+        taken = self._limits.surely_taken(self._writer_factory) if aside else None
         replayed = self._spec.replay is not None
         return encode(output, self._spec.target.kafka, taken, self._written, replayed=replayed)
-
-    def _surely_taken(self) -> SurelyTaken:
-        """Return which rows no writer sets aside, as the limits are when they are first asked for."""
-        if self._taken_bytes is None:
-            # The limit may be lowered meanwhile: a letter has its record only where that came along.
-            self._taken_bytes = self._writer_factory.taken_bytes() // _LOWERED_AT_MOST
-        if not self._spec.target.kafka.has_time:
-            return SurelyTaken(self._taken_bytes)
-        if self._time_limits is None:
-            self._time_limits = self._writer_factory.time_limits()
-        return SurelyTaken(self._taken_bytes, self._time_limits.taken_for_long_ms(int(time.time() * 1000)))
 
     def expect(self, output: DataFrame) -> None:
         """Ask the registry what it would say about the schemas to be written; nothing is registered."""

@@ -13,9 +13,9 @@ from pyspark.sql.types import StructType
 from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.connectors.encoding import as_json, named
 from airflow_provider_sinks.connectors.kafka import carried_columns
-from airflow_provider_sinks.connectors.kafka.avro_encoding import avro_bytes, avro_error
 from airflow_provider_sinks.connectors.kafka.carried_columns import as_bytes
 from airflow_provider_sinks.connectors.kafka.columns import HEADERS, KEY, PARTITION_KEY, TIME, VALUE
+from airflow_provider_sinks.connectors.kafka.registered_encoding import written_bytes, written_error
 from airflow_provider_sinks.connectors.kafka.surely_taken import SurelyTaken
 from airflow_provider_sinks.connectors.kafka.target import KafkaTarget
 from airflow_provider_sinks.connectors.kafka.written_schemas import WrittenBy
@@ -96,10 +96,11 @@ def _error(
         error = carried_columns.time_error(target, replayed=replayed)
     if Part.VALUE in written:
         columns = _value_columns(output, names, target)
-        why = avro_error(columns, written[Part.VALUE], Part.VALUE)
+        why = written_error(output, columns, written[Part.VALUE], Part.VALUE)
         error = sql.coalesce(sql.when(_has_value(names, target), why), error)
     if Part.KEY in written:
-        error = sql.coalesce(avro_error(_named(target.key), written[Part.KEY], Part.KEY), error)
+        why = written_error(output, _named(target.key), written[Part.KEY], Part.KEY)
+        error = sql.coalesce(why, error)
     return error
 
 
@@ -146,7 +147,7 @@ def _key(
     if not target.key:
         return sql.col(rows.RAW_KEY)
     if target.key_format is not None:
-        return _registered(_named(target.key), Part.KEY, written)
+        return _registered(output, _named(target.key), Part.KEY, written)
     return _text_key(output, target.key)
 
 
@@ -170,16 +171,21 @@ def _fields(names: list[str], target: KafkaTarget) -> list[str]:
 
 
 def _registered(
-    columns: list[tuple[str, Column]], part: Part, written: Mapping[Part, WrittenBy] | None
+    output: DataFrame,
+    columns: list[tuple[str, Column]],
+    part: Part,
+    written: Mapping[Part, WrittenBy] | None,
 ) -> Column:
-    return sql.lit(None).cast("binary") if written is None else avro_bytes(columns, written[part])
+    if written is None:
+        return sql.lit(None).cast("binary")
+    return written_bytes(output, columns, written[part])
 
 
 def _value(
     output: DataFrame, names: list[str], target: KafkaTarget, written: Mapping[Part, WrittenBy] | None
 ) -> Column:
     if target.format.is_registered:
-        value = _registered(_value_columns(output, names, target), Part.VALUE, written)
+        value = _registered(output, _value_columns(output, names, target), Part.VALUE, written)
         return sql.when(_has_value(names, target), value)
     if target.format is Format.JSON and target.value is None:
         value = _json([named(name) for name in _fields(names, target)])

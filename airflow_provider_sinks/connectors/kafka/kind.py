@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.connectors.base import HeldUp, Say
 from airflow_provider_sinks.connectors.kafka.connection_type import KAFKA
+from airflow_provider_sinks.connectors.kafka.message_options import NOW, SOURCE
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink, kafka_sink
 from airflow_provider_sinks.connectors.kind import ConnectorKind
@@ -29,10 +30,37 @@ _FORM = TargetForm(
     fields={
         "target": {"type": "string", "pattern": TOPIC_PATTERN, "title": "Target topic"},
         "key": {"type": "string", "minLength": 1, "title": "Column that is the key"},
+        "key_in_value": {"type": "boolean", "default": True, "title": "The key is in the value too"},
+        "headers": {
+            "type": ["null", "object", "string"],
+            "additionalProperties": {"type": "string"},
+            "default": None,
+            "title": "Headers",
+            "description": 'Columns by names of headers: {"trace": "trace"}; "source": those of the record.',
+        },
+        "timestamp": {
+            "type": "string",
+            "minLength": 1,
+            "default": NOW,
+            "title": "Time of a message",
+            "description": "now, source (the record's own), or a column with a time.",
+        },
+        "partition_by": {
+            "type": ["null", "string"],
+            "default": None,
+            "title": "Columns that choose the partition",
+            "description": "With commas between them; the key where there are none.",
+        },
     },
     target=(
         '{"kafka": {"connection": {{ params.connection | tojson }}, "topic": {{ params.target | tojson }},'
-        ' "key": [{{ params.key | tojson }}]}}'
+        ' "key": [{{ params.key | tojson }}],'
+        ' "key_in_value": {{ (none if params.key_in_value else false) | tojson }},'
+        ' "headers": {{ (params.headers or none) | tojson }},'
+        f' "timestamp": {{{{ (params.timestamp if params.timestamp in ("{NOW}", "{SOURCE}")'
+        ' else {"column": params.timestamp}) | tojson }},'
+        ' "partition_by":'
+        ' {{ ((params.partition_by or "").split(",") | map("trim") | select | list or none) | tojson }}}}'
     ),
 )
 

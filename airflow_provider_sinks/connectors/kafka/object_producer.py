@@ -3,8 +3,8 @@
 For the driver, which writes records only, and for rows where :mod:`.librdkafka` does not know the library.
 ``produce_batch`` sets ``_error`` on a message that it did not take, and raises nothing. When its queue is
 full it refuses the rest of the call, so the tail can be given again without changing the order. It takes no
-headers, and does not heed the partition that a message names, whatever its documentation says. Names of headers
-end at their first zero byte, without a word: a message with such a name is not taken.
+headers, and does not heed the partition that a message names, whatever its documentation says. Names of
+headers end at their first zero byte, without a word: a message with such a name is not taken.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class ObjectProducer(Producer):
             }
         )
 
-    def produce(self, topic: str, *, headers: Any = None, **beside: Any) -> None:
-        """Hand one record over; any client that runs rows as objects may cut what C takes for an end."""
+    def produce(self, topic: str, *, headers: Any = None, **beside: Any) -> None:  # type: ignore[override]  # by name
+        """Hand one record over, unless the name of a header would be cut."""
         if cut := next((name for name, _ in headers or () if ZERO in name), None):
             what = f"header {cut!r} has a zero byte in its name, where this client would end it"
             raise KafkaException(KafkaError(KafkaError._INVALID_ARG, what))  # noqa: SLF001  public in C

@@ -17,11 +17,20 @@ from airflow_provider_sinks.connectors.kafka.limits import TopicLimit, batch_byt
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.record_size import CLIENT_LIMIT, TOPIC_LIMIT
 from airflow_provider_sinks.connectors.kafka.row_times import RowTimes
+from airflow_provider_sinks.connectors.kafka.topic_facts import grant
 from airflow_provider_sinks.connectors.rows import byte_lengths
 from airflow_provider_sinks.core.errors import UnavailableError
 
 if TYPE_CHECKING:
     from airflow_provider_sinks.connectors.kafka.run import KafkaTopics
+
+
+_INVALID = frozenset(
+    {
+        KafkaError.INVALID_RECORD,
+        KafkaError._INVALID_DIFFERENT_RECORD,  # noqa: SLF001  public in C
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -40,15 +49,19 @@ class RowLimits:
     :param sink: the sink's name.
     :param topics: those of the writer.
     :param compression: the codec of their batches.
+    :param times: of the rows.
     :raises UnavailableError: the limits could not be asked for.
     """
 
-    def __init__(self, options: KafkaOptions, sink: str, topics: KafkaTopics, compression: str) -> None:
+    def __init__(
+        self, options: KafkaOptions, sink: str, topics: KafkaTopics, compression: str, times: RowTimes
+    ) -> None:
         self.undelivered: Undelivered | None = None
         self._options = options
         self._sink = sink
         self._topics = topics
         self._compression = compression
+        self._times = times
         self._known = self._read()
 
     @property
@@ -90,28 +103,30 @@ class RowLimits:
             self.undelivered = Undelivered(error, topic, size_bytes)
 
     @property
-    def have_failed(self) -> bool:
-        """Whether a broker refused a message."""
-        return self.undelivered is not None
+    def first_failure(self) -> KafkaError | None:
+        """Why the first message was refused, where one was."""
+        return None if self.undelivered is None else self.undelivered.error
 
     def forget(self) -> None:
         """Forget what was refused."""
         self.undelivered = None
 
-    def demand_delivered(self) -> None:
+    def demand_delivered(self, cause: KafkaError | None = None) -> None:
         """Raise when a broker refused a message for its size or time.
 
         It knows best: the topic's limit may be lower than when this writer asked. Then the task is repeated
         by a writer that asks anew and tells which row it is.
 
-        :raises UnavailableError: the limit of the size has changed.
+        :param cause: what the transaction says of it, where it was asked.
+        :raises UnavailableError: the limit has changed, or another attempt may help.
         :raises RejectedRowError: it has not, so that no attempt can help.
         """
         refused = self.undelivered
-        if refused is not None and refused.error.code() == KafkaError.INVALID_TIMESTAMP:
-            why = "The broker refused a record whose timestamp lies at the limit; it goes by its own clock."
-            raise RowTimes(self._options, self._sink, self._topics).rejection(why, None)
-        if refused is None or refused.error.code() != KafkaError.MSG_SIZE_TOO_LARGE:
+        if refused is None:
+            return
+        if self._is_of_time({refused.error.code(), cause.code() if cause else None}):
+            raise self._times.refusal()
+        if refused.error.code() != KafkaError.MSG_SIZE_TOO_LARGE:
             return
         if self._read() != self._known:
             raise UnavailableError(
@@ -121,6 +136,15 @@ class RowLimits:
             )
         raise self.rejection(f"The broker refused a record of {refused.size_bytes:,} bytes.", None)
 
+    def _is_of_time(self, codes: set[int | None]) -> bool:
+        """Whether a message was refused for its time.
+
+        Of a batch with several such messages, their reports say no more than that each is invalid, or stood
+        beside one; only the transaction has the reason. Where rows of a topic with hidden limits have times,
+        that is reason enough to ask.
+        """
+        return KafkaError.INVALID_TIMESTAMP in codes or (self._times.are_hidden and bool(_INVALID & codes))
+
     def rejection(self, detail: str, row: int | None) -> RejectedRowError:
         """Return our error for a row.
 
@@ -128,6 +152,8 @@ class RowLimits:
         """
         servers, data = self._options.bootstrap_servers, self._topics.data
         aside = "" if self._topics.dead_letter else " Or set such rows aside: `dead_letter: {topic: ...}`."
+        if row is None and self.of(data).topic_bytes is None:
+            aside += f" To have the row named: {grant(data, 'DescribeConfigs', servers)}"
         return RejectedRowError(
             f'topic "{data}" does not take a row of sink "{self._sink}"',
             detail,

@@ -25,10 +25,10 @@ OnUndelivered = Callable[[KafkaError, str, int], None]
 class Refused:
     """A row that librdkafka did not take, for what it is.
 
-    :param row: its index.
+    :param row: its index; ``None`` for one that is set aside.
     """
 
-    row: int
+    row: int | None
     error: KafkaError
 
 

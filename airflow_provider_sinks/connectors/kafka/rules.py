@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.core.errors import Problem
-from airflow_provider_sinks.core.schemas.avro import parse
+from airflow_provider_sinks.core.schemas.languages import parse
 from airflow_provider_sinks.core.schemas.subjects import Part, tells_parts_apart
-from airflow_provider_sinks.core.spec.parts import Format
+from airflow_provider_sinks.core.spec.parts import REGISTERED_FORMATS, Format
 from airflow_provider_sinks.core.spec.problems import UnfitPartsError
 from airflow_provider_sinks.core.spec.rules import QUERY, REGISTRY_HINT, Rule, known_column, needs
 from airflow_provider_sinks.core.spec.schema_options import DeclaredSchema
@@ -107,17 +107,18 @@ def _registry(spec: KafkaSink) -> Iterator[Problem]:
     kafka, where = spec.target.kafka, "target.kafka"
     parts = kafka.registered_parts
     if parts and kafka.registry is None:
-        yield Problem(f"{where}.registry", f"is missing: format {Format.AVRO} needs one", REGISTRY_HINT)
+        named = " and ".join(sorted({kafka.format_of(part) for part in parts}))
+        yield Problem(f"{where}.registry", f"is missing: format {named} needs one", REGISTRY_HINT)
     elif kafka.registry is not None and not parts:
         what = f"does not go with format {kafka.format}"
-        yield Problem(f"{where}.registry", what, f"leave it out; {Format.AVRO} uses one")
+        yield Problem(f"{where}.registry", what, f"leave it out; {REGISTERED_FORMATS} uses one")
     if kafka.key_format is not None and not kafka.key:
         yield Problem(f"{where}.key_format", "is for a key made of columns", "name them by key")
     for part, option in ((Part.KEY, "key_schema"), (Part.VALUE, "schema")):
         if part not in parts and kafka.declared(part) is not None:
-            yield Problem(f"{where}.{option}", f"is for a {part} in {Format.AVRO}", "leave it out")
+            yield Problem(f"{where}.{option}", f"is for a {part} in {REGISTERED_FORMATS}", "leave it out")
         elif part in parts:
-            yield from _written_schema(f"{where}.{option}", kafka.declared(part))
+            yield from _written_schema(f"{where}.{option}", kafka.format_of(part), kafka.declared(part))
     if len(parts) == 2 and not tells_parts_apart(kafka.naming):
         names = {(kafka.declared(part) or DeclaredSchema()).inline for part in parts}
         if len(names) == 1 and None not in names:
@@ -126,12 +127,12 @@ def _registry(spec: KafkaSink) -> Iterator[Problem]:
             )
 
 
-def _written_schema(where: str, schema: DeclaredSchema | None) -> Iterator[Problem]:
+def _written_schema(where: str, format_: Format, schema: DeclaredSchema | None) -> Iterator[Problem]:
     """Give what is wrong with a written schema; one that refers to others is read once they are known."""
     if schema is None or schema.inline is None or schema.references:
         return
     try:
-        parse(schema.inline)
+        parse(format_, schema.inline)
     except UnfitPartsError as unfit:
         yield from unfit.under(where)
 

@@ -100,6 +100,12 @@ class KafkaSink(SinkSpec):
         target = self.target.kafka
         return (target.registry,) if target.registry is not None and target.registered_parts else ()
 
+    @property
+    def registered_formats(self) -> frozenset[Format]:
+        """Those of the source, and of the target's keys and values."""
+        target = self.target.kafka
+        return super().registered_formats | {target.format_of(part) for part in target.registered_parts}
+
     def record_name(self, part: PartOfRecord) -> str:
         """Return the full name of a record that is made of the query's types."""
         name = self.name if self.replay is None else self.replay.sink

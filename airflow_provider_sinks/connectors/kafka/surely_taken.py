@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from airflow_provider_sinks.core.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from airflow_provider_sinks.connectors.kafka.factory import KafkaWriterFactory
+    from airflow_provider_sinks.connectors.kafka.time_limits import TimeLimits
+
+_LOWERED_AT_MOST = 16
+"""To which part of it the limit of a topic may be lowered under a sink whose letters are to be whole."""
 LAST_TIME_MS = 2**63 - 1
 
 
@@ -17,3 +27,35 @@ class SurelyTaken:
 
     size_bytes: int
     times_ms: tuple[int, int] = (0, LAST_TIME_MS)
+
+
+class KnownLimits:
+    """The limits of the data topic as the driver knows them: a letter has its record only if that came along.
+
+    :param has_time: whether messages have times that a topic may refuse.
+    """
+
+    def __init__(self, *, has_time: bool) -> None:
+        self._has_time = has_time
+        self._size_bytes: int | None = None
+        self._times: TimeLimits | None = None
+
+    def surely_taken(self, factory: KafkaWriterFactory) -> SurelyTaken:
+        """Return which rows no writer sets aside, by the size of when it was first asked, and times of now.
+
+        :raises UnavailableError: the limits could not be asked for, and were never known.
+        """
+        if self._size_bytes is None:
+            self._size_bytes = factory.taken_bytes() // _LOWERED_AT_MOST
+        if not self._has_time:
+            return SurelyTaken(self._size_bytes)
+        now_ms = int(time.time() * 1000)
+        return SurelyTaken(self._size_bytes, self._newest_times(factory).taken_for_long_ms(now_ms))
+
+    def _newest_times(self, factory: KafkaWriterFactory) -> TimeLimits:
+        try:
+            self._times = factory.time_limits()
+        except UnavailableError:
+            if self._times is None:
+                raise
+        return self._times

@@ -59,9 +59,10 @@ class Compression(enum.StrEnum):
 
 
 class KeyFormat(enum.StrEnum):
-    """How a key is written whose schema a registry has; otherwise a column is text, and several are JSON."""
+    """How a key is written whose schema a registry has; otherwise it is text, or JSON of several columns."""
 
     AVRO = "avro"
+    JSON_SCHEMA = "json_schema"
 
 
 class KafkaTarget(ConnectedTarget):
@@ -105,6 +106,11 @@ class KafkaTarget(ConnectedTarget):
         """Those of key and value whose schemas a registry has."""
         key = (PartOfRecord.KEY,) if self.key_format is not None else ()
         return (*key, PartOfRecord.VALUE) if self.format.is_registered else key
+
+    def format_of(self, part: PartOfRecord) -> Format:
+        """Return the format of a part whose schema a registry has."""
+        named = self.key_format if part is PartOfRecord.KEY else None
+        return self.format if named is None else Format(named.value)
 
     @property
     def naming(self) -> str:

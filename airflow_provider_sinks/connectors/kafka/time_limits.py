@@ -21,6 +21,8 @@ EITHER = "message.timestamp.difference.max.ms"
 """What brokers before Kafka 4 have for both."""
 _STEP_MS = 600_000
 _ON_ITS_WAY_MS = 60_000
+_USUAL_AGE_MS = 3_600_000
+"""A message that is older may be refused by a topic whose limits cannot be seen, for all that is known."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +31,13 @@ class TimeLimits:
 
     :param before_ms: how long ago at most; ``None`` where there is no bound, or it cannot be seen.
     :param after_ms: how far ahead at most, likewise.
+    :param is_hidden: they cannot be seen.
     """
 
     topic: str
     before_ms: int | None = None
     after_ms: int | None = None
+    is_hidden: bool = False
 
     def taken_ms(self, now_ms: int) -> tuple[int, int]:
         """Return the first and the last time that are taken now."""
@@ -45,6 +49,8 @@ class TimeLimits:
     def taken_for_long_ms(self, now_ms: int) -> tuple[int, int]:
         """Return times that are taken for some minutes; the same ones for some minutes."""
         step = now_ms // _STEP_MS * _STEP_MS
+        if self.is_hidden:
+            return step - _USUAL_AGE_MS, step + _STEP_MS
         first, last = self.taken_ms(step)
         return first if self.before_ms is None else first + 3 * _STEP_MS, last
 
@@ -57,11 +63,31 @@ class TimeLimits:
         return f"It is {told}, and {BEFORE} of the topic is {self.before_ms:,}." if time_ms < first else ""
 
 
+@dataclass(frozen=True)
+class LearntLimits:
+    """Which times a broker has refused a moment ago, where the limits of the topic cannot be seen.
+
+    :param first_ms: the first time behind those that were too old.
+    :param last_ms: the last one in front of those that were too far ahead.
+    """
+
+    first_ms: int = 0
+    last_ms: int = LAST_TIME_MS
+
+    def why_not(self, time_ms: int) -> str:
+        """Return why a time beyond is not taken, as a sentence."""
+        return (
+            f"It is {_spelled(time_ms)}; the broker refused such a time, and the topic's limits are hidden."
+        )
+
+
 def time_limits(topic: str, config: Mapping[str, str]) -> TimeLimits:
     """Return the limits of a topic.
 
     :param config: its settings; empty where they cannot be seen.
     """
+    if not config:
+        return TimeLimits(topic, is_hidden=True)
     if config.get(TIME_TYPE) == LOG_APPEND_TIME:
         return TimeLimits(topic)
     both = _bound(config.get(EITHER))

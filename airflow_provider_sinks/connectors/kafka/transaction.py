@@ -60,11 +60,14 @@ class Deliveries(Protocol):
     """What a transaction asks about the rows in it."""
 
     @property
-    def have_failed(self) -> bool:
-        """Whether a broker refused one of them."""
+    def first_failure(self) -> KafkaError | None:
+        """Why a broker refused the first of them, where it did."""
 
-    def demand_delivered(self) -> None:
-        """Raise when a broker refused one of them for what it is."""
+    def demand_delivered(self, cause: KafkaError | None = None) -> None:
+        """Raise when a broker refused one of them for what it is.
+
+        :param cause: what the transaction says of it, where it was asked.
+        """
 
     def forget(self) -> None:
         """Forget what was refused: the transaction is over."""
@@ -76,9 +79,9 @@ class Deliveries(Protocol):
 class NoRows:
     """The rows of a driver's transaction: none."""
 
-    have_failed = False
+    first_failure: KafkaError | None = None
 
-    def demand_delivered(self) -> None:
+    def demand_delivered(self, cause: KafkaError | None = None) -> None:
         """Do nothing."""
 
     def forget(self) -> None:
@@ -162,19 +165,28 @@ class Transaction:
         that it will never send.
         """
         self._open = _Open.COMMIT
-        self._flush()
+        self.flush()
         self._deliveries.demand_delivered()
         self._call("commit_transaction", self.timeout_seconds)
         self._open = _Open.NOTHING
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Wait until what was handed over has arrived, or one of it was refused."""
         deadline = time.monotonic() + self.timeout_seconds
         try:
-            while self.live.flush(_FLUSH_SECONDS) and not self._deliveries.have_failed:
+            while self.live.flush(_FLUSH_SECONDS) and self._deliveries.first_failure is None:
                 if time.monotonic() > deadline:
                     return
         except KafkaException as error:
             raise self.translated(error, "flush") from error
+
+    def restart(self) -> None:
+        """Give up what is open, and forget what was refused of it; the next row begins anew."""
+        self._call("abort_transaction", self.timeout_seconds)
+        while self.live.poll(0):
+            continue  # what is reported of it now would be taken for the next transaction's
+        self._deliveries.forget()
+        self._open = _Open.NOTHING
 
     def settle(self) -> bool:
         """Bring what silent brokers left open to its end by the same producer; return if it is committed.
@@ -211,9 +223,16 @@ class Transaction:
             self._producer = None
 
     def translated(self, error: BaseException, method: str) -> Exception:
-        """Return our error for what a method of the producer raised."""
-        self._deliveries.demand_delivered()
+        """Return our error for what a method of the producer raised.
+
+        Once a message was refused, librdkafka takes no further one in this state, and says no more than that;
+        the reason comes by a callback.
+        """
+        self.live.poll(0)
         cause = error.args[0] if error.args else None
+        self._deliveries.demand_delivered(cause if isinstance(cause, KafkaError) else None)
+        if isinstance(cause, KafkaError) and cause.code() == KafkaError._STATE:  # noqa: SLF001  public in C
+            cause = self._deliveries.first_failure or cause
         name = f'writer {self._writer} of sink "{self.run.sink}"'
         if not isinstance(cause, KafkaError):
             return UnavailableError(f"{name} could not {method.replace('_', ' ')}", str(error))

@@ -20,6 +20,7 @@ from airflow_provider_sinks.connectors.kafka.carried import Carried
 from airflow_provider_sinks.connectors.kafka.columns import KEY, VALUE, is_null
 from airflow_provider_sinks.connectors.kafka.dead_letters import DeadLetterRecord, dead_letter
 from airflow_provider_sinks.connectors.kafka.in_force import demand_unrivalled
+from airflow_provider_sinks.connectors.kafka.kept_rows import KeptRows, Ways
 from airflow_provider_sinks.connectors.kafka.row_limits import RowLimits
 from airflow_provider_sinks.connectors.kafka.row_partitions import RowPartitions
 from airflow_provider_sinks.connectors.kafka.row_path import producer_kind
@@ -55,14 +56,21 @@ class KafkaEpochWriter:
         self.last: ProgressRecord | None = None
         self._run = run
         self._writer = writer
-        self._limits = RowLimits(run.options, run.sink, run.topics, compression)
+        self._times = RowTimes(run.options, run.sink, run.topics)
+        self._limits = RowLimits(run.options, run.sink, run.topics, compression, self._times)
         config = {
             "compression.type": compression,
             "batch.size": self._limits.batch_bytes,
         }
-        self._times = RowTimes(run.options, run.sink, run.topics)
         self._partitions = RowPartitions(run.options, run.topics.data, self._list_topics)
         self._transaction = Transaction(run, writer, self._limits, config, producer_kind())
+        self._kept = KeptRows(
+            self._transaction,
+            self._limits,
+            self._times,
+            Ways(self._write, self._good, self._write_good),
+            has_dead_letters=run.topics.dead_letter is not None,
+        )
         self._circumstances = run.circumstances(0)
         self._bytes_per_row = 1.0
         self._looked_at = time.monotonic()
@@ -78,16 +86,13 @@ class KafkaEpochWriter:
         self._circumstances = self._run.circumstances(epoch)
         self._transaction.arm()
         self._partitions.forget()
+        self._kept.forget()
         self._looked_at = time.monotonic()
 
     def write_batch(self, rows: pa.RecordBatch) -> WriteResult:
         """Hand a batch to librdkafka, which sends it in the background."""
         self._transaction.begin()
-        why = self._set_aside(rows)
-        if not why:
-            return self._write_good(rows)
-        written = self._write_others(rows, sorted(why))
-        return written + self._write_dead(rows, dict(sorted(why.items())))
+        return self._kept.write(rows)
 
     def flush(self) -> None:
         """Wait until nearly all rows have arrived; the commit flushes the rest, and says why where it cannot.
@@ -97,14 +102,15 @@ class KafkaEpochWriter:
         """
         deadline = time.monotonic() + self._transaction.timeout_seconds
         while len(self._live) * self._bytes_per_row > _SHORT_QUEUE_BYTES and time.monotonic() < deadline:
-            if self._limits.have_failed:
+            if self._limits.first_failure is not None:
                 return  # the commit says why; behind a row that was refused librdkafka sends nothing
             self._live.poll(_QUEUE_POLL_SECONDS)
 
     def pre_commit(self, record: ProgressRecord) -> Token:
-        """Put the record last into the transaction."""
+        """Put the record last into the transaction, without rows that were refused late."""
         self._transaction.begin()
         self._look_again()
+        record = record.with_set_aside(self._kept.refused_late())
         self._transaction.put(record)
         self.last = record
         self.holder_id = uuid.uuid4().hex
@@ -113,6 +119,7 @@ class KafkaEpochWriter:
     def commit_epoch(self) -> None:
         """Commit; the broker answers once rows and record are visible together."""
         self._transaction.commit()
+        self._kept.forget()
 
     def rollback_epoch(self) -> None:
         """Abort what is open, if the broker answers soon; if not, the next holder's fence aborts it."""
@@ -138,6 +145,17 @@ class KafkaEpochWriter:
                 demand_unrivalled(self._run, _LATE_LOOK_SECONDS)
             self._looked_at = time.monotonic()
 
+    def _write(self, rows: pa.RecordBatch) -> WriteResult:
+        why = self._set_aside(rows)
+        if not why:
+            return self._write_good(rows)
+        written = self._write_others(rows, sorted(why))
+        return written + self._write_dead(rows, dict(sorted(why.items())))
+
+    def _good(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows that nothing is wrong with, as far as it is known."""
+        return _without(rows, sorted(self._set_aside(rows)))[1]
+
     def _set_aside(self, rows: pa.RecordBatch) -> dict[int, SetAside]:
         """Return which rows cannot be written, by index, and why.
 
@@ -155,13 +173,11 @@ class KafkaEpochWriter:
 
     def _write_others(self, rows: pa.RecordBatch, set_aside: list[int]) -> WriteResult:
         """Write the rows that are not set aside."""
-        kept = np.delete(np.arange(len(rows), dtype=np.int64), set_aside)
+        kept, others = _without(rows, set_aside)
         if not len(kept):
             return WriteResult(0, 0, 0)
-        # pa.array would import pandas, as :mod:`.connectors.rows` says.
-        indices = pa.Array.from_buffers(pa.int64(), len(kept), [None, pa.py_buffer(kept)])
         try:
-            return self._write_good(rows.take(indices))
+            return self._write_good(others)
         except RejectedRowError as rejected:
             if rejected.row is not None:
                 rejected.row = int(kept[rejected.row])
@@ -241,6 +257,13 @@ class KafkaEpochWriter:
             except BufferError:
                 self._live.poll(_QUEUE_POLL_SECONDS)
             except KafkaException as error:
-                raise self._transaction.translated(error, "produce") from error
+                raise self._refusal(Refused(None, error.args[0])) from error
             else:
                 return
+
+
+def _without(rows: pa.RecordBatch, left_out: list[int]) -> tuple[np.ndarray, pa.RecordBatch]:
+    """Return the other rows, and their indices."""
+    kept = np.delete(np.arange(len(rows), dtype=np.int64), left_out)
+    # pa.array would import pandas, as :mod:`.connectors.rows` says.
+    return kept, rows.take(pa.Array.from_buffers(pa.int64(), len(kept), [None, pa.py_buffer(kept)]))

@@ -10,14 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from airflow_provider_sinks.clients.schema_registry.client import SchemaRegistry
-from airflow_provider_sinks.clients.schema_registry.schemas import AVRO, NewSchema, StoredSchema
+from airflow_provider_sinks.clients.schema_registry.schemas import NewSchema, StoredSchema
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink
 from airflow_provider_sinks.connectors.schema_registry.source_schemas import references, registered
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.query.analysis import INTERNAL
-from airflow_provider_sinks.core.schemas.avro import parse
-from airflow_provider_sinks.core.schemas.avro_types import AvroSchema
-from airflow_provider_sinks.core.schemas.derived import Column, columns_of, derive, misfits
+from airflow_provider_sinks.core.schemas.derived import Column, columns_of
+from airflow_provider_sinks.core.schemas.languages import Referred, RegisteredSchema, derive, misfits, parse
 from airflow_provider_sinks.core.schemas.plan import (
     NewestVersion,
     SchemaPlan,
@@ -26,6 +25,7 @@ from airflow_provider_sinks.core.schemas.plan import (
     plan,
 )
 from airflow_provider_sinks.core.schemas.subjects import Part, subject
+from airflow_provider_sinks.core.spec.parts import Format
 from airflow_provider_sinks.core.spec.problems import UnfitPartsError
 from airflow_provider_sinks.core.spec.schema_options import DeclaredSchema
 
@@ -38,7 +38,7 @@ class WrittenBy:
     """
 
     id: int
-    schema: AvroSchema
+    schema: RegisteredSchema
 
 
 def part_columns(sink: KafkaSink, part: Part, output: Mapping[str, Any]) -> tuple[Column, ...]:
@@ -78,23 +78,23 @@ def demand_writable(sink: KafkaSink, output: Mapping[str, Any]) -> None:
         if choice is None:
             derived(sink, part, columns)
         elif choice.inline is not None and not choice.references:
-            demand_fit(part, columns, _parsed(part, choice.inline, ()))
+            demand_fit(part, columns, _parsed(sink, part, choice.inline))
 
 
 def derived(sink: KafkaSink, part: Part, columns: Sequence[Column]) -> str:
     """Return the schema that is made of columns; no column of a key may be null.
 
-    :raises ConfigurationError: with every column that has no form in Avro.
+    :raises ConfigurationError: with every column that has no form in its format.
     """
+    format_, doc = sink.target.kafka.format_of(part), f"The {part} of sink {sink.name}."
     try:
-        doc = f"The {part} of sink {sink.name}."
-        return derive(columns, sink.record_name(part), doc, nullable=part is Part.VALUE)
+        return derive(format_, columns, sink.record_name(part), doc, nullable=part is Part.VALUE)
     except UnfitPartsError as unfit:
         problems = unfit.under("column", " ")
-        raise ConfigurationError(f"the {part} cannot be written in Avro", problems) from None
+        raise ConfigurationError(f"the {part} cannot be written in {format_.language}", problems) from None
 
 
-def demand_fit(part: Part, columns: Sequence[Column], schema: AvroSchema) -> None:
+def demand_fit(part: Part, columns: Sequence[Column], schema: RegisteredSchema) -> None:
     """Raise :class:`ConfigurationError` with every column that does not fit, and the cast to write."""
     if found := misfits(columns, schema):
         problems = [Problem(f"column {one.where}".strip(), one.what, one.hint) for one in found]
@@ -135,7 +135,7 @@ class TargetSchemas:
     def _registered(self, one: SchemaPlan) -> SchemaPlan:
         if one.id is not None:
             return one
-        new = NewSchema(one.text, references=self._references(one.part))
+        new = self._new(one.part, one.text)
         known = self._registry.register(one.subject, new)
         return replace(one, id=known, state=SchemaState.REGISTERED)
 
@@ -146,58 +146,62 @@ class TargetSchemas:
             return self._chosen(part, columns, choice)
         if choice is None or choice.inline is None:
             text = derived(self._sink, part, columns)
-            schema = _parsed(part, text, ())
+            schema = _parsed(self._sink, part, text)
         else:
             text = choice.inline
-            schema = _parsed(part, text, self._registry.referred(references(choice.references)))
+            referred = self._registry.referred(references(choice.references))
+            schema = _parsed(self._sink, part, text, referred)
             demand_fit(part, columns, schema)
         name = subject(target.naming, target.topic, part, schema.name)
-        facts = self._facts(name, NewSchema(text, references=self._references(part)))
+        facts = self._facts(name, part, self._new(part, text))
         return plan(part, name, text, schema, facts=facts, register=target.registering)
 
     def _chosen(self, part: Part, columns: Sequence[Column], choice: DeclaredSchema) -> SchemaPlan:
         option = "schema" if part is Part.VALUE else "key_schema"
         name = str(choice.subject)
-        found = registered(f"target.kafka.{option}", self._registry, name, choice.version)
-        schema = _parsed(part, found.text, found.referred)
+        format_ = self._sink.target.kafka.format_of(part)
+        found = registered(f"target.kafka.{option}", self._registry, name, choice.version, format_)
+        schema = _parsed(self._sink, part, found.text, found.referred)
         demand_fit(part, columns, schema)
         level, state = self._registry.level(name), SchemaState.REGISTERED
         return SchemaPlan(part, name, state, found.text, schema, level, found.id, found.version)
 
-    def _facts(self, name: str, new: NewSchema) -> SubjectFacts:
+    def _facts(self, name: str, part: Part, new: NewSchema) -> SubjectFacts:
         level = self._registry.level(name)
         found = self._registry.version(name)
         if found is None:
             return SubjectFacts(level)
-        newest = _newest(replace(found, subject=name))
+        newest = _newest(replace(found, subject=name), self._sink.target.kafka.format_of(part))
         same = self._registry.find(name, new)
         takes = same is not None or self._registry.takes(name, new)
         return SubjectFacts(level, newest, same, takes)
 
-    def _references(self, part: Part) -> Any:
-        choice = self._sink.target.kafka.declared(part)
-        return references(choice.references) if choice is not None else ()
+    def _new(self, part: Part, text: str) -> NewSchema:
+        target = self._sink.target.kafka
+        choice = target.declared(part)
+        named = references(choice.references) if choice is not None else ()
+        return NewSchema(text, target.format_of(part).registry_kind, named)
 
 
-def _parsed(part: Part, text: str, referred: Sequence[str]) -> AvroSchema:
+def _parsed(sink: KafkaSink, part: Part, text: str, referred: Sequence[Referred] = ()) -> RegisteredSchema:
     try:
-        return parse(text, referred)
+        return parse(sink.target.kafka.format_of(part), text, referred)
     except UnfitPartsError as unfit:
         raise ConfigurationError(f"the schema of the {part} cannot be used", unfit.under("schema")) from None
 
 
-def _newest(found: StoredSchema) -> NewestVersion:
+def _newest(found: StoredSchema, format_: Format) -> NewestVersion:
     """Return the newest version of a subject, which the next one is compared with.
 
     :raises ConfigurationError: it is of another kind, or nothing that we can read.
     """
     name = f'version {found.version} of subject "{found.subject}"'
-    if found.kind != AVRO:
-        raise _not_comparable(name, [Problem(name, f"is of kind {found.kind}, and format is avro")])
+    if found.kind != format_.registry_kind:
+        raise _not_comparable(name, [Problem(name, f"is of kind {found.kind}, and format is {format_}")])
     if found.missing:
         raise _not_comparable(name, [Problem(name, f"refers to what is not there: {found.missing}")])
     try:
-        return NewestVersion(found.id, found.version, parse(found.text, found.referred))
+        return NewestVersion(found.id, found.version, parse(format_, found.text, found.referred))
     except UnfitPartsError as unfit:
         raise _not_comparable(name, unfit.under(name)) from None
 

@@ -24,6 +24,7 @@ from airflow_provider_sinks.core.errors import SinkError, UnavailableError
 _BAD_ROW_CLASSES = ("21", "22", "23", "54", "P0", "44")
 """What a row can be the cause of: one key twice, data, constraints, limits, a trigger, a view's check."""
 
+_OF_CASTS = ("42601", "XX000")
 _CANCELED = "57014"
 _TOO_LONG = (
     "A retry goes on where this stopped. If it ends here again: raise `transaction_timeout`, which is what a"
@@ -46,6 +47,11 @@ class StatementError(Exception):
     def is_of_a_row(self) -> bool:
         """A row may be the cause, so that others may be taken."""
         return self.state[:2] in _BAD_ROW_CLASSES
+
+    @property
+    def may_be_of_a_cast(self) -> bool:
+        """A text that some type does not take may be the cause: full texts, and what extensions bring."""
+        return self.state in _OF_CASTS
 
 
 class CopyConnection:
@@ -105,13 +111,16 @@ class CopyConnection:
             self._cursor.adbc_ingest(name, rows, mode="append", **where)
 
     @contextmanager
-    def savepoint(self) -> Iterator[None]:
-        """Take back what was done inside if it fails because of a row; the transaction stays good."""
+    def savepoint(self, *, casts: bool = False) -> Iterator[None]:
+        """Take back what was done inside if it fails because of a row; the transaction stays good.
+
+        :param casts: texts are cast inside.
+        """
         self.run("SAVEPOINT sinks_rows")
         try:
             yield
         except StatementError as error:
-            if error.is_of_a_row:
+            if error.is_of_a_row or (casts and error.may_be_of_a_cast):
                 self.run("ROLLBACK TO SAVEPOINT sinks_rows")
             raise
         self.run("RELEASE SAVEPOINT sinks_rows")

@@ -51,7 +51,12 @@ class TablePlan:
     @property
     def is_staged(self) -> bool:
         """Rows go through a temporary table: they replace others, or Postgres must cast them."""
-        return bool(self.key) or any(column.is_cast for column in self.columns.values())
+        return bool(self.key) or self.has_casts
+
+    @property
+    def has_casts(self) -> bool:
+        """Postgres casts a column from text."""
+        return any(column.is_cast for column in self.columns.values())
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from airflow_provider_sinks.core.progress.identity import ResourceKind
 
 _SYSTEM = """
     SELECT (SELECT system_identifier FROM pg_control_system())::text || '/' || current_database(),
-           pg_is_in_recovery(), current_setting('transaction_read_only')::boolean"""
+           pg_is_in_recovery(), current_setting('transaction_read_only')::boolean,
+           quote_ident(current_database()), has_database_privilege(current_database(), 'TEMP')"""
 _TABLE = """
     SELECT c.oid::text, c.relkind::text, has_schema_privilege(n.oid, 'USAGE'),
            array(SELECT need FROM unnest(%(needs)s::text[]) need WHERE NOT has_table_privilege(c.oid, need)),
@@ -60,6 +61,7 @@ _KINDS = {
     "i": "an index",
 }
 _TABLES = ("r", "p")
+_WRITTEN_AGAIN = "A crash of the server empties it, and the rows would be written again."
 
 NEEDS: Mapping[Role, tuple[str, ...]] = {
     Role.DATA: ("INSERT",),
@@ -94,13 +96,17 @@ def look(
     connection: Connection, tables: Mapping[Role, str], needs: Mapping[Role, tuple[str, ...]]
 ) -> dict[Role, ResourceFacts]:
     """Return which tables these are, and whether they can be written."""
-    system, in_recovery, read_only = connection.execute(_SYSTEM).fetchone() or ("", False, False)
+    found = connection.execute(_SYSTEM).fetchone() or ("", False, False, "", True)
+    system, in_recovery, read_only, database, may_stage = found
     obstacle = "the server is a read-only standby" if in_recovery else ""
     if read_only and not in_recovery:
         obstacle = "default_transaction_read_only is on for this login or database"
-    return {
+    seen = {
         role: _facts(connection, name, str(system), needs[role], obstacle) for role, name in tables.items()
     }
+    if not may_stage and seen[Role.DATA].existence is not Existence.UNKNOWN:
+        seen[Role.DATA] = _denied(seen[Role.DATA], "TEMP", f"database {database}")
+    return seen
 
 
 def observe(
@@ -113,12 +119,13 @@ def observe(
     """Return everything that the decision is made from."""
     seen = look(connection, tables, needs)
     progress = _of_our_shape(connection, seen[Role.PROGRESS])
+    dead_letter = seen.get(Role.DEAD_LETTER)
     history, reason = _history(connection, progress, Place(tables[Role.PROGRESS], sink))
     return Observation(
         source=source,
         data=seen[Role.DATA],
         progress=progress,
-        dead_letter=seen.get(Role.DEAD_LETTER),
+        dead_letter=_lasting(connection, dead_letter) if dead_letter else None,
         history=history,
         history_reason=reason,
     )
@@ -192,8 +199,18 @@ def _of_our_shape(connection: Connection, progress: ResourceFacts) -> ResourceFa
     if found is not None and frozenset({"sink", "writer"}) not in found.unique:
         return replace(progress, unfit=_no_progress_table("has another key than sink and writer"))
     if found is not None and found.is_unlogged:
-        return replace(progress, unfit=_unlogged(progress.name))
+        return replace(progress, unfit=_unlogged(progress.name, _WRITTEN_AGAIN))
     return progress
+
+
+def _lasting(connection: Connection, dead_letter: ResourceFacts) -> ResourceFacts:
+    """Say so where a crash may empty the table of dead letters: progress counts them as kept."""
+    if dead_letter.existence is not Existence.PRESENT or dead_letter.unfit:
+        return dead_letter
+    found = layout(connection, dead_letter.name)
+    is_lasting = found is None or not found.is_unlogged
+    why = "A crash of the server empties it, and nobody sets its rows aside again."
+    return dead_letter if is_lasting else replace(dead_letter, unfit=_unlogged(dead_letter.name, why))
 
 
 def _no_progress_table(what: str) -> Unfit:
@@ -204,10 +221,10 @@ def _no_progress_table(what: str) -> Unfit:
     )
 
 
-def _unlogged(name: str) -> Unfit:
+def _unlogged(name: str, why: str) -> Unfit:
     return Unfit(
         "is unlogged",
-        "A crash of the server empties it, and the rows would be written again.",
+        why,
         f"ALTER TABLE {name} SET LOGGED;",
     )
 

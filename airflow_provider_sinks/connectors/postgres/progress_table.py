@@ -37,6 +37,8 @@ from airflow_provider_sinks.core.progress.history import History, fold
 from airflow_provider_sinks.core.progress.record import DRIVER, ProgressKey, ProgressRecord, WriterId
 
 _TERMINATE_PATIENCE_MS = 5000
+_TERMINATES_PATIENTLY = 140000
+"""Older servers do not wait for an end; whoever takes the rows waits for their locks."""
 
 
 @dataclass(frozen=True)
@@ -186,11 +188,13 @@ def standing(place: Place, writer: WriterId) -> str:
 
 def end_sessions(connection: Connection, name: SessionName) -> None:
     """End the connections of older runs of the sink. Those of another login end by their own time-outs."""
-    query = """
-        SELECT pg_terminate_backend(pid, %s) FROM pg_stat_activity
+    waits = connection.info.server_version >= _TERMINATES_PATIENTLY
+    query = sql.SQL("""
+        SELECT pg_terminate_backend(pid{}) FROM pg_stat_activity
         WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
-          AND starts_with(application_name, %s) AND NOT starts_with(application_name, %s)"""
-    connection.execute(query, [_TERMINATE_PATIENCE_MS, name.of_sink, name.of_run])
+          AND starts_with(application_name, %s) AND NOT starts_with(application_name, %s)""")
+    patience = sql.SQL(f", {_TERMINATE_PATIENCE_MS}" if waits else "")
+    connection.execute(query.format(patience), [name.of_sink, name.of_run])
 
 
 def end_open(name: SessionName) -> str:

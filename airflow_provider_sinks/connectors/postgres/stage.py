@@ -9,6 +9,7 @@ good ones too.
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from airflow_provider_sinks.connectors.postgres.copying import CopyConnection, S
 from airflow_provider_sinks.connectors.postgres.creation import identifier
 from airflow_provider_sinks.connectors.postgres.factory import TablePlan
 
-_STAGE = "sinks_stage"
+_STAGE = "sinks_stage_"
 _BAD = "sinks_bad"
 _INDEX = "sinks_stage_number"
 _PART = 4096
@@ -42,6 +43,7 @@ DO {quote}
 DECLARE
     sinks_lows bigint[] := ARRAY[{low}]; sinks_highs bigint[] := ARRAY[{high}];
     sinks_low bigint; sinks_high bigint; sinks_middle bigint; sinks_left int; sinks_why text;
+    sinks_state text; sinks_is_of_row boolean;
 BEGIN
     LOOP
         sinks_left := cardinality(sinks_lows);
@@ -50,10 +52,20 @@ BEGIN
         sinks_lows := sinks_lows[1:sinks_left - 1]; sinks_highs := sinks_highs[1:sinks_left - 1];
         BEGIN
             {move};
-        EXCEPTION WHEN data_exception OR integrity_constraint_violation OR program_limit_exceeded
-                       OR raise_exception OR with_check_option_violation OR cardinality_violation THEN
+        EXCEPTION WHEN {of_rows} THEN
             IF sinks_high - sinks_low = 1 THEN
-                GET STACKED DIAGNOSTICS sinks_why = MESSAGE_TEXT;
+                GET STACKED DIAGNOSTICS sinks_why = MESSAGE_TEXT, sinks_state = RETURNED_SQLSTATE;
+                sinks_is_of_row := true;
+                IF sinks_state IN ('42601', 'XX000') THEN
+                    BEGIN
+                        PERFORM {casts} FROM pg_temp.{stage} WHERE {number} = sinks_low;
+                        sinks_is_of_row := false;
+                    EXCEPTION WHEN syntax_error OR internal_error THEN
+                    END;
+                END IF;
+                IF NOT sinks_is_of_row THEN
+                    RAISE;
+                END IF;
                 INSERT INTO pg_temp.{bad} VALUES (sinks_low, sinks_why);
             ELSE
                 sinks_middle := (sinks_low + sinks_high) / 2;
@@ -63,6 +75,12 @@ BEGIN
         END;
     END LOOP;
 END {quote}"""
+_OF_ROWS = (
+    "data_exception OR integrity_constraint_violation OR program_limit_exceeded OR plpgsql_error"
+    " OR with_check_option_violation OR cardinality_violation"
+)
+_OF_CASTS = " OR syntax_error OR internal_error"
+"""What some types say about a text. It is the cause if its cast fails alone; else no row is."""
 
 
 @dataclass(frozen=True)
@@ -110,10 +128,10 @@ class Stage:
         if not self.count:
             return []
         try:
-            with self._connection.savepoint():
+            with self._connection.savepoint(casts=self._plan.has_casts):
                 self._connection.run(_move(self._plan, sql.Literal(0), sql.Literal(self.count)))
         except StatementError as error:
-            if not error.is_of_a_row:
+            if not (error.is_of_a_row or (self._plan.has_casts and error.may_be_of_a_cast)):
                 raise
         else:
             return []
@@ -133,12 +151,12 @@ class Stage:
     def empty(self) -> None:
         """Forget the staged rows, for the next batch of the same transaction."""
         self.count = 0
-        self._connection.run(f"TRUNCATE pg_temp.{_STAGE}, pg_temp.{_BAD}")
+        self._connection.run(f"TRUNCATE pg_temp.{_stage(self._plan)}, pg_temp.{_BAD}")
 
     def _take(self, batch: pa.RecordBatch, first: int) -> list[tuple[int, str]]:
         try:
             with self._connection.savepoint():
-                self._connection.copy(_STAGE, self._numbered(batch), temporary=True)
+                self._connection.copy(_stage(self._plan), self._numbered(batch), temporary=True)
         except StatementError as error:
             if not error.is_of_a_row:
                 raise
@@ -159,7 +177,7 @@ class Stage:
 
     def _find_bad(self) -> None:
         """Move the good rows, part by part, so that no statement takes as long as the sink's time-out."""
-        names = (_INDEX, _STAGE, _NUMBER)
+        names = (_INDEX, _stage(self._plan), _NUMBER)
         index = sql.SQL("CREATE INDEX {} ON pg_temp.{} ({})").format(*map(sql.Identifier, names))
         self._connection.run(_text(index))
         for low in range(0, self.count, _PART):
@@ -170,21 +188,29 @@ class Stage:
         query = sql.SQL(
             "SELECT b.number, b.why, s.{}, s.{} FROM {} b JOIN {} s ON s.{} = b.number ORDER BY 1"
         )
-        names = (columns.PARTITION, columns.OFFSET, _BAD, _STAGE, _NUMBER)
+        names = (columns.PARTITION, columns.OFFSET, _BAD, _stage(self._plan), _NUMBER)
         return [
             BadRow(*row) for row in self._connection.ask(_text(query.format(*map(sql.Identifier, names))))
         ]
 
 
 def _creations(plan: TablePlan) -> list[str]:
+    return [
+        f"CREATE TEMPORARY TABLE IF NOT EXISTS {name} ({what}) ON COMMIT DELETE ROWS"
+        for name, what in {_stage(plan): _definition(plan), _BAD: "number bigint, why text"}.items()
+    ]
+
+
+def _stage(plan: TablePlan) -> str:
+    """Return the stage's name, by its columns: behind a pooler another sink may have left its own."""
+    return _STAGE + hashlib.sha256(_definition(plan).encode()).hexdigest()[:12]
+
+
+def _definition(plan: TablePlan) -> str:
     kinds = {_NUMBER: "bigint", columns.PARTITION: "integer", columns.OFFSET: "bigint"}
     kinds |= {name: _RAW_KINDS[name] for name in _raw(plan)}
     kinds |= {name: column.staged for name, column in plan.columns.items()}
-    definition = ", ".join(f"{_text(sql.Identifier(name))} {kind}" for name, kind in kinds.items())
-    return [
-        f"CREATE TEMPORARY TABLE IF NOT EXISTS {name} ({what}) ON COMMIT DELETE ROWS"
-        for name, what in {_STAGE: definition, _BAD: "number bigint, why text"}.items()
-    ]
+    return ", ".join(f"{_text(sql.Identifier(name))} {kind}" for name, kind in kinds.items())
 
 
 def _bisect(plan: TablePlan, low: int, high: int) -> str:
@@ -193,6 +219,10 @@ def _bisect(plan: TablePlan, low: int, high: int) -> str:
         low=low,
         high=high,
         bad=_BAD,
+        stage=_stage(plan),
+        number=_NUMBER,
+        of_rows=_OF_ROWS + (_OF_CASTS if plan.has_casts else ""),
+        casts=_text(_cast(plan)),
         move=_move(plan, sql.SQL("sinks_low"), sql.SQL("sinks_high")),
     )
 
@@ -200,7 +230,7 @@ def _bisect(plan: TablePlan, low: int, high: int) -> str:
 def _move(plan: TablePlan, low: sql.Composable, high: sql.Composable) -> str:
     """Return the statement that moves a range of staged rows into the target."""
     part = sql.SQL("SELECT * FROM pg_temp.{} WHERE {} >= {} AND {} < {}").format(
-        sql.Identifier(_STAGE), sql.Identifier(_NUMBER), low, sql.Identifier(_NUMBER), high
+        sql.Identifier(_stage(plan)), sql.Identifier(_NUMBER), low, sql.Identifier(_NUMBER), high
     )
     return _text(_upsert(plan, part) if plan.key else _append(plan, part))
 
@@ -285,7 +315,7 @@ def _bad_records(plan: TablePlan) -> str:
             sql.Identifier(columns.ERROR),
             sql.SQL(", ").join(sql.SQL("s.{}").format(sql.Identifier(name)) for name in names),
             sql.Identifier(_BAD),
-            sql.Identifier(_STAGE),
+            sql.Identifier(_stage(plan)),
             sql.Identifier(_NUMBER),
         )
     )
@@ -304,12 +334,12 @@ def _cast(plan: TablePlan) -> sql.Composed:
 
 
 def _value(plan: TablePlan, name: str) -> sql.Composable:
-    """Return a staged column as the target's type; a cast to a length would cut text off, so none is made."""
+    """Return a staged column as the target's type without its length: a cast to that would cut values off."""
     column = plan.columns[name]
     given = sql.Identifier(name)
     if not column.is_cast:
         return given
-    return sql.SQL("{}::{}").format(given, sql.SQL(column.kind))
+    return sql.SQL("{}::{}").format(given, sql.SQL(column.plain))
 
 
 def _text(part: sql.Composable) -> str:

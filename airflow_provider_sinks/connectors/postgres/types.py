@@ -84,12 +84,20 @@ class Column:
 
     @property
     def spark(self) -> str:
-        """The type of Spark that is copied into it; text for whatever binary ``COPY`` does not take."""
+        """The type of Spark that is copied into it; text for whatever binary ``COPY`` does not take.
+
+        A numeric whose digits Spark cannot have is copied as any decimal; Postgres counts its digits.
+        """
         if self.base != "numeric":
             return _SPARK.get(self.base, "string")
-        found = re.fullmatch(r"numeric\((\d+),(\d+)\)", self.kind)
-        digits, scale = map(int, found.groups()) if found else (0, 0)
-        return f"decimal({digits},{scale})" if 0 < digits <= _DIGITS_MAX else "decimal"
+        digits, scale = self.digits or (0, 0)
+        return f"decimal({digits},{scale})" if 0 <= scale <= digits <= _DIGITS_MAX and digits else "decimal"
+
+    @property
+    def digits(self) -> tuple[int, int] | None:
+        """Of a numeric: its digits, and how many of them stand behind the point."""
+        found = re.fullmatch(r"numeric\((\d+),(-?\d+)\)", self.exact or self.kind)
+        return (int(found[1]), int(found[2])) if found else None
 
     @property
     def staged(self) -> str:
@@ -124,15 +132,16 @@ def conversion(given: str, column: Column) -> Conversion:
     wanted = column.spark
     if is_nested(given):
         return Conversion.JSON if column.base in _JSON else Conversion.REFUSED
+    if _is_rounded(given, column):
+        return Conversion.REFUSED
     if given == wanted or (wanted == "decimal" and given.startswith("decimal")):
         return Conversion.NONE
     if (given, wanted) in _LOSSLESS or (wanted == "string" and _is_text(given, column)):
         return Conversion.CAST
     if wanted in _INTEGERS:
         return _to_integer(given, wanted)
-    if wanted.startswith("decimal"):
-        return _to_decimal(given, wanted)
-    return Conversion.REFUSED
+    is_number = given in _INTEGERS or _decimal(given) != ()
+    return Conversion.CHECKED if wanted.startswith("decimal") and is_number else Conversion.REFUSED
 
 
 def is_nested(given: str) -> bool:
@@ -162,13 +171,10 @@ def _to_integer(given: str, wanted: str) -> Conversion:
     return Conversion.CHECKED if _decimal(given)[1:] == (0,) else Conversion.REFUSED
 
 
-def _to_decimal(given: str, wanted: str) -> Conversion:
-    if given in _INTEGERS:
-        return Conversion.CHECKED
-    digits = _decimal(given)
-    if not digits or (wanted != "decimal" and digits[1] > _decimal(wanted)[1]):
-        return Conversion.REFUSED
-    return Conversion.CHECKED
+def _is_rounded(given: str, column: Column) -> bool:
+    """Return whether Postgres would round: it does so silently, to the digits of the column."""
+    scale = 0 if given in _INTEGERS else (_decimal(given) or (0, 0))[1]
+    return column.digits is not None and scale > column.digits[1]
 
 
 def _decimal(kind: str) -> tuple[int, ...]:

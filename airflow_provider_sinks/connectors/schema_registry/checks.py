@@ -17,9 +17,9 @@ from airflow_provider_sinks.clients.time_limit import within
 from airflow_provider_sinks.connectors.connection_checks import ConnectionChecks, Validation
 from airflow_provider_sinks.connectors.schema_registry.source_schemas import (
     ReaderSchema,
+    doubts_about,
     newest,
     reader_schemas,
-    written_by,
 )
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family
 from airflow_provider_sinks.core.checks.network import Layer, Stop, network_checks
@@ -88,8 +88,8 @@ def _writers(
     except SinkError as error:
         yield checks.judged_by(name, error, time.monotonic() - begun)
         return
-    judged = {stored.version: written_by(reader, stored) for stored in found}
-    wrong = [f"version {version} {why}" for version, why in judged.items() if isinstance(why, str)]
+    judged = {stored.version: doubts_about(reader, stored) for stored in found}
+    wrong = [f"version {version} {why}" for version, why in judged.items() if why]
     told = f'{len(judged)} of subject "{reader.subject}" can be read'
     if wrong:
         hint = "Records that were written by them are set aside; name another `schema` to read by."

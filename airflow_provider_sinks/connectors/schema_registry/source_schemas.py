@@ -10,10 +10,15 @@ from airflow_provider_sinks.clients.schema_registry.options import RegistryOptio
 from airflow_provider_sinks.clients.schema_registry.schemas import Reference, StoredSchema
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
-from airflow_provider_sinks.core.schemas.avro import parse
-from airflow_provider_sinks.core.schemas.avro_types import AvroSchema
-from airflow_provider_sinks.core.schemas.compatibility import unreadable
-from airflow_provider_sinks.core.schemas.spark_types import demand_holdable, spark_columns
+from airflow_provider_sinks.core.schemas.languages import (
+    Referred,
+    RegisteredSchema,
+    demand_holdable,
+    format_of,
+    parse,
+    spark_columns,
+    unreadable,
+)
 from airflow_provider_sinks.core.schemas.subjects import Part, subject
 from airflow_provider_sinks.core.spec.parts import Format
 from airflow_provider_sinks.core.spec.problems import UnfitPartsError
@@ -34,7 +39,7 @@ class ReaderSchema:
     """
 
     part: Part
-    schema: AvroSchema
+    schema: RegisteredSchema
     origin: str
     subject: str
 
@@ -53,7 +58,7 @@ def reader_schemas(kafka: KafkaSource, registry: SchemaRegistry) -> tuple[Reader
     :raises ConfigurationError: one is not there, is none, or Spark cannot hold it.
     :raises UnavailableError: the registry did not answer.
     """
-    return tuple(_reader(kafka, part, choice, registry) for part, choice in _parts(kafka))
+    return tuple(_reader(kafka, one, registry) for one in _parts(kafka))
 
 
 def with_schemas(spec: SinkSpec, readers: Iterable[ReaderSchema]) -> SinkSpec:
@@ -67,31 +72,41 @@ def references(given: Iterable[SchemaReference]) -> tuple[Reference, ...]:
     return tuple(Reference(one.name, one.subject, one.version) for one in given)
 
 
-def _parts(kafka: KafkaSource) -> list[tuple[Part, DeclaredSchema | None]]:
-    found = [(Part.VALUE, kafka.declared)] if kafka.format.is_registered else []
+@dataclass(frozen=True)
+class _DeclaredPart:
+    part: Part
+    format: Format
+    choice: DeclaredSchema | None
+
+
+def _parts(kafka: KafkaSource) -> list[_DeclaredPart]:
+    found = [_DeclaredPart(Part.VALUE, kafka.format, kafka.declared)] if kafka.format.is_registered else []
     if kafka.key_as is not None and kafka.key_as.format.is_registered:
-        found.append((Part.KEY, declared(kafka.key_as.schema_)))
+        found.append(_DeclaredPart(Part.KEY, kafka.key_as.format, declared(kafka.key_as.schema_)))
     return found
 
 
-def _reader(
-    kafka: KafkaSource, part: Part, choice: DeclaredSchema | None, registry: SchemaRegistry
-) -> ReaderSchema:
+def _reader(kafka: KafkaSource, one: _DeclaredPart, registry: SchemaRegistry) -> ReaderSchema:
+    part, choice = one.part, one.choice
     where = "source.kafka.schema" if part is Part.VALUE else "source.kafka.key_as.schema"
     if choice is not None and choice.inline is not None:
-        schema = _parsed(where, choice.inline, registry.referred(references(choice.references)))
+        referred = registry.referred(references(choice.references))
+        schema = _parsed(where, one.format, choice.inline, referred)
         return ReaderSchema(part, _held(where, schema, part), "the spec", _subject(kafka, part, schema.name))
     name = choice.subject if choice is not None and choice.subject else _subject(kafka, part, "")
-    found = registered(where, registry, name, choice.version if choice is not None else None)
-    schema = _parsed(where, found.text, found.referred)
+    found = registered(where, registry, name, choice.version if choice is not None else None, one.format)
+    schema = _parsed(where, one.format, found.text, found.referred)
     origin = f'version {found.version} of subject "{name}"'
     return ReaderSchema(part, _held(where, schema, part), origin, name)
 
 
-def registered(where: str, registry: SchemaRegistry, name: str, version: int | None) -> StoredSchema:
-    """Return a registered Avro schema.
+def registered(
+    where: str, registry: SchemaRegistry, name: str, version: int | None, format_: Format
+) -> StoredSchema:
+    """Return a registered schema.
 
     :param where: the option that asks for it.
+    :param format_: whose schema it is to be.
     :raises ConfigurationError: it is not there, or of another kind.
     """
     found = registry.version(name, version)
@@ -101,8 +116,8 @@ def registered(where: str, registry: SchemaRegistry, name: str, version: int | N
         raise ConfigurationError(f"{registry.service} does not have the schema", [problem]).of(
             registry.options.conn_id
         )
-    if found.kind.lower() != Format.AVRO:
-        problem = Problem(where, f'subject "{name}" is of kind {found.kind}, and format is avro')
+    if found.kind != format_.registry_kind:
+        problem = Problem(where, f'subject "{name}" is of kind {found.kind}, and format is {format_}')
         raise ConfigurationError("the schema is of another kind", [problem])
     if found.missing:
         raise ConfigurationError(
@@ -119,12 +134,27 @@ def newest(registry: SchemaRegistry, name: str) -> Iterator[StoredSchema]:
             yield found
 
 
-def written_by(reader: ReaderSchema, stored: StoredSchema) -> AvroSchema | str:
-    """Return what a writer wrote by, or why nothing that was written by it can be read."""
-    if stored.kind.lower() != Format.AVRO:
+def written_by(reader: ReaderSchema, stored: StoredSchema) -> RegisteredSchema | str:
+    """Return what a writer wrote by, or why nothing that was written by it can be read.
+
+    JSON says itself what it is: whichever schema it was written by, each value is judged by the reader's.
+    """
+    format_ = format_of(reader.schema)
+    if stored.kind != format_.registry_kind:
         return f"has schema id {stored.id}, which is of kind {stored.kind}"
+    return reader.schema if format_ is Format.JSON_SCHEMA else _resolved(reader, stored)
+
+
+def doubts_about(reader: ReaderSchema, stored: StoredSchema) -> str:
+    """Return why values of a writer would be set aside, all of them or some; empty where none would be."""
+    found = written_by(reader, stored)
+    judged = _resolved(reader, stored) if found is reader.schema else found
+    return judged if isinstance(judged, str) else ""
+
+
+def _resolved(reader: ReaderSchema, stored: StoredSchema) -> RegisteredSchema | str:
     try:
-        writer = parse(stored.text, stored.referred)
+        writer = parse(format_of(reader.schema), stored.text, stored.referred)
     except UnfitPartsError as unfit:
         return f"has schema id {stored.id}, which is no schema: {stored.missing or unfit}"
     why = unreadable(reader.schema, writer)
@@ -135,14 +165,14 @@ def _subject(kafka: KafkaSource, part: Part, record: str) -> str:
     return subject(kafka.naming, kafka.topic, part, record)
 
 
-def _parsed(where: str, text: str, referred: tuple[str, ...]) -> AvroSchema:
+def _parsed(where: str, format_: Format, text: str, referred: tuple[Referred, ...]) -> RegisteredSchema:
     try:
-        return parse(text, referred)
+        return parse(format_, text, referred)
     except UnfitPartsError as unfit:
         raise _unfit(where, unfit) from None
 
 
-def _held(where: str, schema: AvroSchema, part: Part) -> AvroSchema:
+def _held(where: str, schema: RegisteredSchema, part: Part) -> RegisteredSchema:
     try:
         if part is Part.VALUE:
             spark_columns(schema)

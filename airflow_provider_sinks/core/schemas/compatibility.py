@@ -1,14 +1,11 @@
-"""May a schema follow another one? And may a value of the one be read by the other? With reasons, by field.
+"""May a value that was written by one Avro schema be read by another? With reasons, by field.
 
 The rules are Avro's own (*Schema Resolution* of its specification), and one more: what a number counts must
-not change. A registry's answer counts, and these say why. Of keys more is demanded: the id of the schema is
-part of a key's bytes, so that with any other schema an equal key is another key, to compaction, to partitions
-and to every upsert behind it.
+not change. A registry's answer counts, and these say why.
 """
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -49,38 +46,6 @@ _UNITS = frozenset(
 """Logical types that say what a number counts: it means another thing by any other."""
 
 
-class Level(enum.StrEnum):
-    """What a registry demands of the next schema of a subject."""
-
-    NONE = "NONE"
-    BACKWARD = "BACKWARD"
-    BACKWARD_TRANSITIVE = "BACKWARD_TRANSITIVE"
-    FORWARD = "FORWARD"
-    FORWARD_TRANSITIVE = "FORWARD_TRANSITIVE"
-    FULL = "FULL"
-    FULL_TRANSITIVE = "FULL_TRANSITIVE"
-
-    @property
-    def is_backward(self) -> bool:
-        """Whether who has the new schema must read what was written by the old one."""
-        return self.name.startswith(("BACKWARD", "FULL"))
-
-    @property
-    def is_forward(self) -> bool:
-        """Whether who has the old schema must read what is written by the new one."""
-        return self.name.startswith(("FORWARD", "FULL"))
-
-
-def why_not_next(new: AvroSchema, old: AvroSchema, level: Level) -> tuple[str, ...]:
-    """Return why a schema may not follow another one at this level; nothing where it may."""
-    found: list[str] = []
-    if level.is_backward:
-        found += [f"{why} (for readers of the new schema)" for why in unreadable(new, old)]
-    if level.is_forward:
-        found += [f"{why} (for readers of the old schema)" for why in unreadable(old, new)]
-    return tuple(found)
-
-
 def unreadable(reader: AvroSchema, writer: AvroSchema) -> tuple[str, ...]:
     """Return why values written by one schema cannot be read by another; nothing where they can."""
     return tuple(dict.fromkeys(_Resolution(reader, writer).misfits(reader.type, writer.type, "")))
@@ -91,17 +56,9 @@ def same_bytes(one: AvroSchema, other: AvroSchema) -> bool:
     return _shape(one.type) == _shape(other.type)
 
 
-def key_changes(new: AvroSchema, old: AvroSchema) -> tuple[str, ...]:
-    """Return what is different about a key; nothing where each key is written as before."""
-    if same_bytes(new, old):
-        return ()
-    before = dict(_leaves(old.type, ""))
-    after = dict(_leaves(new.type, ""))
-    added = [f"field {path} is new" for path in after if path not in before]
-    gone = [f"field {path} is gone" for path in before if path not in after]
-    both = [path for path in after if path in before]
-    changed = [f"field {p} was {before[p]} and is {after[p]}" for p in both if before[p] != after[p]]
-    return tuple(added + gone + changed) or ("the order of the fields is another one",)
+def leaves(schema: AvroSchema) -> tuple[tuple[str, str], ...]:
+    """Return each field that is no record, with how it is written."""
+    return tuple(_leaves(schema.type, ""))
 
 
 @dataclass

@@ -144,8 +144,7 @@ class _Making:
                 return {"type": "array", "items": _or_null(items, kind["containsNull"])}
             case "map":
                 if kind["keyType"] != "string":
-                    what = f"is a map by {_said(kind['keyType'])}, and Avro has maps by string"
-                    self.problems.append(Problem(path, what, f"CAST({path} AS map<string, ...>)"))
+                    self.problems.append(map_not_by_string(kind, path, "Avro"))
                 values = self._type(kind["valueType"], record, f"{path}[]")
                 return {"type": "map", "values": _or_null(values, kind["valueContainsNull"])}
             case other:
@@ -158,9 +157,20 @@ class _Making:
         return _PLAIN[kind] if kind in _PLAIN else self._refuse(kind, path)
 
     def _refuse(self, kind: str, path: str) -> str:
-        target = next((cast for name, cast in _CASTS.items() if kind.startswith(name)), "string")
-        self.problems.append(Problem(path, f"is {kind}, which Avro has not", f"CAST({path} AS {target})"))
+        self.problems.append(without_form(kind, path, "Avro"))
         return "string"
+
+
+def without_form(kind: str, path: str, language: str) -> Problem:
+    """Return what is said of a column whose type a language of schemas has not."""
+    target = next((cast for name, cast in _CASTS.items() if kind.startswith(name)), "string")
+    return Problem(path, f"is {kind}, which {language} has not", f"CAST({path} AS {target})")
+
+
+def map_not_by_string(kind: Mapping[str, Any], path: str, language: str) -> Problem:
+    """Return what is said of a map whose keys are no text."""
+    what = f"is a map by {said(kind['keyType'])}, and {language} has maps by string"
+    return Problem(path, what, f"CAST({path} AS map<string, ...>)")
 
 
 def _or_null(kind: Any, nullable: bool) -> Any:
@@ -205,7 +215,7 @@ def _misfits(kind: SparkType, takes: AvroType, path: str) -> Iterator[Problem]:
         case Primitive() | Fixed() | Enum() if _is_taken(kind, takes):
             return
         case _:
-            yield Problem(path, f"is {_said(kind)}, and {described(takes)} in the schema", _cast(takes, path))
+            yield Problem(path, f"is {said(kind)}, and {described(takes)} in the schema", _cast(takes, path))
 
 
 def _is_taken(kind: SparkType, takes: Primitive | Fixed | Enum) -> bool:
@@ -225,5 +235,6 @@ def _cast(takes: AvroType, path: str) -> str:
         return ""
 
 
-def _said(kind: SparkType) -> str:
+def said(kind: SparkType) -> str:
+    """Return a type of Spark in one word."""
     return kind if isinstance(kind, str) else str(kind["type"])

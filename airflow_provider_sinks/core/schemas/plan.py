@@ -1,7 +1,7 @@
 """What a start would do about the schema of a key or a value: facts of its subject in, a plan out. Pure.
 
 The registry's own answer counts. Two things are demanded beyond it: of a key that it is written as before
-(:mod:`.compatibility`), and by ``auto_register: check`` that the newest values can be read by the new schema
+(:mod:`.languages`), and by ``auto_register: check`` that the newest values can be read by the new schema
 even where the subject's level is NONE.
 """
 
@@ -11,14 +11,14 @@ import enum
 from dataclasses import dataclass
 
 from airflow_provider_sinks.core.errors import Problem
-from airflow_provider_sinks.core.schemas.avro_types import AvroSchema
-from airflow_provider_sinks.core.schemas.compatibility import (
-    Level,
+from airflow_provider_sinks.core.schemas.languages import (
+    RegisteredSchema,
     key_changes,
     same_bytes,
     unreadable,
     why_not_next,
 )
+from airflow_provider_sinks.core.schemas.levels import Level
 from airflow_provider_sinks.core.schemas.subjects import Part
 from airflow_provider_sinks.core.spec.schema_options import AutoRegister
 
@@ -39,7 +39,7 @@ class NewestVersion:
 
     id: int
     version: int
-    schema: AvroSchema
+    schema: RegisteredSchema
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class SchemaPlan:
     subject: str
     state: SchemaState
     text: str
-    schema: AvroSchema
+    schema: RegisteredSchema
     level: Level
     id: int | None = None
     version: int = 0
@@ -114,7 +114,13 @@ class SchemaPlan:
 
 
 def plan(
-    part: Part, subject: str, text: str, schema: AvroSchema, *, facts: SubjectFacts, register: AutoRegister
+    part: Part,
+    subject: str,
+    text: str,
+    schema: RegisteredSchema,
+    *,
+    facts: SubjectFacts,
+    register: AutoRegister,
 ) -> SchemaPlan:
     """Return what is to be done about a schema that was not named by its subject and version."""
     newest = facts.newest
@@ -136,7 +142,7 @@ def plan(
 
 
 def _why_not(
-    part: Part, new: AvroSchema, old: AvroSchema, facts: SubjectFacts, register: AutoRegister
+    part: Part, new: RegisteredSchema, old: RegisteredSchema, facts: SubjectFacts, register: AutoRegister
 ) -> tuple[str, ...]:
     if part is Part.KEY:
         return tuple(f"{why}, and with it every key becomes another one" for why in key_changes(new, old))

@@ -47,11 +47,26 @@ class Format(enum.StrEnum):
     TEXT = "text"
     BYTES = "bytes"
     AVRO = "avro"
+    JSON_SCHEMA = "json_schema"
 
     @property
     def is_registered(self) -> bool:
         """Whether its schemas are kept in a registry."""
-        return self is Format.AVRO
+        return self in _REGISTERED
+
+    @property
+    def registry_kind(self) -> str:
+        """What a registry calls schemas of this format."""
+        return _REGISTERED[self][0]
+
+    @property
+    def language(self) -> str:
+        """What people call the language of its schemas."""
+        return _REGISTERED[self][1]
+
+
+_REGISTERED = {Format.AVRO: ("AVRO", "Avro"), Format.JSON_SCHEMA: ("JSON", "JSON Schema")}
+REGISTERED_FORMATS = " or ".join(_REGISTERED)
 
 
 class Part(BaseModel):

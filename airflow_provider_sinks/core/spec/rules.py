@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from airflow_provider_sinks.core.errors import Problem, nearest
 from airflow_provider_sinks.core.query.analysis import INTERNAL, SOURCE, QueryShape, analyse, select_sql
 from airflow_provider_sinks.core.query.sql import SqlError
-from airflow_provider_sinks.core.schemas.avro import parse
-from airflow_provider_sinks.core.schemas.spark_types import demand_holdable, spark_columns
+from airflow_provider_sinks.core.schemas.languages import demand_holdable, parse, spark_columns
 from airflow_provider_sinks.core.schemas.subjects import needs_record
 from airflow_provider_sinks.core.spec.ddl import columns_of
-from airflow_provider_sinks.core.spec.parts import Format
+from airflow_provider_sinks.core.spec.parts import REGISTERED_FORMATS, Format
 from airflow_provider_sinks.core.spec.problems import UnfitError, UnfitPartsError
 from airflow_provider_sinks.core.spec.schema_options import DeclaredSchema, declared
 from airflow_provider_sinks.core.spec.source_options import source_option_problems
@@ -41,7 +40,7 @@ def check(spec: SinkSpec, broken: frozenset[str]) -> Iterator[Problem]:
 def _schema(spec: SinkSpec) -> Iterator[Problem]:
     kafka, where = spec.source.kafka, "source.kafka.schema"
     if kafka.format.is_registered:
-        yield from _registered_schema(where, kafka.schema_)
+        yield from _registered_schema(where, kafka.format, kafka.schema_)
     elif kafka.format is Format.JSON and kafka.schema_ is None:
         hint = 'such as schema: "viewtime long, userid string"; or format: text, or bytes'
         yield Problem(where, "is missing: format json needs one", hint)
@@ -65,14 +64,14 @@ def _internal_names(where: str, columns: Iterable[str]) -> Iterator[Problem]:
 
 
 def _registered_schema(
-    where: str, choice: str | DeclaredSchema | None, *, has_columns: bool = True
+    where: str, format_: Format, choice: str | DeclaredSchema | None, *, has_columns: bool = True
 ) -> Iterator[Problem]:
     """Give what is wrong with a written schema; one that refers to others is read once they are known."""
     schema = declared(choice)
     if schema is None or schema.inline is None or schema.references:
         return
     try:
-        found = parse(schema.inline)
+        found = parse(format_, schema.inline)
         if has_columns:
             yield from _internal_names(where, [name for name, _ in spark_columns(found)])
         else:
@@ -88,7 +87,8 @@ def _source_key(spec: SinkSpec) -> Iterator[Problem]:
     if kafka.key_as.format is Format.JSON:
         yield Problem(f"{where}.format", "json is not read in keys", "text, and from_json in the query")
     elif kafka.key_as.format.is_registered:
-        yield from _registered_schema(f"{where}.schema", kafka.key_as.schema_, has_columns=False)
+        kind, choice = kafka.key_as.format, kafka.key_as.schema_
+        yield from _registered_schema(f"{where}.schema", kind, choice, has_columns=False)
     elif kafka.key_as.schema_ is not None:
         yield Problem(f"{where}.schema", f"does not go with format {kafka.key_as.format}", "leave it out")
     yield from _internal_names(f"{where}.column", [kafka.key_as.column])
@@ -102,11 +102,11 @@ def _source_key(spec: SinkSpec) -> Iterator[Problem]:
 def _source_registry(spec: SinkSpec) -> Iterator[Problem]:
     kafka, where = spec.source.kafka, "source.kafka.registry"
     if kafka.uses_registry and kafka.registry is None:
-        yield Problem(where, f"is missing: format {Format.AVRO} needs one", REGISTRY_HINT)
+        named = " and ".join(sorted(kafka.registered_formats))
+        yield Problem(where, f"is missing: format {named} needs one", REGISTRY_HINT)
     elif kafka.registry is not None and not kafka.uses_registry:
-        yield Problem(
-            where, f"does not go with format {kafka.format}", f"leave it out; {Format.AVRO} uses one"
-        )
+        hint = f"leave it out; {REGISTERED_FORMATS} uses one"
+        yield Problem(where, f"does not go with format {kafka.format}", hint)
     if kafka.uses_registry and needs_record(kafka.naming):
         for part, kind, choice in (
             ("schema", kafka.format, kafka.schema_),
@@ -131,7 +131,8 @@ def _source_options(spec: SinkSpec) -> Iterator[Problem]:
 def _required(spec: SinkSpec) -> Iterator[Problem]:
     kafka, where = spec.source.kafka, "source.kafka.required"
     if kafka.required and kafka.format is not Format.JSON:
-        yield Problem(where, f"does not go with format {kafka.format}", "only JSON has fields; leave it out")
+        hint = "leave it out: its schema says so" if kafka.format.is_registered else "leave it out"
+        yield Problem(where, f"does not go with format {kafka.format}", hint)
     elif spec.source_columns is not None:
         for index, name in enumerate(kafka.required or ()):
             yield from known_column(f"{where}[{index}]", name, spec.source_columns, "the schema")

@@ -44,6 +44,7 @@ from airflow_provider_sinks.core.spec.kinds import not_installed, sink_model, un
 from airflow_provider_sinks.core.spec.parts import (
     ConnectedTarget,
     DeadLetterPart,
+    Format,
     Lookup,
     Part,
     Target,
@@ -309,6 +310,11 @@ class SinkSpec(Part, ABC):
     def target_registries(self) -> tuple[str, ...]:
         """Those of them that have schemas of the target."""
         return ()
+
+    @property
+    def registered_formats(self) -> frozenset[Format]:
+        """The formats of its source and target whose schemas a registry has."""
+        return self.source.kafka.registered_formats
 
     def refresh_of(self, lookup: str) -> timedelta | None:
         """Return how old a lookup's rows may be: 60 s in row-wise queries where the spec says nothing."""

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from airflow_provider_sinks.core.schemas.avro import parse
-from airflow_provider_sinks.core.schemas.spark_types import spark_columns
+from airflow_provider_sinks.core.schemas.languages import parse, spark_columns
 from airflow_provider_sinks.core.schemas.subjects import TOPIC_NAME
 from airflow_provider_sinks.core.spec.ddl import columns_of
 from airflow_provider_sinks.core.spec.durations import Duration
@@ -58,7 +57,8 @@ class KafkaSource(Part):
     schema_: SchemaChoice | None = Field(
         default=None,
         alias="schema",
-        description="of JSON Spark DDL: viewtime long, userid string; of Avro the schema to read by",
+        description="of JSON Spark DDL: viewtime long, userid string; in a registry's formats "
+        "the schema to read by",
     )
     key_as: SourceKey | None = None
     registry: ConnectionId | None = Field(
@@ -97,7 +97,13 @@ class KafkaSource(Part):
     @property
     def uses_registry(self) -> bool:
         """Whether a registry has a schema of its values or keys."""
-        return self.format.is_registered or (self.key_as is not None and self.key_as.format.is_registered)
+        return bool(self.registered_formats)
+
+    @property
+    def registered_formats(self) -> frozenset[Format]:
+        """Those of its formats whose schemas a registry has."""
+        named = {self.format, *((self.key_as.format,) if self.key_as is not None else ())}
+        return frozenset(one for one in named if one.is_registered)
 
     @property
     def columns(self) -> tuple[str, ...] | None:
@@ -117,7 +123,7 @@ class KafkaSource(Part):
         if self.declared is None or self.declared.inline is None or self.declared.references:
             return None  # the registry knows
         with suppress(UnfitPartsError):
-            return tuple(name for name, _ in spark_columns(parse(self.declared.inline)))
+            return tuple(name for name, _ in spark_columns(parse(self.format, self.declared.inline)))
         return None
 
     @property

@@ -10,7 +10,8 @@ transactional ids        Write, on all with the prefix ``<prefix>.<sink>.``
 groups, cluster          nothing
 =======================  ==========================================================
 
-Describe comes with Read and with Write.
+Describe comes with Read and with Write. DescribeConfigs on the data topic is worth having: without it a sink
+knows the limits of its rows only by what the broker refuses (:mod:`.topic_checks` says so).
 """
 
 from __future__ import annotations

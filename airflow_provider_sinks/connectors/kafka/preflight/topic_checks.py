@@ -18,6 +18,7 @@ from airflow_provider_sinks.connectors.kafka.time_limits import (
     TimeLimits,
     time_limits,
 )
+from airflow_provider_sinks.connectors.kafka.topic_facts import grant
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family
 from airflow_provider_sinks.core.decision.facts import Existence, Role
 from airflow_provider_sinks.core.spec.sink import SinkSpec
@@ -108,7 +109,7 @@ def topic_checks(
             yield _policy(checks, spec, topic, config, survey)
             if Role.DATA in topic.roles:
                 yield _size(checks, options, topic, survey, config)
-                yield from _times(checks, spec, topic, config, survey)
+                yield from _times(checks, options, spec, topic, config=config, survey=survey)
 
 
 def _visible(checks: Checks, topic: SinkTopic, survey: TopicSurvey) -> Check:
@@ -162,6 +163,17 @@ def _hidden(checks: Checks, name: str, survey: TopicSurvey) -> Check:
     return checks.unknown(
         name, "hidden: this user may not describe the configuration; a sink does not need it"
     )
+
+
+def _hidden_limit(checks: Checks, options: KafkaOptions, name: str, survey: TopicSurvey) -> Check:
+    """Say that a limit of rows cannot be judged, and what lets a sink know it."""
+    if survey.existence is not Existence.PRESENT:
+        return _hidden(checks, name, survey)
+    detail = (
+        "hidden: this user may not describe the configuration; only the broker knows which rows it refuses"
+    )
+    hint = grant(survey.name, Operation.DESCRIBE_CONFIGS, options.bootstrap_servers)
+    return checks.unknown(name, detail, hint)
 
 
 def _copies(checks: Checks, topic: SinkTopic, survey: TopicSurvey, config: Mapping[str, str] | None) -> Check:
@@ -221,7 +233,7 @@ def _size(
 ) -> Check:
     name = f"{TOPIC_LIMIT} of {topic.title}"
     if config is None or TOPIC_LIMIT not in config:
-        return _hidden(checks, name, survey)
+        return _hidden_limit(checks, options, name, survey)
     taken, given = int(config[TOPIC_LIMIT]), options.options.get(CLIENT_LIMIT)
     sent = int(given) if given else CLIENT_LIMIT_BYTES
     if taken >= sent:
@@ -234,8 +246,10 @@ def _size(
 
 def _times(
     checks: Checks,
+    options: KafkaOptions,
     spec: SinkSpec,
     topic: SinkTopic,
+    *,
     config: Mapping[str, str] | None,
     survey: TopicSurvey,
 ) -> Iterator[Check]:
@@ -244,7 +258,7 @@ def _times(
         return
     name = f"{TIME_TYPE} of {topic.title}"
     if config is None or TIME_TYPE not in config:
-        yield _hidden(checks, name, survey)
+        yield _hidden_limit(checks, options, name, survey)
     elif config.get(TIME_TYPE) == LOG_APPEND_TIME:
         detail = f"is {LOG_APPEND_TIME}: the broker puts its own time in the place of target.kafka.timestamp"
         hint = f"kafka-configs.sh --alter --topic {topic.name} --add-config {TIME_TYPE}=CreateTime"

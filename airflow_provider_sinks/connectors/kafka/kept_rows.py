@@ -1,0 +1,160 @@
+"""The rows of the open transaction, kept where the broker may yet refuse one that nobody could know.
+
+A row whose time the broker refuses ends the transaction, and names no row. Where the limits of the topic are
+hidden, the broker is asked about single rows, in transactions that are aborted; then all rows are written
+anew, and those that it refuses are set aside. Nobody sees anything of it but the last transaction.
+
+librdkafka counts what was refused, and the broker does not. So what is sent next may be out of order for the
+broker; that transaction is aborted too, and librdkafka begins to count anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+from confluent_kafka import KafkaError
+
+from airflow_provider_sinks.connectors.epoch_writer import WriteResult
+from airflow_provider_sinks.connectors.kafka.row_limits import RowLimits
+from airflow_provider_sinks.connectors.kafka.row_times import HiddenLimitsError, RowTimes
+from airflow_provider_sinks.connectors.kafka.transaction import Transaction
+from airflow_provider_sinks.core.errors import UnavailableError
+
+_KEPT_BYTES_MAX = 256 * 1024 * 1024
+"""As much as a long range has at most before it is committed in a step."""
+_NOTHING = WriteResult(0, 0, 0)
+_TRIES = 4
+
+
+@dataclass(frozen=True)
+class Ways:
+    """How a writer writes.
+
+    :param all: hands a batch over, and sets aside what is known not to be taken.
+    :param good: returns the rows of a batch that nothing is known to be wrong with.
+    :param plain: hands rows over as they are.
+    """
+
+    all: Callable[[pa.RecordBatch], WriteResult]
+    good: Callable[[pa.RecordBatch], pa.RecordBatch]
+    plain: Callable[[pa.RecordBatch], WriteResult]
+
+
+class KeptRows:
+    """Batches, and what became of them. No copies, but Arrow's buffers stay until the commit.
+
+    :param transaction: of the writer.
+    :param ways: how it writes.
+    :param has_dead_letters: whether a row that is refused has somewhere to go.
+    """
+
+    def __init__(
+        self,
+        transaction: Transaction,
+        limits: RowLimits,
+        times: RowTimes,
+        ways: Ways,
+        *,
+        has_dead_letters: bool,
+    ) -> None:
+        self._transaction = transaction
+        self._limits = limits
+        self._times = times
+        self._ways = ways
+        self._has_dead_letters = has_dead_letters
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew behind a commit."""
+        self._batches: list[pa.RecordBatch] = []
+        self._bytes = 0
+        self._written = _NOTHING
+        self._times.go_on()
+
+    def write(self, rows: pa.RecordBatch) -> WriteResult:
+        """Write a batch; return what changes by it, also of what was written before."""
+        try:
+            written = self._ways.all(rows)
+        except HiddenLimitsError as refused:
+            self._keep(rows)
+            return self._write_anew(refused)
+        self._keep(rows)
+        self._written += written
+        return written
+
+    def refused_late(self) -> int:
+        """Return how many rows were set aside since they were written, once all others have arrived.
+
+        :raises RejectedRowError: one was refused, and not all rows are kept.
+        """
+        before = self._written.rows
+        while self._batches:
+            try:
+                self._transaction.flush()
+                self._limits.demand_delivered()
+                break
+            except HiddenLimitsError as refused:
+                self._write_anew(refused)
+        return before - self._written.rows
+
+    def _keep(self, rows: pa.RecordBatch) -> None:
+        if not self._times.are_hidden or not self._has_dead_letters:
+            return
+        self._bytes += rows.nbytes
+        self._batches.append(rows)
+        if self._bytes > _KEPT_BYTES_MAX:
+            self._batches.clear()
+
+    def _write_anew(self, refused: HiddenLimitsError) -> WriteResult:
+        """Write all rows anew, without those whose times the broker refuses; return what that changes.
+
+        Each time that it refuses one more it is asked again, and refuses a nearer one, so it ends.
+        """
+        before = self._written
+        self._learn(refused)
+        for _ in range(_TRIES):
+            self._transaction.begin()
+            try:
+                self._written = sum(map(self._ways.all, self._batches), _NOTHING)
+                self._transaction.flush()
+                self._limits.demand_delivered()
+            except HiddenLimitsError as again:
+                self._learn(again)
+                continue
+            except UnavailableError:  # librdkafka has noticed before all rows were handed over
+                self._transaction.restart()
+                continue
+            if self._limits.first_failure is None:
+                return self._written - before
+            self._transaction.restart()
+        raise _unsettled()
+
+    def _learn(self, refused: HiddenLimitsError) -> None:
+        """Give up what is open, and find out which times the broker refuses."""
+        if not self._batches or self._bytes > _KEPT_BYTES_MAX:
+            raise refused
+        self._transaction.restart()
+        if not self._times.learn([self._ways.good(rows) for rows in self._batches], self._is_taken):
+            raise refused
+
+    def _is_taken(self, row: pa.RecordBatch) -> bool:
+        """Ask the broker whether it takes the time of a row."""
+        for _ in range(_TRIES):
+            self._transaction.begin()
+            self._ways.plain(row)
+            self._transaction.flush()
+            failure = self._limits.first_failure
+            self._transaction.restart()
+            if failure is None or failure.code() == KafkaError.INVALID_TIMESTAMP:
+                return failure is None
+        raise _unsettled()
+
+
+def _unsettled() -> UnavailableError:
+    return UnavailableError(
+        "a broker does not say whether it takes rows with these times",
+        f"It was asked {_TRIES} times.",
+        "The task is repeated; nothing of it is visible.",
+    )
