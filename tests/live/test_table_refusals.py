@@ -131,6 +131,18 @@ def test_start_is_refused_writes_nothing_and_goes_on_once_mended(case: Disruptio
         assert table.ids() == [1, 2, 3, 4]
 
 
+def test_rows_that_were_lost_with_their_records_are_written_once_from_the_records_on(table: Table) -> None:
+    """As a failover to a replica that lags, or a backup of the whole database, takes both."""
+    table.restore()
+    table.sql("DELETE FROM {s}.orders WHERE id = 3")
+    refused = table.sink.fail(ExitCode.REFUSED)
+
+    status = table.sink.run(accept=table.sink.code(refused, "resume_from_records"))
+
+    assert table.ids() == [1, 2, 3]
+    assert (status.generation, status.rows) == (2, 1)
+
+
 @pytest.mark.parametrize("harm", ["DROP TABLE {s}._sinks_progress", "restored"])
 def test_lost_progress_resumes_from_the_witness_without_loss_or_repetition(table: Table, harm: str) -> None:
     table.restore() if harm == "restored" else table.sql(harm)
