@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from airflow_provider_sinks.core.errors import JobFailedError
-from airflow_provider_sinks.core.progress.history import History
+from airflow_provider_sinks.core.progress.history import History, is_behind
 from airflow_provider_sinks.core.progress.record import (
     DRIVER,
     SINGLE_WRITER,
@@ -71,11 +71,7 @@ class Account:
         if history.generation != self.newest.generation:
             return history.generation < self.newest.generation
         found = history.totals()
-        return any(
-            now < then
-            for writer, committed in self.totals.items()
-            for now, then in zip(found.get(writer, (0, 0)), committed, strict=True)
-        )
+        return any(is_behind(found.get(writer, (0, 0)), known) for writer, known in self.totals.items())
 
     def next_record(
         self, sink: str, checkpoint: str, batch_id: int, begin: Offsets, end: Offsets

@@ -19,6 +19,7 @@ from airflow_provider_sinks.connectors.epoch_writer import (
 )
 from airflow_provider_sinks.core.dead_letters.limits import SetAsideLimits, too_many
 from airflow_provider_sinks.core.errors import RefusedError
+from airflow_provider_sinks.core.progress.history import is_behind
 from airflow_provider_sinks.core.progress.record import SINGLE_WRITER, ProgressRecord, partition_writer
 from airflow_provider_sinks.streaming import held_writers
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan, StopDriverError
@@ -113,7 +114,7 @@ class Task(ABC):
             return  # it compares what it commits to with what it knows
         committed = self.plan.totals.get(self.writer_id, (0, 0))
         found = (last.rows_total, last.dead_total) if last else (0, 0)
-        if any(now < then for now, then in zip(found, committed, strict=True)):
+        if is_behind(found, committed):
             raise RefusedError(
                 f'progress of sink "{self.plan.sink}" was rolled back while the sink ran',
                 f"Writer {self.writer_id} had committed {_counted(committed)}; the target knows of "

@@ -245,7 +245,7 @@ def test_a_column_without_a_form_in_avro_is_refused_with_its_cast(column: Column
         (
             Column("b", "long"),
             ["null", "long"],
-            "b: is no field of record shop.Order (leave it out; fields: a)",
+            "b: is no field of the schema (leave it out; fields: a)",
         ),
     ],
 )
@@ -259,7 +259,7 @@ def test_a_field_without_a_column_must_be_nullable() -> None:
     schema = order(a="long", b="long", c=["null", "long"])
 
     assert [str(one) for one in misfits([Column("a", "long")], schema)] == [
-        "b: is a field of the schema, and no column gives it (add ... AS b)"
+        "b: is required by the schema, and no column gives it (add ... AS b)"
     ]
 
 

@@ -231,9 +231,13 @@ def lost_writers(history: History) -> tuple[WriterId, ...]:
     return tuple(
         writer
         for writer, named in sorted(history.totals().items())
-        if writer not in flawed
-        and any(has < said for has, said in zip(committed.get(writer, (0, 0)), named, strict=True))
+        if writer not in flawed and is_behind(committed.get(writer, (0, 0)), named)
     )
+
+
+def is_behind(totals: tuple[int, int], known: tuple[int, int]) -> bool:
+    """Whether rows or dead letters of a writer are fewer than is known: both only grow in a generation."""
+    return totals[0] < known[0] or totals[1] < known[1]
 
 
 def fold(

@@ -7,7 +7,7 @@ with the cast to write: nothing is rounded, cut or turned on the way.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -183,21 +183,34 @@ def _renamed(name: str) -> str:
 
 
 def _record_misfits(columns: Sequence[Column], record: Record, path: str) -> Iterator[Problem]:
-    fields = {field.name: field for field in record.fields}
-    given = {column.name for column in columns}
+    types = {field.name: field.type for field in record.fields}
+    needed = [name for name, takes in types.items() if not (isinstance(takes, Union) and takes.is_nullable)]
     for column in columns:
-        below = f"{path}.{column.name}" if path else column.name
-        if column.name in fields:
-            yield from _misfits(column.type, fields[column.name].type, below)
-        else:
+        if column.name in types:
+            yield from _misfits(column.type, types[column.name], _below(path, column.name))
+    yield from unlike_fields(columns, types, needed, path)
+
+
+def unlike_fields(
+    columns: Sequence[Column], fields: Collection[str], needed: Iterable[str], path: str
+) -> Iterator[Problem]:
+    """Say which columns are no field, and which fields that must be there no column gives.
+
+    :param path: of the struct that has the columns; empty at the top.
+    """
+    for column in columns:
+        if column.name not in fields:
             hint = nearest(column.name, fields) or f"leave it out; fields: {', '.join(fields)}"
-            yield Problem(below, f"is no field of record {record.name}", hint)
-    for field in record.fields:
-        below = f"{path}.{field.name}" if path else field.name
-        if field.name not in given and not (isinstance(field.type, Union) and field.type.is_nullable):
-            yield Problem(
-                below, "is a field of the schema, and no column gives it", f"add ... AS {field.name}"
-            )
+            yield Problem(_below(path, column.name), "is no field of the schema", hint)
+    given = {column.name for column in columns}
+    for name in needed:
+        if name not in given:
+            what = "is required by the schema, and no column gives it"
+            yield Problem(_below(path, name), what, f"add ... AS {name}")
+
+
+def _below(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
 
 
 def _misfits(kind: SparkType, takes: AvroType, path: str) -> Iterator[Problem]:

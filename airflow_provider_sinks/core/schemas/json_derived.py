@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from airflow_provider_sinks.core.errors import Problem, nearest
+from airflow_provider_sinks.core.errors import Problem
 from airflow_provider_sinks.core.schemas.derived import (
     Column,
     SparkType,
     columns_of,
     map_not_by_string,
     said,
+    unlike_fields,
     without_form,
 )
 from airflow_provider_sinks.core.schemas.json_compatibility import described
@@ -153,19 +154,13 @@ def _unchecked(schema: JsonSchema) -> Iterator[Problem]:
 
 
 def _object_misfits(columns: Sequence[Column], takes: Object, path: str) -> Iterator[Problem]:
-    properties = {one.name: one for one in takes.properties}
-    given = {column.name for column in columns}
+    types = {one.name: one.type for one in takes.properties}
+    needed = [one.name for one in takes.properties if one.is_required]
     for column in columns:
-        below = f"{path}.{column.name}" if path else column.name
-        if column.name in properties:
-            yield from _misfits(column.type, properties[column.name].type, below)
-        else:
-            hint = nearest(column.name, properties) or f"leave it out; fields: {', '.join(properties)}"
-            yield Problem(below, "is no field of the schema", hint)
-    for name, one in properties.items():
-        if one.is_required and name not in given:
-            below = f"{path}.{name}" if path else name
-            yield Problem(below, "is required by the schema, and no column gives it", f"add ... AS {name}")
+        if column.name in types:
+            below = f"{path}.{column.name}" if path else column.name
+            yield from _misfits(column.type, types[column.name], below)
+    yield from unlike_fields(columns, types, needed, path)
 
 
 def _misfits(kind: SparkType, takes: JsonType, path: str) -> Iterator[Problem]:
