@@ -35,6 +35,10 @@ class Said:
     location: str = ""
 
 
+MUTE = Said(0)
+"""No answer: the way stays open until whoever asked has gone."""
+
+
 @dataclass
 class AnsweringCatalog:
     """A catalog, and what it was asked.
@@ -75,6 +79,9 @@ def answering_catalog(answers: Mapping[str, Any]) -> Iterator[AnsweringCatalog]:
         def _say(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
             said = catalog.answer(self.path, dict(self.headers))
+            if said is MUTE:
+                self.rfile.read(1)
+                return
             self.send_response(said.status)
             if said.location:
                 self.send_header("Location", said.location)

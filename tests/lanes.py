@@ -25,26 +25,28 @@ _SCENARIOS = _HERE / "live" / "scenarios"
 _LONG = [_HERE / "faults" / name for name in ("test_control.py", "test_windows.py")]
 """Take minutes: kills of Spark's own sink, to show that the fault tests can fail, and of a sink with state.
 ``make test-faults`` has them."""
+_OF_THE_REST = [_HERE / "live" / f"test_sink_job_{name}.py" for name in ("spark_formats", "stateful")]
+"""Start drivers too; they play with the rest, so that the lanes end at about the same time."""
 _END = re.compile(r"^=+ (ERRORS|FAILURES|warnings summary|faults: .*|slowest .*|short test summary info) =+$")
-_CLOSING = re.compile(r"^=+ (?P<counts>.+) in [\d.]+s( \(.*\))? =+$")
-_COUNT = re.compile(r"(\d+) ([a-z]+)")
+_CLOSING = re.compile(r"^=+ (?P<what>.+ in [\d.]+s( \(.*\))?) =+$")
+_COUNT = re.compile(r"(\d+) ([a-z]+)(?=,| in )")
 _WIDTH = 80
 
 
 def waiting() -> list[Path]:
     """The tests that wait for most of their time, for what a silent or a dead broker lets them wait for.
 
-    The contract of connectors waits for writers that were fenced to find out by whom. Behind it the checker's
-    tests, each of which reads folders in processes of its own, and some that start drivers: it has the time.
+    The contract of connectors waits for writers that were fenced to find out by whom. Behind it some that
+    start drivers: it has the time.
     """
     names = (
         "live/test_kafka_client.py",
         "live/test_sink_job_silence.py",
         "live/test_dead_letter_replay.py",
         "contract",
-        "airflow/test_checker.py",
-        "live/test_sink_job_avro.py",
         "live/test_sink_job_files.py",
+        "live/test_sink_job_envelopes.py",
+        "live/test_sink_job_avro.py",
     )
     return [_HERE / name for name in names]
 
@@ -54,7 +56,7 @@ def drivers() -> list[Path]:
 
     The fault tests come first: they need most of the processors, and the other lanes least in the beginning.
     """
-    live = sorted(set(_HERE.glob("live/test_sink_job_*.py")) - set(waiting()))
+    live = sorted(set(_HERE.glob("live/test_sink_job_*.py")) - set(waiting()) - set(_OF_THE_REST))
     return [_HERE / "faults", *live]
 
 
@@ -86,6 +88,12 @@ class Lane:
                     print(line, end="", flush=True)
         return process.returncode
 
+    @property
+    def closing(self) -> str:
+        """What pytest counted, and in how many seconds; empty if it never said."""
+        closing = next(filter(None, map(_CLOSING.match, reversed(self.last_words))), None)
+        return closing["what"] if closing else ""
+
     def end(self) -> None:
         """Ask it to end in order, which stops its services."""
         self._process.terminate()
@@ -95,8 +103,7 @@ def closing_line(lanes: Sequence[Lane], seconds: float) -> str:
     """Return pytest's closing line for all lanes together."""
     counts: Counter[str] = Counter()
     for lane in lanes:
-        closing = next(filter(None, map(_CLOSING.match, reversed(lane.last_words))), None)
-        for number, what in _COUNT.findall(closing["counts"] if closing else "") or [(1, "error")]:
+        for number, what in _COUNT.findall(lane.closing) or [(1, "error")]:
             counts[what.removesuffix("s") if what in {"errors", "warnings"} else what] += int(number)
     order = ["failed", "passed", "error", "warning"]
     known = [what for what in (*order, *(counts.keys() - set(order))) if counts[what]]
@@ -128,6 +135,7 @@ def main() -> int:
         codes = list(pool.map(Lane.follow, lanes))
     for lane in lanes:
         print("\n".join(line for line in lane.last_words if not _CLOSING.match(line)))
+    print(*(f"lane {number}: {lane.closing}" for number, lane in enumerate(lanes, start=1)), sep="\n")
     print(closing_line(lanes, time.monotonic() - started))
     return max(map(abs, codes))
 

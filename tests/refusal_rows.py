@@ -91,6 +91,12 @@ REFUSALS = {
         'progress of sink "orders" is lost',
         ["is missing", "500 rows through epoch 7 of generation 1"], ["start_over"],
     ),
+    "no-record-although-all-was-set-aside": (
+        observation(history=NO_HISTORY, **TABLES), request(witness=witness(rows=0, dead=500)),
+        ProgressReason.PROGRESS_LOST, 'progress of sink "orders" is lost',
+        ["0 rows through epoch 7 of generation 1", "500 dead letters"],
+        ["resume_from_witness", "start_over"],
+    ),
     "no-record-although-rows-were-written": (
         observation(history=NO_HISTORY), request(witness=witness()), ProgressReason.PROGRESS_LOST,
         'progress of sink "orders" is lost',

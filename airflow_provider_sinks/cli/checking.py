@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, assert_never
 
 from airflow_provider_sinks.arguments import accept_code
 from airflow_provider_sinks.cli.frame import command, show, show_one, show_text, sink_homes, tell
 from airflow_provider_sinks.cli.sources import spec_in_folder, specs_in_folder
 from airflow_provider_sinks.core.checks.check import Report
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
-from airflow_provider_sinks.core.query.questions import AskSpark
+from airflow_provider_sinks.core.query.questions import AskSpark, NoAnswer, NotTaken, Taken
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.lifecycle.verbs import spec_of
 from airflow_provider_sinks.metadata.memory import Memory
@@ -36,7 +39,8 @@ def plan(options: argparse.Namespace) -> int:
 
     with sink_homes(options) as homes:
         spec = _spec(options, homes)
-        seen = dry_run(spec, _Remembered(homes, spec.name), accept_code(options.accept))
+        memory, output = _Remembered(homes, spec.name), _output(spec, options)
+        seen = dry_run(spec, memory, accept_code(options.accept), output)
     if options.output in ("table", "plain"):
         show_text(str(seen))
     else:
@@ -64,6 +68,26 @@ def check(options: argparse.Namespace) -> int:
     for error in errors:
         tell(error.primary)
     return int(min(error.exit_code for error in errors)) if errors else 0
+
+
+def _output(spec: SinkSpec, options: argparse.Namespace) -> Mapping[str, Any] | None:
+    """Return the query's columns where a start may alter the target for them; only Spark knows them."""
+    from airflow_provider_sinks.operators.validate.sink_report import spark_answer
+
+    if not spec.on_schema_change.adds:
+        return None
+    answer = spark_answer(spec, options.spark_conn_id)
+    match answer:
+        case Taken():
+            found: Mapping[str, Any] = json.loads(answer.output)
+            return found
+        case NotTaken():
+            raise ConfigurationError(f'Spark does not take the query of sink "{spec.name}"', answer.problems)
+        case NoAnswer():
+            tell(f"Spark was not asked for the columns of the query: {answer.why}")
+            return None
+        case other:
+            assert_never(other)
 
 
 def _table(report: Report, *, titled: bool) -> str:

@@ -37,6 +37,7 @@ _YARN = Arg(
 )
 _DRY_RUN = Arg(("-n", "--dry-run"), help="only say what would be done", action="store_true")
 _ACTING = (_SINK, _DRY_RUN, _API, ARG_OUTPUT)
+_SPARK = Arg(("--spark-conn-id",), help="the Spark connection (default: %(default)s)", default=SPARK_CONN_ID)
 _ASK_SPARK = ("auto", "always", "never")
 _OUTPUTS = ("keep", "empty", "recreate")
 _MASKS = ("none", "values", "all")
@@ -106,6 +107,7 @@ def get_cli_commands() -> list[CLICommand]:
             "what a start would do now; touches nothing",
             _SINK,
             Arg(("--accept",), help="the code that a refusal printed", metavar="CODE"),
+            _SPARK,
             _FOLDER,
             _API,
             ARG_OUTPUT,
@@ -114,11 +116,7 @@ def get_cli_commands() -> list[CLICommand]:
             "check",
             "check all connections of sinks, and their SQL by Spark; touches nothing",
             Arg(("sinks",), help="names of sinks (default: all of --folder)", nargs="*", metavar="SINK"),
-            Arg(
-                ("--spark-conn-id",),
-                help="the Spark connection (default: %(default)s)",
-                default=SPARK_CONN_ID,
-            ),
+            _SPARK,
             Arg(
                 ("--ask-spark",),
                 help="ask Spark about the SQL: where it is there, in any case, or not (default: %(default)s)",

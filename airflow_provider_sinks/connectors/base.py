@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from airflow_provider_sinks.connectors.epoch_writer import Token, WriterFactory
 from airflow_provider_sinks.core.dead_letters.letter import Circumstances
 from airflow_provider_sinks.core.decision.facts import Creation, Observation, ResourceFacts, Role
+from airflow_provider_sinks.core.evolution import SchemaDiff, Step
 from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutput
 from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.progress.past_epochs import PastEpoch
@@ -148,6 +149,35 @@ class SchemaRegistryAware(Protocol):
         """Drop the client. Idempotent; must not raise."""
 
 
+class SchemaEvolvable(Protocol):
+    """The part of a target that alters its data table, so that it takes a query's columns.
+
+    Only columns that are null in the rows before, and types that hold every value of the ones before. What it
+    may do the sink's ``on_schema_change`` says; a difference that asks for more is incompatible.
+    """
+
+    def diff(self, output: Mapping[str, Any]) -> SchemaDiff:
+        """Compare the query's columns with those that the target has now, and see whether it may be altered.
+
+        Called by a validation and a dry run, from Airflow, and with each look of a start. Changes nothing.
+
+        :param output: the query's columns, as Spark writes a struct as JSON.
+        :raises UnavailableError: the target could not be seen.
+        """
+
+    def apply(self, steps: Sequence[Step], record: ProgressRecord) -> None:
+        """Alter the target, and announce the run: called in place of :meth:`SinkConnector.announce`.
+
+        Behind the fence, once per start at most, with the steps of the verdict. Where target and progress can
+        change in one transaction they do; else the target is altered first. So a launch that is killed
+        anywhere leaves either all to be done, or less: a step that is done already is well.
+
+        :raises FencedError: a newer run is in force.
+        :raises ConfigurationError: the target does not do it; the statements are told.
+        :raises UnavailableError: not now, such as where somebody else holds the table.
+        """
+
+
 class SinkConnector(Protocol):
     """The target of one sink, on the driver; also in Airflow, except for frames and writers.
 
@@ -167,7 +197,7 @@ class SinkConnector(Protocol):
         """Hear what columns the query gives, and compare them with what is there. Once, before the start.
 
         :param output: as for :meth:`project`; it may be a stream, and has no rows.
-        :raises ConfigurationError: when they do not fit the target.
+        :raises ConfigurationError: when they do not fit the target, and the start may not make them fit.
         :raises UnavailableError: the target could not be seen.
         """
 
@@ -233,7 +263,10 @@ class SinkConnector(Protocol):
         """
 
     def demand_in_force(self) -> None:
-        """Raise :class:`FencedError` when a newer run has announced itself. Called every few seconds."""
+        """Raise :class:`FencedError` when a newer run has announced itself. Called every few seconds.
+
+        :raises RefusedError: an older one is in force again: the target was put back.
+        """
 
     def factory(self) -> WriterFactory:
         """Return what makes the writers of the announced run. Called once, after ``announce``."""
@@ -259,6 +292,7 @@ class SinkConnector(Protocol):
         :data:`.SINGLE_WRITER`, beside the driver's own, which says who is in force.
 
         :raises FencedError: another run, or another epoch, is in force.
+        :raises RefusedError: the target knows of less than this run has committed: it was rolled back.
         :raises LostStageError: what a token stands for is gone.
         :raises InDoubtError: no answer.
         """
@@ -323,8 +357,8 @@ class SinkConnector(Protocol):
     def as_schema_registry_aware(self) -> SchemaRegistryAware | None:
         """Return the part that speaks to a schema registry, where the target has one."""
 
-    def as_schema_evolvable(self) -> object | None:
-        """Return the part that adds columns, where the target can."""
+    def as_schema_evolvable(self) -> SchemaEvolvable | None:
+        """Return the part that adds and widens columns, where the target can."""
 
     def close(self) -> None:
         """Drop all clients. Idempotent; must not raise."""

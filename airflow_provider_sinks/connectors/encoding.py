@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
+from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.core.query.analysis import INTERNAL
 
 _MOMENT = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
@@ -23,6 +24,18 @@ def named(name: str) -> Column:
 def own_columns(output: DataFrame) -> list[str]:
     """Return the names of a query's own columns, without the source columns behind them."""
     return [name for name in output.columns if not name.startswith(INTERNAL)]
+
+
+def is_there(output: DataFrame) -> Column:
+    """Tell whether a row is written, as far as its source says: its record is one, and takes no key away."""
+    parsed = sql.col(rows.ERROR).isNull()
+    return parsed & ~sql.col(rows.DELETED) if rows.DELETED in output.columns else parsed
+
+
+def coordinates(output: DataFrame, error: Column) -> list[Column | str]:
+    """Return the columns in front of those of a target, with another error."""
+    deleted = [rows.DELETED] if rows.DELETED in output.columns else []
+    return [rows.PARTITION, rows.OFFSET, error.alias(rows.ERROR), *deleted]
 
 
 def as_json(value: Column, *, without_nulls: bool = False) -> Column:

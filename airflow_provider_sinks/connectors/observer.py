@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Self
+from dataclasses import replace
+from typing import Any, Self
 
 from airflow_provider_sinks.connectors.base import HeldUp, Say
 from airflow_provider_sinks.connectors.kafka.connection import KafkaConnection
@@ -13,7 +14,8 @@ from airflow_provider_sinks.connectors.kafka.sample import record_bytes
 from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
 from airflow_provider_sinks.connectors.registry import connect
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
-from airflow_provider_sinks.core.decision.facts import Observation, ResourceFacts, Role
+from airflow_provider_sinks.core.decision.facts import Existence, Observation, ResourceFacts, Role
+from airflow_provider_sinks.core.evolution import NeedsMigration, demanded
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 
@@ -39,14 +41,25 @@ class SinkObserver:
         self._source_options = connections.get(spec.source.kafka.connection, KafkaOptions)
         self.source = KafkaClient(self._source_options)
         self.connector = connect(spec, connections, read_seconds, held_up, say)
+        self._may_alter = spec.on_schema_change.adds
+        self._output: Mapping[str, Any] | None = None
+
+    def expect(self, output: Mapping[str, Any] | None) -> None:
+        """Hear what columns the query gives: from now on each observation compares them with the target's.
+
+        :param output: the columns, as Spark writes a struct as JSON; ``None`` to compare nothing any more.
+        """
+        self._output = output
 
     def observe(self) -> Observation:
         """Return everything the decision is made from, except Spark's checkpoint.
 
         :raises AuthenticationError: a service refused the credentials.
         :raises UnavailableError: a service did not answer.
+        :raises ConfigurationError: the query's columns do not fit, whatever the sink may do about it.
         """
-        return self.connector.observe(self.source.observe_topics([self._topic])[self._topic])
+        observation = self.connector.observe(self.source.observe_topics([self._topic])[self._topic])
+        return replace(observation, migration=self._migration(observation.data))
 
     def identify(self) -> Mapping[Role, ResourceFacts]:
         """Return which resources these are right now, by role; cheap enough for every epoch."""
@@ -71,6 +84,13 @@ class SinkObserver:
         partitions = self.source.describe_topics([self._topic])[self._topic].partitions
         with KafkaConnection(self._source_options) as connection:
             return offsets_at(connection, self._topic, partitions, time_ms)
+
+    def _migration(self, data: ResourceFacts) -> NeedsMigration | None:
+        """Return what the data output lacks, where it can be seen and the sink may have it altered."""
+        if self._output is None or not self._may_alter or data.existence is not Existence.PRESENT:
+            return None
+        evolvable = self.connector.as_schema_evolvable()
+        return demanded(evolvable.diff(self._output)) if evolvable is not None and not data.unfit else None
 
     def close(self) -> None:
         """Drop the clients."""

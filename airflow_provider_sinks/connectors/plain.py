@@ -6,7 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from airflow_provider_sinks.connectors.base import MetricValue, SchemaRegistryAware, SinkConnector
+from airflow_provider_sinks.connectors.base import (
+    MetricValue,
+    SchemaEvolvable,
+    SchemaRegistryAware,
+    SinkConnector,
+)
 from airflow_provider_sinks.connectors.epoch_writer import EpochWriter, Token
 from airflow_provider_sinks.core.decision.facts import ResourceFacts, Role
 from airflow_provider_sinks.core.errors import JobFailedError
@@ -97,7 +102,7 @@ class PlainConnector:
         """Return nothing: there is no registry."""
         return None
 
-    def as_schema_evolvable(self) -> object | None:
+    def as_schema_evolvable(self) -> SchemaEvolvable | None:
         """Return nothing: columns are not added."""
         return None
 

@@ -11,6 +11,8 @@ OFFSET = "__sinks_offset"
 """Source offset of the row (long)."""
 ERROR = "__sinks_error"
 """Why the source record did not parse (string), or null."""
+DELETED = "__sinks_deleted"
+"""Whether the row takes its key away (boolean): only of a source whose records are changes of rows."""
 RAW_KEY = "__sinks_raw_key"
 """The source record's own key (binary), only for what may be set aside; absent without dead letters."""
 RAW_VALUE = "__sinks_raw_value"
@@ -35,6 +37,11 @@ def integers(column: pa.Array) -> np.ndarray:
     kind = np.dtype(f"i{column.type.bit_width // 8}")
     values = np.frombuffer(column.buffers()[1], dtype=kind)
     return values[column.offset : column.offset + len(column)]
+
+
+def long_array(numbers: np.ndarray) -> pa.Array:
+    """Return 64-bit integers as Arrow's, on the same memory; see :func:`integers`."""
+    return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
 
 
 def has_bytes(column: pa.Array) -> bool:

@@ -9,10 +9,8 @@ from typing import Any
 from airflow.sdk import Param
 
 from airflow_provider_sinks.core.errors import Problem, nearest
-from airflow_provider_sinks.core.spec.fields import NAME_PATTERN
+from airflow_provider_sinks.core.spec.fields import CONN_ID_PATTERN, NAME_PATTERN
 from airflow_provider_sinks.core.spec.sink import SinkSpec
-
-CONN_ID_PATTERN = r"^[\w.-]+$"
 
 Sinks = Sequence[SinkSpec | Mapping[str, Any] | str]
 """Sinks, or their names."""

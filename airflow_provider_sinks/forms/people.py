@@ -29,6 +29,11 @@ ACCESS_CONTROL: dict[str, dict[str, set[str]]] = {
 """What the forms grant by default, by role of the FAB auth manager: *Op* may trigger, the others may look."""
 
 _ANSWER_WITHIN = timedelta(hours=1)
+_ASK_AGAIN_TIMES = 3
+"""When a task begins to wait, its worker reports its own end seconds later. Where the answer came before,
+Airflow's scheduler takes that report for the end of the task, and fails it: the answer is lost (3.3.2)."""
+_ASK_AGAIN_AFTER = timedelta(seconds=15)
+"""Until then a process that was about to take the lost answer has found out."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,10 @@ class People:
         return {} if self.users is None else {"pre_execute": partial(demand_user, tuple(self.users))}
 
     def approval(self, subject: str, body: str) -> ApprovalOperator:
-        """Return a task that asks somebody; whoever does not answer has said no."""
+        """Return a task that asks somebody; whoever does not answer has said no.
+
+        An answer that Airflow loses is asked for again, and never guessed.
+        """
         return ApprovalOperator(
             task_id="approve",
             subject=subject,
@@ -63,6 +71,8 @@ class People:
             defaults=ApprovalOperator.REJECT,
             response_timeout=_ANSWER_WITHIN,
             assigned_users=[{"id": id_, "name": name} for id_, name in self.approvers.items()] or None,
+            retries=_ASK_AGAIN_TIMES,
+            retry_delay=_ASK_AGAIN_AFTER,
         )
 
 

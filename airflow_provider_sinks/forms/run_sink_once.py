@@ -50,7 +50,8 @@ def run_sink_once_dag(
 ) -> DAG:
     """Run a sink once: it takes what the source topic holds, and ends.
 
-    Whoever fills it in reads and writes with the rights of the connections that are chosen.
+    Whoever fills it in reads and writes with the rights of the connections that are chosen. The sink of
+    another DAG is refused.
 
     :param dag_id: the DAG's id.
     :param target: the kind of target that its sinks write: ``kafka``, ``postgres``, or one that another
@@ -60,7 +61,8 @@ def run_sink_once_dag(
         folder those of its storage, of which one must then be chosen.
     :param paths: the folders to choose from, with all below them, of a target that is a folder.
     :param values: what fields hold before anybody fills them in, by name: ``sink``, ``connection``,
-        ``source``, ``schema``, ``where``, and those of the target.
+        ``source``, ``schema``, ``where``, and those of the target. A sink that is named here is the form's,
+        unless Airflow remembers that another task has launched it.
     :param users: the Airflow users whose runs do anything; ``None`` means whoever may trigger the DAG.
     :param spark_conn_id: the Airflow connection of type ``spark``.
     :param spark: more arguments of :class:`SubmitSinkJobOperator`, such as ``packages``.
@@ -86,6 +88,7 @@ def run_sink_once_dag(
             sink=_SINK.replace("TARGET", form.target),
             spark_conn_id=spark_conn_id,
             accept="{{ params.accept or '' }}",
+            own_sinks=[values["sink"]] if values and "sink" in values else [],
             **{"retries": 2, **people.guarded, **(spark or {})},
         )
     return made
@@ -129,7 +132,7 @@ def _fields(
     target_connections: Sequence[str] | None,
     values: Mapping[str, Any],
 ) -> dict[str, Param]:
-    name = "A name of its own. The same name again goes on where the last run ended."
+    name = "A name of its own, of no other DAG's sink. The same name again goes on where the last run ended."
     schema = "As in SQL; the records are JSON."
     source: dict[str, Any] = {"type": "string", "pattern": TOPIC_PATTERN, "title": "Source topic"}
     code = {"type": ["null", "string"], "default": None, "title": "Answer to a refusal"}

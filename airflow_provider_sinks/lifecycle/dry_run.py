@@ -9,8 +9,8 @@ after the topics it could hold an epoch that was committed meanwhile, and the si
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from airflow_provider_sinks.core.decision.decide import decide
@@ -24,6 +24,11 @@ from airflow_provider_sinks.metadata.memory import Memory
 
 _READ_SECONDS = 30.0
 """How long one look reads the progress topic. An open transaction is waited for by looking again."""
+
+_NOT_COMPARED = (
+    "the columns of the query were not compared with the target's, because Spark was not asked: "
+    "airflow sinks plan {} asks it"
+)
 
 
 @dataclass(frozen=True)
@@ -63,12 +68,18 @@ class Remembers(Protocol):
         """
 
 
-def dry_run(spec: SinkSpec, memory: Remembers, accept: str | None = None) -> DryRun:
+def dry_run(
+    spec: SinkSpec,
+    memory: Remembers,
+    accept: str | None = None,
+    output: Mapping[str, Any] | None = None,
+) -> DryRun:
     """Look once. Creates nothing, and returns within about a minute even when nothing answers.
 
     :param memory: what Airflow remembers of the sink.
     :param accept: a one-time answer to a refusal.
-    :raises ConfigurationError: a connection cannot be used.
+    :param output: the query's columns, as Spark writes a struct as JSON, where Spark was asked.
+    :raises ConfigurationError: a connection cannot be used, or the columns do not fit the target.
     :raises AuthenticationError: a cluster refused the credentials.
     """
     from airflow_provider_sinks.connectors.observer import SinkObserver
@@ -77,12 +88,16 @@ def dry_run(spec: SinkSpec, memory: Remembers, accept: str | None = None) -> Dry
         connections = resolve(spec)
         remembered = memory.recall()
         with SinkObserver(spec, connections, _READ_SECONDS) as observer:
+            if output is not None:
+                observer.expect(output)
             observation = observer.observe()
     except UnavailableError as error:
         return DryRun(
             Verdict(VerdictKind.WAIT, error.primary, error.detail, error.hint), None, spec.engine_guarantee
         )
     verdict = decide(observation, start_request(spec, remembered.owner, remembered.witness), accept)
+    if spec.on_schema_change.adds and output is None:
+        verdict = replace(verdict, warnings=(*verdict.warnings, _NOT_COMPARED.format(spec.name)))
     return DryRun(verdict, observation, spec.engine_guarantee)
 
 
@@ -109,7 +124,7 @@ def _decision(verdict: Verdict) -> dict[str, Any]:
         "primary": verdict.primary,
         "detail": verdict.detail,
         "hint": verdict.hint,
-        "actions": _texts(verdict.actions),
+        "actions": list(verdict.acts()),
         "warnings": _texts(verdict.warnings),
         "ways": [offer.code for offer in verdict.offers],
         "generation": verdict.generation,

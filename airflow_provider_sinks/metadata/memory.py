@@ -1,7 +1,8 @@
 """What Airflow remembers of a sink between its launches: the witness, the owner and the count of launches.
 
 It is one JSON object under the key ``witness`` of the asset ``sink:<name>``: the witness's fields, with
-``owner`` and ``launch`` (the number of the newest launch) there from the first start on. Airflow deletes an
+``owner``, ``launch`` (the number of the newest launch) and ``home`` (the task that began it) there from the
+first start on. Airflow deletes an
 asset's store about a minute after the last DAG that names it is gone or fails to import, so each write also
 goes to the Variable ``sinks.<name>.witness``; the newer copy counts. The newest status stands beside it,
 under the key ``status``, and what came before under ``history`` (:mod:`.state_history`), for whoever asks;
@@ -15,14 +16,15 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from airflow.sdk import Variable
 
 from airflow_provider_sinks.core.errors import UnavailableError
+from airflow_provider_sinks.core.launch.home import Home, demand_own
 from airflow_provider_sinks.core.launch.published import published
 from airflow_provider_sinks.core.launch.status import SinkStatus
 from airflow_provider_sinks.core.lifecycle.state_history import StateHistory, from_mappings, to_mappings, told
@@ -59,11 +61,13 @@ class Memory:
     :param owner: whose sink it is: random text, made once per Airflow.
     :param launch: the number of the newest launch; 0 before the first.
     :param witness: the newest progress that a job reported, or ``None`` before the first report.
+    :param home: the task that began the newest launch, or ``None`` where it was not noted down.
     """
 
     owner: str = ""
     launch: int = 0
     witness: Witness | None = None
+    home: Home | None = None
 
     @property
     def order(self) -> tuple[int, int, int]:
@@ -74,20 +78,26 @@ class Memory:
     def to_mapping(self) -> dict[str, Any]:
         """Return the JSON object that is stored."""
         witness = json.loads(self.witness.to_json()) if self.witness else {}
-        return {**witness, "owner": self.owner, "launch": self.launch}
+        home = {"home": asdict(self.home)} if self.home else {}
+        return {**witness, "owner": self.owner, "launch": self.launch, **home}
 
     @classmethod
     def from_mapping(cls, data: Mapping[str, Any]) -> Memory:
         """Read back what :meth:`to_mapping` returned."""
-        witness = Witness.from_mapping(data) if "generation" in data else None
-        return cls(owner=data["owner"], launch=data["launch"], witness=witness)
+        told = {name: value for name, value in data.items() if name != "home"}
+        witness = Witness.from_mapping(told) if "generation" in told else None
+        home = Home(**data["home"]) if "home" in data else None
+        return cls(data["owner"], data["launch"], witness, home)
 
     @classmethod
     def newest(cls, copies: Iterable[Any]) -> Memory:
-        """Return the newest of some copies, as JSON text or parsed; the count of launches never goes back."""
-        known = [_parse(copy) for copy in copies]
-        newest = max(known, key=lambda memory: memory.order, default=cls())
-        return replace(newest, launch=max((memory.launch for memory in known), default=0))
+        """Return the newest of some copies, as JSON text or parsed; the count of launches never goes back.
+
+        The home is that of the first copy: of the Variable, which fewer people may write.
+        """
+        known = [_parse(copy) for copy in copies] or [cls()]
+        newest = max(known, key=lambda memory: memory.order)
+        return replace(newest, launch=max(memory.launch for memory in known), home=known[0].home)
 
 
 def store_of(context: Context, asset: Asset | None) -> Store | None:
@@ -112,13 +122,26 @@ class SinkMemory:
     :param store: the state store of the sink's asset, or ``None`` when the task does not name the asset.
     :param log: takes warnings about writes that failed.
     :param follows: whether the sink launches again when a connection changes; others are told.
+    :param home: the task that launches it; ``None`` for who launches nothing.
+    :param own: where the task is a form's, the names of sinks that are certainly its own; else ``None``.
     """
 
-    def __init__(self, sink: str, store: Store | None, log: Logger, *, follows: bool = True) -> None:
+    def __init__(
+        self,
+        sink: str,
+        store: Store | None,
+        log: Logger,
+        *,
+        follows: bool = True,
+        home: Home | None = None,
+        own: Collection[str] | None = None,
+    ) -> None:
         self._sink = sink
         self._store = store
         self._log = log
         self._follows = follows
+        self._home = home
+        self._own = own
         self._variable = f"sinks.{sink}.witness"
         self._history: StateHistory | None = None
         self._shown: Mapping[str, Any] | None = None
@@ -129,37 +152,48 @@ class SinkMemory:
         :raises UnavailableError: a copy could not be read, so that "nothing is remembered" would be a guess.
         """
         with _readable(self._sink):
-            memory = Memory.newest(copy for copy in (self._from_store(), _variable(self._variable)) if copy)
+            memory = Memory.newest(copy for copy in (_variable(self._variable), self._from_store()) if copy)
             return memory if memory.owner else replace(memory, owner=_owner())
 
     def newest_launch(self) -> int:
-        """Return the number of the newest launch that anybody began; 0 where that cannot be read now.
-
-        Asks for the Variable alone: a task that was cleared has lost the right to read its asset's store.
-        """
-        try:
-            copy = _variable(self._variable)
-            return _parse(copy).launch if copy else 0
-        except Exception as error:  # noqa: BLE001  a sink does not stop because its memory is away
-            self._log.info("the newest launch of sink %s cannot be read: %s", self._sink, error)
-            return 0
+        """Return the number of the newest launch that anybody began; 0 where that cannot be read now."""
+        return self._newest().launch
 
     def begin_launch(self) -> Memory:
-        """Count a new launch, and return the new memory."""
+        """Count a new launch, and return the new memory.
+
+        :raises ConfigurationError: the task is a form's, and the sink is not.
+        """
         memory = self.recall()
-        begun = replace(memory, launch=memory.launch + 1)
+        if self._own is not None and self._home is not None:
+            demand_own(self._sink, self._home, memory.home, is_new=not memory.launch, own=self._own)
+        begun = replace(memory, launch=memory.launch + 1, home=self._home)
         self._write(begun)
         return begun
 
     def keep(self, witness: Witness) -> bool:
         """Write a witness to both places; a place that fails is a warning.
 
-        The count of launches never goes back: a launch that is being taken over still reports for a while.
+        The count of launches never goes back, nor does the home: a launch that is being taken over still
+        reports for a while.
 
         :return: whether both writes succeeded.
         """
-        launch = max(witness.launch, self.newest_launch())
-        return self._write(Memory(witness.owner, launch, witness))
+        newest = self._newest()
+        launch = max(witness.launch, newest.launch)
+        return self._write(Memory(witness.owner, launch, witness, newest.home or self._home))
+
+    def _newest(self) -> Memory:
+        """Return what the newest launch noted down; nothing where that cannot be read now.
+
+        Asks for the Variable alone: a task that was cleared has lost the right to read its asset's store.
+        """
+        try:
+            copy = _variable(self._variable)
+            return _parse(copy) if copy else Memory()
+        except Exception as error:  # noqa: BLE001  a sink does not stop because its memory is away
+            self._log.info("the newest launch of sink %s cannot be read: %s", self._sink, error)
+            return Memory()
 
     def show(self, status: SinkStatus) -> bool:
         """Write the newest status where everybody may read it; a failure is a warning.

@@ -22,6 +22,7 @@ from airflow.sdk.exceptions import TaskDeferralTimeout
 
 from airflow_provider_sinks.arguments import as_list, parse, plain
 from airflow_provider_sinks.assets import connection_assets, outlets_of_one, sink_asset
+from airflow_provider_sinks.core.launch.home import Home
 from airflow_provider_sinks.core.launch.status import SinkStatus
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.drivers.on_yarn import yarn_client
@@ -83,6 +84,9 @@ class SubmitSinkJobOperator(NamedInstances, SparkSubmitOperator):
     :param status_uri: in cluster mode, the folder or URI for status; by default the checkpoint's. (templated)
     :param follow_connections: launch the sink again, in place, when one of its connections changes.
     :param poll_interval: how often the connections are looked at, in seconds.
+    :param own_sinks: for a form, where whoever fills it in names the sink: one that another task has launched
+        is refused, and a replay. A sink of a name that is listed here is the form's own also where Airflow
+        does not remember who launched it. ``None`` means that the author of the DAG names the sink.
     :param spark: what :class:`SparkSubmitOperator` takes, such as ``packages``, ``jars`` or ``conf``, except
         what this operator owns (``OWNED``). Spark's Kafka source comes by ``packages`` or ``jars``.
     """
@@ -109,6 +113,7 @@ class SubmitSinkJobOperator(NamedInstances, SparkSubmitOperator):
         status_uri: str | None = None,
         follow_connections: bool = True,
         poll_interval: float = 10,
+        own_sinks: Sequence[str] | None = None,
         **spark: Any,
     ) -> None:
         ours = {
@@ -120,6 +125,7 @@ class SubmitSinkJobOperator(NamedInstances, SparkSubmitOperator):
             "status_uri": status_uri,
             "follow_connections": follow_connections,
             "poll_interval": poll_interval,
+            "own_sinks": own_sinks,
         }
         demand_valid({**ours, **spark})
         data = plain(sink)
@@ -137,6 +143,7 @@ class SubmitSinkJobOperator(NamedInstances, SparkSubmitOperator):
         self.status_uri = status_uri
         self.follow_connections = follow_connections
         self.poll_interval = poll_interval
+        self.own_sinks = own_sinks
         self.link_urls: dict[str, str] = {}
         self._asset = asset
         self._sink_run: SinkRun | None = None
@@ -218,7 +225,10 @@ class SubmitSinkJobOperator(NamedInstances, SparkSubmitOperator):
         links = Links(self, context, target.history_server)
         links.store(SinkStatusLink, asset_url(spec.name))
         store = store_of(context, self._asset)
-        memory = SinkMemory(spec.name, store, self.log, follows=self.follow_connections)
+        home = Home(context["ti"].dag_id, context["ti"].task_id)
+        memory = SinkMemory(
+            spec.name, store, self.log, follows=self.follow_connections, home=home, own=self.own_sinks
+        )
         return spec, target, Listeners(memory, self.log, links.follow)
 
     def _come_back(self, context: Context) -> ClusterTask:

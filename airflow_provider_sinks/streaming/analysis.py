@@ -22,6 +22,7 @@ from pyspark.sql import functions as sql
 from airflow_provider_sinks.connectors.registry import kind
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.query.analysis import INTERNAL, analyse, select_sql
+from airflow_provider_sinks.core.spec.changes import problems_of_changes
 from airflow_provider_sinks.core.spec.sink import OutputMode, SinkSpec
 from airflow_provider_sinks.streaming import transform
 from airflow_provider_sinks.streaming.lookups import view
@@ -60,6 +61,8 @@ def demand_analysable(spark: SparkSession, spec: SinkSpec, lookups: Mapping[str,
 def _demand_analysable(spark: SparkSession, spec: SinkSpec, lookups: Mapping[str, pa.Table]) -> DataFrame:
     for name, rows in lookups.items():
         view(spark, name, rows)
+    if problems := list(problems_of_changes(spec)):
+        raise ConfigurationError(f'sink "{spec.name}" is not valid', problems)
     stream = not spec.shape.row_wise
     records = _records(spark, stream=stream)
     parsed = transform.parse(records, spec.source.kafka)

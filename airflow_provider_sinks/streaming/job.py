@@ -140,7 +140,7 @@ class _Job:
                 return
             source = SourceReading.of(spark, self._spec, self._connections, self._patience)
             output = demand_analysable(spark, source.spec, self._lookups.without_rows())
-            start.connector.expect(output)
+            start.expect(output)
             started = start.run()
             if warmup is not None:
                 warmup.demand()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,7 +13,8 @@ from pyspark.sql import functions as sql
 
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
-from airflow_provider_sinks.core.errors import ConfigurationError, Problem
+from airflow_provider_sinks.core.errors import ConfigurationError, JobFailedError, Problem
+from airflow_provider_sinks.core.evolution import OPTION, OnSchemaChange
 from airflow_provider_sinks.core.query.analysis import MATCHED_COLUMN
 from airflow_provider_sinks.core.query.lookup_keys import lookup_keys
 from airflow_provider_sinks.core.spec.sink import SinkSpec
@@ -31,7 +33,9 @@ class Lookups:
     retry reads the table again.
 
     The columns and their types stay those of the first read: what a sink writes does not change its form
-    while it runs. A new column is not read, and one that changes its type stops the sink.
+    while it runs. A new column is not read, and one that changes its type stops the sink. Where the target
+    may be altered (``on_schema_change``) the log names a new column that a star in the query takes. Where it
+    may be widened, a column that changed its type ends the launch only: the next one takes it as it is.
 
     :param spec: names the lookups, and how old their rows may be.
     :param connections: the resolved connections of the launch.
@@ -48,6 +52,8 @@ class Lookups:
         self._session = ""
         self._types: dict[str, dict[str, str]] = {}
         self._told: set[str] = set()
+        self._policy = spec.on_schema_change
+        self._told_added: set[tuple[str, str]] = set()
 
     def refresh(self, spark: SparkSession) -> None:
         """Read what was never read or is older than its refresh interval. Called before each epoch.
@@ -107,7 +113,8 @@ class Lookups:
         rows = client.read(table.table, table.columns, table.max_bytes)
         now = {field.name: str(field.type) for field in rows.schema}
         first = self._types.setdefault(name, now)
-        _demand_same_types(table.table, first, now)
+        _demand_same_types(table.table, first, now, self._policy)
+        self._tell_added(name, table.table, [column for column in now if column not in first])
         self._lost[name] = tuple(column for column in first if column not in now)
         if self._spec.shape.columns is None:  # Spark would take a star, and rows would change their form
             self.demand_columns()
@@ -120,6 +127,16 @@ class Lookups:
         from airflow_provider_sinks.connectors.postgres.client import PostgresClient
 
         return PostgresClient(self._connections.get(connection, PostgresOptions))
+
+    def _tell_added(self, name: str, table: str, added: Sequence[str]) -> None:
+        """Say once in the log which columns the next launch will give the target."""
+        new = [column for column in added if (name, column) not in self._told_added]
+        if new and self._policy.adds and self._spec.shape.columns is None:
+            self._told_added |= {(name, column) for column in new}
+            say(
+                f'lookup table "{table}" has got {_listed(tuple(new))}: this launch goes on without; '
+                f"the next one reads it, and alters the target as {OPTION} is {self._policy}"
+            )
 
     def _tell_duplicates(self, name: str, table: str, rows: pa.Table) -> None:
         """Say once in the log how many keys stand in several rows."""
@@ -145,12 +162,25 @@ def duplicate_keys(rows: pa.Table, keys: tuple[str, ...]) -> int:
     return int(pc.sum(pc.greater(counts["count_all"], 1)).as_py() or 0)
 
 
-def _demand_same_types(table: str, first: dict[str, str], now: dict[str, str]) -> None:
+def _demand_same_types(
+    table: str, first: dict[str, str], now: dict[str, str], policy: OnSchemaChange
+) -> None:
+    """See that no column has another type.
+
+    :raises JobFailedError: one has, and the next launch may alter the target for it.
+    :raises ConfigurationError: one has.
+    """
     changed = [
         Problem(f"columns: {name}", f'in table "{table}" it was {kind} and is {now[name]}')
         for name, kind in first.items()
         if now.get(name, kind) != kind
     ]
+    if changed and policy.widens:
+        raise JobFailedError(
+            f'lookup table "{table}" changed while the sink ran',
+            "; ".join(map(str, changed)),
+            "The next launch takes the table as it is, and widens the target's columns where that is enough.",
+        )
     if changed:
         raise ConfigurationError(
             f'lookup table "{table}" changed while the sink ran',

@@ -26,7 +26,8 @@ from pyspark.sql.types import (
     VariantType,
 )
 
-from airflow_provider_sinks.connectors.schema_registry.json_guards import Guard, by_schema, guards
+from airflow_provider_sinks.connectors.schema_registry.json_guards import by_schema, reasons
+from airflow_provider_sinks.connectors.schema_registry.reasons import Guard, first, told
 from airflow_provider_sinks.core.query.views import INTERNAL
 from airflow_provider_sinks.core.schemas.json_spark import ddl
 from airflow_provider_sinks.core.schemas.json_types import (
@@ -74,12 +75,8 @@ def decode(
 
 
 def _misfit(kind: JsonType, part: Part) -> Column:
-    error = sql.lit(None).cast("string")
-    found = [*_type_guards(kind), *guards(sql.col(_READ), kind, "", by_schema)]
-    for wrong, why in reversed(found):
-        told = sql.lit(f"The {part} does not fit the schema: {why}.")
-        error = sql.when(wrong, told).otherwise(error)
-    return error
+    found = (*_type_reasons(kind), *reasons(sql.col(_READ), kind, "", by_schema))
+    return sql.concat(sql.lit(f"The {part} does not fit the schema: "), first(found), sql.lit("."))
 
 
 def _with_types(judged: DataFrame, kind: JsonType) -> DataFrame:
@@ -158,12 +155,12 @@ def _spark_type(kind: JsonType) -> DataType:
     return cast("StructType", StructType.fromDDL(f"`{_READ}` {ddl(kind)}"))[_READ].dataType
 
 
-def _type_guards(kind: JsonType) -> Iterator[Guard]:
+def _type_reasons(kind: JsonType) -> Iterator[Column]:
     if not _names(kind, _is_text) and not _names(kind, _is_decimal):
         return
     typed = sql.col(_TYPED)
-    yield typed.isNotNull() & json_values.is_broken(typed), "a field has another type"
-    yield from guards(typed, kind, "", _of_type)
+    yield from told([(typed.isNotNull() & json_values.is_broken(typed), "a field has another type")])
+    yield from reasons(typed, kind, "", _of_type)
 
 
 def _of_type(value: Column, kind: JsonType, path: str) -> Iterator[Guard]:

@@ -9,7 +9,8 @@
 4. **Observe** the resources. 5. **Decide**, and this time it counts.
 6. **Ensure** the progress place, then the outputs.
 7. **Announce**: the driver commits its record with the new run. Writers of an older run that open after this
-   see it and stop; writers that opened before are fenced.
+   see it and stop; writers that opened before are fenced. Where the verdict alters the data output, that
+   happens here: in the same transaction, or right before.
 8. **Resume** at the positions that the records prove, with the checkpoint that fits them.
 """
 
@@ -18,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from airflow_provider_sinks.connectors.base import Run, SinkConnector
 from airflow_provider_sinks.connectors.observer import SinkObserver
@@ -92,6 +93,14 @@ class Start:
         witness = Witness.from_mapping(launch.witness) if launch.witness else None
         self._request = start_request(spec, launch.owner, witness)
 
+    def expect(self, output: DataFrame) -> None:
+        """Compare the query's columns with the target's, before anybody is fenced.
+
+        :raises ConfigurationError: they do not fit, and the start may not make them fit.
+        """
+        self.connector.expect(output)
+        self._observer.expect(output.schema.jsonValue())
+
     def run(self) -> Started:
         """Go through all eight steps.
 
@@ -103,7 +112,9 @@ class Start:
         observation = self._read_behind_the_fence()
         verdict = self._decide(observation, looked.history)
         observation = self._ensure(verdict, observation)
-        return self._announce_run(verdict, observation)
+        started = self._announce_run(verdict, observation)
+        self._observer.expect(None)  # the columns of a run are the guard's from here on
+        return started
 
     @property
     def connector(self) -> SinkConnector:
@@ -239,11 +250,21 @@ class Start:
             rows_before=verdict.rows_before,
             dead_before=verdict.dead_before,
         )
-        self.connector.announce(record)
+        self._announce(verdict, record)
         self.connector.sweep()
         newest = self._newest(history, record) if resumes else record
         account = Account(newest, dict(positions), {**totals, DRIVER: own}, set(writers), announced=totals)
         return Started(self._run.id, verdict.generation, checkpoint, account, record.identities)
+
+    def _announce(self, verdict: Verdict, record: ProgressRecord) -> None:
+        """Commit the driver's record, with what the table is altered by."""
+        evolvable = self.connector.as_schema_evolvable()
+        if verdict.migration is None or evolvable is None:
+            self.connector.announce(record)
+            return
+        evolvable.apply(verdict.migration.steps, record)
+        for told in verdict.migration.told():
+            say(f"done: {told}")
 
     def _newest(self, history: History, announced: ProgressRecord) -> ProgressRecord:
         """Return the announced record with the range of the newest epoch, to tell a replay of it.

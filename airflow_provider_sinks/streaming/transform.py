@@ -16,7 +16,7 @@ from airflow_provider_sinks.core.schemas.avro_types import AvroSchema
 from airflow_provider_sinks.core.schemas.subjects import Part
 from airflow_provider_sinks.core.spec.parts import Format
 from airflow_provider_sinks.core.spec.source import KafkaSource, SourceKey
-from airflow_provider_sinks.streaming import avro_values, json_fields, json_values, registered_json
+from airflow_provider_sinks.streaming import avro_values, changes, json_fields, json_values, registered_json
 from airflow_provider_sinks.streaming.written_schemas import WrittenSchemas
 
 TOPIC = "__sinks_topic"
@@ -38,11 +38,15 @@ def parse(records: DataFrame, source: KafkaSource, written: WrittenSchemas | Non
     - ``avro``, ``json_schema``: the fields of the schema, as for ``json``.
 
     With ``key_as`` one more column has the key; a key that does not parse sets the record aside too.
+    Records that are changes of rows become those rows, and :data:`.rows.DELETED` says which are gone
+    (:mod:`.changes`).
 
     :param records: what Spark's Kafka source yields.
     :param written: by what values and keys were written; ``None`` where there are no records, and only types
         count.
     """
+    if source.has_deletes:
+        return _parse_changes(records, source, written)
     judged, columns = _value(records, source, written)
     if source.key_as is None:
         return judged.select(*columns, *_source_columns(judged, sql.col(json_values.ERROR)))
@@ -50,6 +54,24 @@ def parse(records: DataFrame, source: KafkaSource, written: WrittenSchemas | Non
     readable = sql.col(json_values.ERROR).isNull()
     columns = [sql.when(readable, column).alias(name) for name, column in columns_by_name(judged, columns)]
     return judged.select(*columns, key, *_source_columns(judged, sql.col(json_values.ERROR)))
+
+
+def _parse_changes(records: DataFrame, source: KafkaSource, written: WrittenSchemas | None) -> DataFrame:
+    def decode(found: DataFrame, part: Part) -> tuple[DataFrame, Column]:
+        key = source.key_as
+        format_, schema = (
+            (source.format, source.schema_)
+            if part is Part.VALUE or key is None
+            else (
+                key.format,
+                key.schema_,
+            )
+        )
+        return _decode(found, part, format_, schema, written), sql.col(_decoded(part))
+
+    judged, columns, is_gone = changes.read(records, source, decode)
+    internal = _source_columns(judged, sql.col(json_values.ERROR))
+    return judged.select(*columns, *internal, is_gone.alias(rows.DELETED))
 
 
 def columns_by_name(judged: DataFrame, columns: list[Column]) -> list[tuple[str, Column]]:

@@ -28,6 +28,15 @@ DAG_IDS = [
     "run_sink_once",
     "run_sink_once_into_a_table",
 ]
+FORMS = {
+    "alter_connection",
+    "pause_or_resume_sink",
+    "replay_dead_letters",
+    "reset_sink",
+    "rewind_sink",
+    "run_sink_once",
+    "run_sink_once_into_a_table",
+}
 
 
 def parse(home: Path, folder: Path = ROOT / "dags") -> dict[str, Any]:
@@ -59,6 +68,16 @@ def parsed(home: Path) -> dict[str, Any]:
 def test_all_dags_parse_offline(parsed: dict[str, Any]) -> None:
     assert parsed["errors"] == {}
     assert sorted(parsed["dags"]) == DAG_IDS
+
+
+def test_a_shipped_form_says_who_may_trigger_it(parsed: dict[str, Any]) -> None:
+    granted = {dag_id: dag["dag"].get("access_control") for dag_id, dag in parsed["dags"].items()}
+
+    assert {dag_id for dag_id, given in granted.items() if given} == FORMS
+    for form in FORMS:
+        roles = {role: rights["__var"] for role, rights in granted[form]["__var"].items()}
+        assert {role for role, rights in roles.items() if "DAG Runs" in rights} == {"Op"}, form
+        assert roles["User"] == roles["Viewer"] == {"DAGs": {"__var": ["can_read"], "__type": "set"}}, form
 
 
 def test_parsing_imports_nothing_heavy(parsed: dict[str, Any]) -> None:

@@ -6,7 +6,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -15,7 +16,7 @@ from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.core.connection import follow
 from airflow_provider_sinks.core.connection.options import ConnectionOptions
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
-from airflow_provider_sinks.core.errors import UnavailableError
+from airflow_provider_sinks.core.errors import AuthenticationError, UnavailableError
 from tests.airflow.fakes import KAFKA, SINK, FakeSpark, status
 
 if TYPE_CHECKING:
@@ -223,6 +224,19 @@ def test_a_change_that_nobody_took_back_in_time_needs_a_person(
 
     assert stopped.state == "up_for_retry"
     assert later.state == "failed"
+
+
+def test_a_change_may_be_taken_back_for_a_quarter_of_an_hour() -> None:
+    from airflow_provider_sinks.operators.submit.retry_after_change import RETRIED_FOR, Change
+
+    at, error = datetime(2026, 1, 2, tzinfo=UTC), AuthenticationError("denied").of("kafka_test")
+    change = Change(("kafka_test",), at)
+    page = (Path(__file__).parents[2] / "docs" / "errors.md").read_text()
+
+    assert timedelta(minutes=15) == RETRIED_FOR
+    assert change.excuses(error, at + RETRIED_FOR - timedelta(seconds=1))
+    assert not change.excuses(error, at + RETRIED_FOR)
+    assert "In the 15 minutes after a connection of a running sink changed" in page
 
 
 @pytest.mark.usefixtures("often")

@@ -7,6 +7,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -135,6 +136,14 @@ def test_only_who_is_named_may_approve(factory: str) -> None:
     anyone = make(factory).get_task("approve")
 
     assert (asked.assigned_users, anyone.assigned_users) == ([{"id": "7", "name": "Ann"}], None)
+
+
+@pytest.mark.parametrize("factory", APPROVED)
+def test_an_answer_that_airflow_loses_is_asked_for_again_whatever_the_default(factory: str) -> None:
+    asked = make(factory, default_args={"retries": 0, "retry_delay": timedelta(hours=1)}).get_task("approve")
+
+    assert asked.retries >= 1
+    assert asked.retry_delay < timedelta(minutes=1)
 
 
 @pytest.mark.parametrize("factory", APPROVED)
@@ -331,7 +340,20 @@ def test_a_wrong_argument_is_an_error_when_the_file_is_read(
 @pytest.mark.parametrize(
     ("target", "own"),
     [
-        ("kafka", ["target", "key", "key_in_value", "headers", "timestamp", "partition_by"]),
+        (
+            "kafka",
+            [
+                "target",
+                "key",
+                "envelope",
+                "compact_epoch",
+                "schemas_enable",
+                "key_in_value",
+                "headers",
+                "timestamp",
+                "partition_by",
+            ],
+        ),
         ("postgres", [*ON_TABLES, "target", "mode", "key"]),
         ("iceberg", [*ON_TABLES, "target", "mode", "key"]),
         ("delta", ["target", "storage", "mode", "key"]),
@@ -340,8 +362,13 @@ def test_a_wrong_argument_is_an_error_when_the_file_is_read(
 def test_each_field_of_a_sink_that_runs_once_can_be_filled_in_beforehand(target: str, own: list[str]) -> None:
     names = ["sink", "connection", "source", "schema", "where", *own, "accept"]
     values = {name: f"a_{name}" for name in names} | {
-        name: value for name, value in (("mode", "upsert"), ("key_in_value", False)) if name in names
-    }
+        name: value
+        for name, value in (
+            ("mode", "upsert"), ("envelope", "upsert"), ("compact_epoch", True), ("schemas_enable", True),
+            ("key_in_value", False),
+        )
+        if name in names
+    }  # fmt: skip
 
     made = make("run_sink_once_dag", target=target, values=values)
 

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from tests.airflow_side import RunTask
 
 DAGS = Path(__file__).parents[2] / "dags"
+LAKES = {
+    "iceberg": {"target_connection": "lake_prod", "target": "a.b"},
+    "delta": {"target": "s3://bucket/a", "storage": "s3_prod"},
+}
 TOPIC, TABLE = "run_sink_once", "run_sink_once_into_a_table"
 SECRET = "the password of a connection that is not offered"
 SERVER, HOST = "{server}", "{host}"
@@ -65,7 +69,12 @@ def forms() -> dict[str, DAG]:
         f"{form}_of_any": run_sink_once_dag(f"{form}_of_any", target=target, values=given[form])
         for form, target in ((TOPIC, "kafka"), (TABLE, "postgres"))
     }
-    return {**shipped, **more}
+    source = {name: given[TOPIC][name] for name in ("sink", "connection", "source", "schema", "where")}
+    lakes = {
+        kind: run_sink_once_dag(f"run_sink_once_into_{kind}", target=kind, values={**source, **own})
+        for kind, own in LAKES.items()
+    }
+    return {**shipped, **more, **lakes}
 
 
 @pytest.fixture
@@ -117,6 +126,10 @@ def test_a_connection_that_is_not_offered_is_refused(
         (f"{TOPIC}_of_any", "target"),
         (f"{TOPIC}_of_any", "sink"),
         (f"{TABLE}_of_any", "sink"),
+        ("iceberg", "target_connection"),
+        ("iceberg", "connection"),
+        ("delta", "storage"),
+        ("delta", "connection"),
     ],
 )
 def test_no_field_takes_an_address(

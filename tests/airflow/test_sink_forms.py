@@ -12,13 +12,13 @@ from airflow_provider_sinks.clients.airflow_api import ApiAnswerError
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from tests.airflow.desk import Define, Desk
-from tests.airflow.fakes import KAFKA, FakeSpark, status
+from tests.airflow.fakes import KAFKA, SINK, FakeSpark, status
 from tests.airflow_side import _process
 
 if TYPE_CHECKING:
     from airflow.sdk import DAG
 
-    from tests.airflow_side import RunTask
+    from tests.airflow_side import RunTask, Submit
 
 DAGS = Path(__file__).parents[2] / "dags"
 
@@ -51,6 +51,7 @@ def forms() -> dict[str, DAG]:
         ("run_sink_once", {"source": "no/topic"}, "no/topic"),
         ("run_sink_once", {"headers": {"a": 1}}, "not of type 'string'"),
         ("run_sink_once", {"key_in_value": "no"}, "boolean"),
+        ("run_sink_once", {"envelope": "upsrt"}, "upsrt"),
         ("run_sink_once_into_a_table", {"target": "clicks"}, "clicks"),
         ("run_sink_once_into_a_table", {"target_connection": "pg_other"}, "pg_other"),
         ("run_sink_once_into_a_table", {"mode": "merge"}, "merge"),
@@ -150,8 +151,12 @@ def into_a_topic(forms: dict[str, DAG], connections: Define) -> DAG:
             },
         ),
         ({"headers": "source", "timestamp": "source"}, {"headers": "source", "timestamp": "source"}),
+        (
+            {"envelope": "upsert", "compact_epoch": True, "schemas_enable": True},
+            {"envelope": "upsert", "compact_epoch": True, "schemas_enable": True},
+        ),
     ],
-    ids=["nothing", "columns", "source"],
+    ids=["nothing", "columns", "source", "envelope"],
 )
 def test_a_form_says_what_the_messages_of_a_sink_carry(
     run_task: RunTask, into_a_topic: DAG, spark: FakeSpark, filled: dict[str, Any], written: dict[str, Any]
@@ -163,8 +168,40 @@ def test_a_form_says_what_the_messages_of_a_sink_carry(
 
     assert result.ti.state == "success", str(result.error)
     target = json.loads(SinkSpec.parse(spark.seen["launch"]["spec"]).to_json())["target"]["kafka"]
-    names = ("headers", "timestamp", "partition_by", "key_in_value")
+    beside = ("headers", "timestamp", "partition_by", "key_in_value")
+    names = ("envelope", "compact_epoch", "schemas_enable", *beside)
     assert {name: target[name] for name in names if target.get(name) not in (None, "now")} == written
+
+
+def test_a_form_takes_no_name_of_another_dags_sink(
+    run_task: RunTask, submit: Submit, into_a_topic: DAG, spark: FakeSpark
+) -> None:
+    from airflow.models.variable import Variable
+
+    production = submit(sink={**SINK, "name": "in_production"})
+    form = into_a_topic.get_task("submit")
+    given = {name: param.value for name, param in into_a_topic.params.items()}
+    taken = {**given, "sink": "in_production", "where": "false"}
+    spark.play(statuses=[status(state="stopped", epoch=3)])
+    assert run_task(production).ti.state == "success"
+
+    result = run_task(form, conf=taken)
+
+    assert result.ti.state == "failed"
+    assert "'in_production' is a sink that another task has launched" in str(result.error)
+    assert spark.launches == 1
+    assert json.loads(Variable.get("sinks.in_production.witness"))["launch"] == 1
+    assert run_task(production).ti.state == "success"
+
+
+def test_a_form_goes_on_with_its_own_sink(run_task: RunTask, into_a_topic: DAG, spark: FakeSpark) -> None:
+    spark.play(statuses=[status(state="stopped", epoch=3)])
+    given = {name: param.value for name, param in into_a_topic.params.items()} | {"sink": "of_the_form"}
+
+    results = [run_task(into_a_topic.get_task("submit"), conf=given) for _ in range(2)]
+
+    assert [result.ti.state for result in results] == ["success", "success"]
+    assert spark.seen["launch"]["number"] == 2
 
 
 @pytest.fixture

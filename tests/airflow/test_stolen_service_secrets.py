@@ -10,13 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
+from airflow_provider_sinks.arguments import parse
 from airflow_provider_sinks.clients.airflow_api import AirflowApi
 from airflow_provider_sinks.clients.airflow_connections import ConnectionStore
 from airflow_provider_sinks.core.connection.fields import ConnectionFields
+from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.hooks.airflow_account import airflow_api
 from tests.airflow.api_server import account
 from tests.airflow.attacks import FOREIGN, FOREIGN_VALUE, foreign_variable, unheard
+from tests.airflow.desk import Desk
+from tests.airflow.fakes import SINK, FakeSpark
 from tests.listening_broker import Listener, listening_service
 
 if TYPE_CHECKING:
@@ -173,6 +178,25 @@ def test_a_statement_sends_no_secret_of_a_service_to_its_users_server(
     assert "password: must be given anew" in str(result.error)
 
 
+@pytest.mark.parametrize("task_id", ["plan", "apply"])
+@pytest.mark.parametrize("of", SERVICES)
+def test_the_form_of_alterations_sends_no_secret_of_a_service_to_its_users_server(
+    run_task: RunTask, api: AirflowApi, server: Listener, of: str, task_id: str
+) -> None:
+    from airflow_provider_sinks.forms import alter_connection_dag
+
+    form = alter_connection_dag(f"alter_{of}")  # as it is shipped, but of any connection
+    filled = {name: param.value for name, param in form.params.items()}
+    conf = {**filled, **moved(of, "its host", server), "dry_run": task_id == "plan"}
+
+    with stored(api, SERVICES[of].old):
+        result = run_task(form.get_task(task_id), conf=conf)
+
+    assert result.ti.state == "failed"
+    assert "password: must be given anew" in str(result.error)
+    assert SECRET not in str(result.error)
+
+
 @pytest.mark.parametrize("of", SERVICES)
 def test_the_author_alone_may_send_it_elsewhere(
     attack: Callable[..., Any], api: AirflowApi, monkeypatch: pytest.MonkeyPatch, of: str
@@ -245,7 +269,6 @@ def test_a_connection_of_type_http_that_no_sink_names_is_not_altered(
 
 @pytest.mark.parametrize("written", ["conn_id", "statement"])
 def test_who_writes_our_own_account_into_a_dag_file_is_told_there(dag: DAG, written: str) -> None:
-    from airflow_provider_sinks.core.errors import ConfigurationError
     from airflow_provider_sinks.operators.alter_connection_restart import AlterConnectionRestartOperator
 
     asked: dict[str, Any] = {"conn_id": ACCOUNT, "drop": "login"}
@@ -254,3 +277,64 @@ def test_who_writes_our_own_account_into_a_dag_file_is_told_there(dag: DAG, writ
 
     with pytest.raises(ConfigurationError, match="leads to Airflow's own API"):
         AlterConnectionRestartOperator(task_id="alter", dag=dag, **asked)
+
+
+def named(server: str) -> list[dict[str, Any]]:
+    """Sinks that name a server where a connection of a service or an option belongs."""
+    source = {"connection": "kafka_test", "topic": "a", "schema": "id long"}
+    avro = {"connection": "kafka_test", "topic": "b", "format": "avro"}
+    places = [server, f"http://{server}", f"http://old:password@{server}"]
+    targets: list[dict[str, Any]] = [
+        target
+        for place in places
+        for target in (
+            {"kafka": {**avro, "registry": place}},
+            {"iceberg": {"catalog": place, "table": "a.b"}},
+            {"iceberg": f"{place}/a.b"},
+            {"delta": {"path": "s3://bucket/a", "connection": place}},
+        )
+    ] + [
+        {"kafka": {**avro, "registry": "registry_prod", "urls": places[1]}},
+        {"iceberg": {"catalog": "lake_prod", "table": "a.b", "create": True, "properties": {"uri": server}}},
+        {"iceberg": {"catalog": "lake_prod", "table": "a.b", "s3.endpoint": places[1]}},
+        {"delta": {"path": f"s3://{server}/a", "connection": "s3_prod", "s3.endpoint": places[1]}},
+    ]
+    reading = {**source, "format": "avro", "registry": places[1]}
+    of_any = {**SINK, "source": {"kafka": source}}
+    return [{**of_any, "target": target} for target in targets] + [{**SINK, "source": {"kafka": reading}}]
+
+
+@pytest.mark.parametrize("place", range(17))
+def test_a_sink_takes_a_service_from_nobody(server: Listener, place: int) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        parse(named(server.address)[place])
+
+    assert {problem.where.split(".")[0] for problem in refused.value.problems} <= {"source", "target"}
+    assert "old:password" not in str(refused.value)
+
+
+@pytest.mark.usefixtures("api", "spark")
+def test_validation_takes_a_service_from_nobody(
+    dag: DAG, run_task: RunTask, server: Listener, spark: FakeSpark
+) -> None:
+    from airflow_provider_sinks.operators.validate_connection import ValidateConnectionOperator
+
+    written = "{{ dag_run.conf['sink'] | tojson }}"
+    task = ValidateConnectionOperator(task_id="validate", dag=dag, sink=written)
+    for sink in named(server.address)[4:8]:  # each runs a whole task; the spec refuses the others likewise
+        result = run_task(task, {"sink": sink})
+
+        assert result.state == "failed"
+        assert not (spark.folder / "seen.json").exists()
+
+
+@pytest.mark.parametrize("verb", ["check", "plan", "describe"])
+def test_no_command_takes_a_service_from_a_file_of_its_user(
+    desk: Desk, tmp_path: Path, server: Listener, verb: str
+) -> None:
+    sinks = [{**sink, "name": f"s{place}"} for place, sink in enumerate(named(server.address))]
+    (tmp_path / "sinks.yaml").write_text(yaml.safe_dump({"sinks": sinks}))
+    more = ("--ask-spark", "never") if verb == "check" else ()
+
+    for sink in sinks:
+        assert desk.run(verb, sink["name"], "--folder", str(tmp_path), *more).code != 0

@@ -27,6 +27,7 @@ WRONG = [
     pytest.param({"deferrable": "yes"}, "deferrable: is 'yes'", id="deferrable-text"),
     pytest.param({"follow_connections": None}, "follow_connections: is None", id="follow-none"),
     pytest.param({"follow_connections": "no"}, "follow_connections: is 'no'", id="follow-text"),
+    pytest.param({"own_sinks": "clicks"}, "own_sinks: is 'clicks'", id="own-text"),
     pytest.param({"poll_interval": 0}, "poll_interval: is 0", id="poll-zero"),
     pytest.param({"poll_interval": -3}, "poll_interval: is -3", id="poll-negative"),
     pytest.param({"poll_interval": float("nan")}, "poll_interval: is nan", id="poll-nan"),

@@ -8,10 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.manifest import DataFileContent
 from pyiceberg.table import Table
+from sqlalchemy import update
 
 from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.connectors.base import SinkConnector
@@ -103,6 +104,14 @@ class IcebergHarness(Harness):
     def table(self, sink: str = SINK, suffix: str = "") -> Table:
         """Load a table as any other program does, over a way that nobody cuts."""
         return self._reader.load_table(f"shop.{sink}{suffix}")
+
+    def put_back(self, metadata: str) -> None:
+        """Let the catalog lead to earlier metadata of the sink's table, as its restored backup does."""
+        found = update(IcebergTables).where(IcebergTables.table_name == SINK)
+        with self._reader.engine.begin() as connection:
+            connection.execute(
+                found.where(IcebergTables.catalog_name == self.name).values(metadata_location=metadata)
+            )
 
     def visible(self, sink: str = SINK) -> list[Coordinates]:
         return self._read(sink, "", "part", "at")

@@ -27,6 +27,7 @@ class Table(PostgresHarness):
 
     def __init__(self, server: Postgres, definition: str, **target: Any) -> None:
         self._has_dead_letters = target.pop("dead_letters", True)
+        self._has_deletes = target.pop("has_deletes", False)
         before = target.pop("before", "")
         self._timeout = target.pop("timeout", timedelta(seconds=60))
         super().__init__(server, **target)
@@ -36,7 +37,7 @@ class Table(PostgresHarness):
         self.start = PlayedStart(self).start()
 
     def sink(self, name: str = SINK) -> SinkTables:
-        sink = replace(super().sink(name), timeout=self._timeout)
+        sink = replace(super().sink(name), timeout=self._timeout, has_deletes=self._has_deletes)
         return sink if self._has_dead_letters else SinkTables(name, sink.target)
 
     def execute(self, statement: str, **names: str) -> list[tuple[Any, ...]]:
@@ -111,6 +112,10 @@ def with_coordinates(columns: Mapping[str, Any], first: int) -> pa.RecordBatch:
         rows.RAW_HEADERS: pa.array(['[["trace","AP8="]]'] * count, pa.string()),
     }
     return pa.RecordBatch.from_pydict({**own, **given, **raw})
+
+
+def flags(*values: bool) -> pa.Array:
+    return pa.array(values, pa.bool_())
 
 
 def longs(*values: int | None) -> pa.Array:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from airflow_provider_sinks.connectors.table_format import upserts
+from airflow_provider_sinks.connectors import newest_rows
 from airflow_provider_sinks.testing.connector_contract import DriverCommits
 from airflow_provider_sinks.testing.played_start import PlayedStart, PlayedTask
 from tests.contract.delta_harness import DeltaHarness
@@ -30,7 +30,7 @@ class TestUpsertDelta(DriverCommits):
         self, harness: DeltaHarness, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Also where the rows of an epoch do not fit into memory."""
-        monkeypatch.setattr(upserts, "_IN_MEMORY_BYTES", 1)
+        monkeypatch.setattr(newest_rows, "_IN_MEMORY_BYTES", 1)
         start = PlayedStart(harness).start()
         for epoch, told in enumerate([range(5), range(3, 9)], start=1):
             task = PlayedTask(start, epoch, 0, {0: told}).go_on(until="write_batch")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from airflow_provider_sinks.connectors.table_format import upserts
+from airflow_provider_sinks.connectors import newest_rows
 from airflow_provider_sinks.core.errors import RefusedError
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.testing.connector_contract import DriverCommits
@@ -43,7 +43,7 @@ class TestUpsertIceberg(DriverCommits):
         self, harness: IcebergHarness, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Also where the rows of an epoch do not fit into memory."""
-        monkeypatch.setattr(upserts, "_IN_MEMORY_BYTES", 1)
+        monkeypatch.setattr(newest_rows, "_IN_MEMORY_BYTES", 1)
         start = PlayedStart(harness).start()
         for epoch, told in enumerate([range(5), range(3, 9)], start=1):
             task = PlayedTask(start, epoch, 0, {0: told}).go_on(until="write_batch")

@@ -200,6 +200,20 @@ def test_a_table_that_was_rolled_back_to_what_a_sleeper_had_loaded_takes_nothing
 # ---- what stops a sink
 
 
+@pytest.mark.usefixtures("start")
+def test_a_catalog_that_was_put_back_behind_a_run_has_no_newer_start(lake: IcebergHarness) -> None:
+    earlier = lake.table().metadata_location
+    runs = [PlayedStart(lake).start() for _ in range(2)]
+    token = PlayedTask(runs[-1], 3, 0, THIRD).go_on().token
+    lake.put_back(earlier)
+
+    with pytest.raises(RefusedError, match="was rolled back while the sink ran"):
+        runs[-1].connector.demand_in_force()
+    with pytest.raises(RefusedError, match="was rolled back while the sink ran"):
+        runs[-1].commit(3, THIRD, [token] if token else [])
+    assert lake.visible() == rows_of(FIRST, SECOND)
+
+
 def test_a_table_that_was_rolled_back_is_another_one_until_it_is_rolled_forward(
     lake: IcebergHarness, start: PlayedStart
 ) -> None:

@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
 
-from airflow_provider_sinks.connectors.epoch_writer import EpochWriter, WriteResult
+from airflow_provider_sinks.connectors.epoch_writer import EpochWriter, Token, WriteResult
 from airflow_provider_sinks.connectors.kafka import arrow_producer, librdkafka, row_times, transaction
+from airflow_provider_sinks.connectors.kafka.columns import KEY
+from airflow_provider_sinks.connectors.kafka.factory import KafkaWriterFactory
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.time_limits import time_limits
 from airflow_provider_sinks.core.errors import UnavailableError
@@ -90,6 +93,28 @@ class TestKafka(ExecutorCommits):
         assert harness.set_aside() == [(1, 2), (1, 5), (1, 6), (1, 7)]
         assert all("the topic's limits are hidden" in why for why in harness.why_set_aside())
 
+    def test_the_newest_row_of_a_key_that_the_broker_takes_is_written_also_by_hidden_limits(
+        self, harness: KafkaHarness, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(row_times, "read_time_limits", lambda _, topic: time_limits(topic, {}))
+        start, now = PlayedStart(harness).start(), int(time.time() * 1000)
+        assert isinstance(start.factory, KafkaWriterFactory)
+        writer = replace(start.factory, compacts=True).prepare("p1")
+        harness.made.append(writer)
+        rows = harness.timed([int(now + hour * _HOUR_MS) for hour in (0, 2, 0, 0, 3, 0)])
+        keys = pa.array([b"a", b"a", b"b", b"b", b"c", b"d"], pa.binary())
+        rows = rows.set_column(rows.schema.get_field_index(KEY), KEY, keys)
+        writer.open()
+        writer.begin_epoch(1)
+
+        written = sum((writer.write_batch(rows.slice(at, 3)) for at in (0, 3)), WriteResult(0, 0, 0))
+        token = _end(writer, start.record(1, {1: 0}, {1: 6}, rows=written.rows, rows_total=written.rows))
+
+        assert writer.last is not None
+        assert (token.rows, writer.last.rows, writer.last.dead_total + written.dead) == (4, 4, 2)
+        assert harness.visible() == [(1, 0), (1, 3), (1, 5)]
+        assert harness.set_aside() == [(1, 1), (1, 4)]
+
     def test_times_are_judged_anew_behind_a_limit_that_was_lowered(self, harness: KafkaHarness) -> None:
         start = PlayedStart(harness).start()
         now = int(time.time() * 1000)
@@ -121,7 +146,8 @@ def _run(start: PlayedStart, rows: pa.RecordBatch, end: int) -> None:
     _end(writer, start.record(1, {1: 0}, {1: end}, rows=written.rows, rows_total=written.rows))
 
 
-def _end(writer: EpochWriter, record: ProgressRecord) -> None:
+def _end(writer: EpochWriter, record: ProgressRecord) -> Token:
     writer.flush()
-    writer.pre_commit(record)
+    token = writer.pre_commit(record)
     writer.commit_epoch()
+    return token

@@ -62,6 +62,8 @@ def test_a_statement_that_takes_too_long_names_the_options_that_help(tables: Any
         ("SELECT 1 INTO STRICT NEW.id WHERE false", "query returned no rows"),
         ("SELECT 1 INTO STRICT NEW.id FROM generate_series(1, 2)", "query returned more than one row"),
         ("ASSERT NEW.id <> 3, 'asserted'", "asserted"),
+        ("RAISE EXCEPTION 'of nobody' USING ERRCODE = '45000'", "of nobody"),
+        ("RAISE EXCEPTION 'of its own' USING ERRCODE = 'SHOP1'", "of its own"),
     ],
 )
 def test_whatever_a_trigger_raises_is_of_its_row(tables: Any, does: str, why: str) -> None:
@@ -74,6 +76,18 @@ def test_whatever_a_trigger_raises_is_of_its_row(tables: Any, does: str, why: st
     table.execute("CREATE TRIGGER t BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION {schema}.no()")
     table.epoch(1, {"id": longs(1, 2, 3, 4)})
     assert (table.rows(), table.dead()) == ([(1,), (2,), (4,)], [(1002, why, b"raw")])
+
+
+def test_what_is_the_server_s_own_in_one_row_sets_nothing_aside(tables: Any) -> None:
+    table = tables("id bigint")
+    table.execute(
+        "CREATE FUNCTION {schema}.no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        " RAISE 'disk full' USING ERRCODE = CASE NEW.id WHEN 1 THEN '45000' ELSE '53100' END; END $$"
+    )
+    table.execute("CREATE TRIGGER t BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION {schema}.no()")
+    with pytest.raises(UnavailableError, match="disk full"):
+        table.epoch(1, {"id": longs(1, 2)})
+    assert table.dead() == []
 
 
 @pytest.mark.parametrize("kind", ["tsvector", "tsquery"])

@@ -10,8 +10,12 @@ from dataclasses import replace
 import pytest
 
 from airflow_provider_sinks.connectors.postgres.connector import PostgresConnector
+from airflow_provider_sinks.connectors.postgres.creation import FIRST_DEAD_LETTER_COLUMNS
 from airflow_provider_sinks.connectors.postgres.observe import layout
+from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
+from airflow_provider_sinks.connectors.spark_format.outputs import JdbcOutput
 from airflow_provider_sinks.core.decision.decide import decide
+from airflow_provider_sinks.core.decision.facts import Existence, ResourceFacts, Role
 from airflow_provider_sinks.core.decision.start_request import StartRequest
 from airflow_provider_sinks.core.decision.verdict import Verdict, VerdictKind
 from airflow_provider_sinks.local.postgres import Postgres
@@ -29,12 +33,14 @@ def made(postgres: Postgres) -> Iterator[PostgresHarness]:
     harness.close()
 
 
+def options_of(harness: PostgresHarness, login: tuple[str, str]) -> PostgresOptions:
+    as_user = {**harness._options.parameters, "user": login[0], "password": login[1]}
+    return replace(harness._options, parameters=as_user)
+
+
 def verdict_of(harness: PostgresHarness, login: tuple[str, str] | None = None) -> Verdict:
     progress, data, dead = harness.creations()
-    options = harness._options
-    if login is not None:
-        as_user = {**options.parameters, "user": login[0], "password": login[1]}
-        options = replace(options, parameters=as_user)
+    options = harness._options if login is None else options_of(harness, login)
     request = StartRequest(SINK, "owner", SOURCE.name, data=data, progress=progress, dead_letter=dead)
     connector = PostgresConnector(harness.sink(), options)
     try:
@@ -122,9 +128,9 @@ def test_a_right_that_is_missing_is_waited_for_with_its_grant(made: PostgresHarn
         made.direct.execute(f"DROP OWNED BY {user}; DROP ROLE {user}".encode())
 
 
-def test_a_login_that_may_make_no_temporary_table_is_told_with_its_grant(
-    postgres: Postgres, made: PostgresHarness
-) -> None:
+@pytest.fixture
+def without_temp(postgres: Postgres, made: PostgresHarness) -> Iterator[tuple[PostgresHarness, str]]:
+    """A schema in a database without TEMP, and a login that may make tables there."""
     there = copy.copy(postgres)
     there.dbname, user = f"D {uuid.uuid4().hex[:12]}", f"u{uuid.uuid4().hex[:12]}"
     made.direct.execute(f'CREATE DATABASE "{there.dbname}"'.encode())
@@ -133,13 +139,99 @@ def test_a_login_that_may_make_no_temporary_table_is_told_with_its_grant(
         harness.direct.execute(f'REVOKE TEMP ON DATABASE "{there.dbname}" FROM PUBLIC'.encode())
         harness.direct.execute(f"CREATE ROLE {user} LOGIN PASSWORD 'secret'".encode())
         run(harness, f"GRANT ALL ON SCHEMA {{schema}} TO {user}")
-
-        denied = verdict_of(harness, (user, "secret"))
-        assert denied.kind is VerdictKind.WAIT
-        assert f'permission denied: TEMP on database "{there.dbname}"' in denied.primary
-        harness.direct.execute(denied.hint.replace("<user of the connection>", user).encode())
-        assert verdict_of(harness, (user, "secret")).goes_on
+        yield harness, user
     finally:
         harness.close()
         made.direct.execute(f'DROP DATABASE "{there.dbname}" WITH (FORCE)'.encode())
         made.direct.execute(f"DROP ROLE {user}".encode())
+
+
+def test_a_login_that_may_make_no_temporary_table_is_told_with_its_grant(
+    without_temp: tuple[PostgresHarness, str],
+) -> None:
+    harness, user = without_temp
+
+    denied = verdict_of(harness, (user, "secret"))
+
+    assert denied.kind is VerdictKind.WAIT
+    assert f'permission denied: TEMP on database "{harness._options.conninfo["dbname"]}"' in denied.primary
+    harness.direct.execute(denied.hint.replace("<user of the connection>", user).encode())
+    assert verdict_of(harness, (user, "secret")).goes_on
+
+
+def test_spark_s_jdbc_writer_needs_no_temporary_table_and_ours_does(
+    without_temp: tuple[PostgresHarness, str],
+) -> None:
+    harness, user = without_temp
+    run(
+        harness,
+        f"CREATE TABLE {{schema}}.{{sink}} (id bigint); GRANT INSERT ON {{schema}}.{{sink}} TO {user}",
+    )
+    options = options_of(harness, (user, "secret"))
+
+    facts = JdbcOutput(options, f"{harness.schema}.{SINK}").facts()
+    connector = PostgresConnector(harness.sink(), options)
+    ours = connector.identify()[Role.DATA]
+    connector.close()
+
+    assert facts.existence is Existence.PRESENT
+    assert ours.reason.startswith("permission denied: TEMP on database")
+
+
+_WITHOUT_RECORD = "sink text, error text, source_topic text, source_partition int, source_offset bigint"
+_MISTYPED = """sink varchar, error varchar(3), source_topic text, source_partition bigint,
+    source_offset bigint, key text NOT NULL, value text"""
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        (_WITHOUT_RECORD, ["key is missing", "value is missing"]),
+        (
+            'LIKE {schema}.{sink}_dead INCLUDING ALL, "No" bigint NOT NULL',
+            ['"No" takes no null, and has no default'],
+        ),
+        (
+            _MISTYPED,
+            [
+                "error is character varying(3), and not text",
+                "source_partition is bigint, and not integer",
+                "key is text, and not bytea",
+                "value is text, and not bytea",
+                "key takes no null, and has no default",
+            ],
+        ),
+        ("foo text", [f"{name} is missing" for name in FIRST_DEAD_LETTER_COLUMNS]),
+    ],
+    ids=["without_record", "with_more", "mistyped", "another"],
+)
+def test_a_table_that_takes_no_dead_letters_is_refused_with_the_sql_that_mends_it(
+    made: PostgresHarness, table: str, told: list[str]
+) -> None:
+    run(made, f"CREATE TABLE {{schema}}.other ({table})")
+    run(made, "DROP TABLE {schema}.{sink}_dead; ALTER TABLE {schema}.other RENAME TO {sink}_dead")
+
+    unfit = dead_letters_of(made).unfit
+
+    assert unfit is not None
+    assert unfit.what == "does not take each dead letter as a whole"
+    assert unfit.why == " ".join(f"Column {each}." for each in told)
+    made.direct.execute(unfit.repair.encode())
+    assert dead_letters_of(made).unfit is None
+
+
+def test_a_table_of_dead_letters_that_an_earlier_release_made_fits(made: PostgresHarness) -> None:
+    newer = ("error_class", "source_timestamp", "headers", "generation", "epoch", "spec_digest", "replays")
+    run(made, "ALTER TABLE {schema}.{sink}_dead " + ", ".join(f"DROP {name}" for name in newer))
+
+    assert dead_letters_of(made).unfit is None
+
+
+def dead_letters_of(harness: PostgresHarness) -> ResourceFacts:
+    connector = harness.connector()
+    try:
+        seen = connector.observe(SOURCE).dead_letter
+    finally:
+        connector.close()
+    assert seen is not None
+    return seen

@@ -22,13 +22,14 @@ PUT_BACK = "INSERT INTO {schema}._sinks_progress SELECT * FROM {schema}.saved"
 RESTORED = EMPTIED + PUT_BACK
 
 
-@pytest.fixture
-def table(tables: Any) -> Table:
-    """A second run has taken the sink; the table of progress before it was kept aside."""
+@pytest.fixture(params=[1, 2], ids=["the-run-before", "the-one-before-that"])
+def table(tables: Any, request: pytest.FixtureRequest) -> Table:
+    """Further runs have taken the sink; the table of progress before them was kept aside."""
     made: Table = tables("id bigint")
     made.epoch(1, {"id": longs(1)})
     made.execute("CREATE TABLE {schema}.saved AS TABLE {schema}._sinks_progress")
-    made.start = PlayedStart(made).start()
+    for _ in range(request.param):
+        made.start = PlayedStart(made).start()
     return made
 
 
@@ -120,6 +121,20 @@ def request_of(harness: PostgresHarness, witness: Witness) -> StartRequest:
     return StartRequest(
         SINK, "owner", SOURCE.name, data=data, progress=progress, dead_letter=dead, witness=witness
     )
+
+
+@pytest.mark.parametrize("act", [look, announce])
+def test_who_was_seen_to_commit_more_than_a_newer_start_knows_was_rolled_back(
+    act: Callable[[Table], None], table: Table
+) -> None:
+    """Nobody keeps the witness of a driver that was fenced, and what is lost would be forgotten."""
+    table.epoch(2, {"id": longs(2)})
+    look(table)
+    table.execute(RESTORED)
+    PlayedStart(table).start()
+
+    with pytest.raises(RefusedError, match=ROLLED_BACK):
+        act(table)
 
 
 def test_who_is_overtaken_after_it_was_rolled_back_is_left_to_the_newer_start(table: Table) -> None:

@@ -4,10 +4,12 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.connectors.epoch_writer import RejectedRowError
-from tests.contract.postgres_table import KEYED, UPSERT, longs, with_coordinates
+from tests.contract.postgres_table import KEYED, UPSERT, flags, longs, with_coordinates
 
 
 def test_the_newest_row_of_a_key_wins_within_an_epoch_and_over_epochs(tables: Any) -> None:
@@ -34,6 +36,34 @@ def test_a_row_of_nulls_deletes_its_key_where_that_is_wanted(
     table.epoch(2, {"id": longs(1, 3, 3, 2, 2), "what": [None, None, "back", "x", "y"]})
     assert [row[0] for row in table.rows()] == left
     assert table.rows()[-1] == (3, "back")
+
+
+def test_a_row_of_nulls_is_a_row_where_deletes_say_so_themselves(tables: Any) -> None:
+    table = tables(KEYED, has_deletes=True, tombstones="delete", **UPSERT)
+    table.epoch(1, {"id": longs(1, 2, 3), "what": [None, "b", "c"], rows.DELETED: flags(False, False, False)})
+    assert table.rows() == [(1, None), (2, "b"), (3, "c")]
+    gone = {"id": longs(2, 3, 3, 4), "what": [None] * 4, rows.DELETED: flags(True, True, False, True)}
+    taken, _ = table.epoch(2, gone)
+    assert table.rows() == [(1, None), (3, None)]
+    assert taken.rows == 4
+
+
+def test_rows_of_a_table_that_is_all_key_are_deleted_where_they_say_so(tables: Any) -> None:
+    table = tables("id bigint PRIMARY KEY", has_deletes=True, tombstones="delete", **UPSERT)
+    table.epoch(1, {"id": longs(1, 2), rows.DELETED: flags(False, False)})
+    table.epoch(2, {"id": longs(1, 3), rows.DELETED: flags(True, False)})
+    assert table.rows() == [(2,), (3,)]
+
+
+def test_a_delete_is_taken_beside_a_row_that_is_set_aside(tables: Any) -> None:
+    table = tables(
+        "id bigint PRIMARY KEY, n int CHECK (n > 0)", has_deletes=True, tombstones="delete", **UPSERT
+    )
+    ints = [pa.array(values, pa.int32()) for values in ([1, 2], [None, 0, None])]
+    table.epoch(1, {"id": longs(1, 2), "n": ints[0], rows.DELETED: flags(False, False)})
+    table.epoch(2, {"id": longs(1, 2, 4), "n": ints[1], rows.DELETED: flags(True, False, True)})
+    assert table.rows() == [(2, 2)]
+    assert [offset for offset, _, _ in table.dead()] == [2001]
 
 
 def test_a_table_that_is_all_key_takes_each_key_once(tables: Any) -> None:

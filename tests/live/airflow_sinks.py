@@ -15,8 +15,20 @@ def airflow_sinks(sink: AirflowSink, verb: str, *options: str, code: int | None 
 
     :param code: the exit code that is expected, or ``None`` for any.
     """
-    command = [sys.executable, "-m", "airflow", "sinks", verb, sink.name, *options, "-o", "json"]
-    environment = sink.airflow.environment
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = _run(sink, verb, sink.name, *options)
     assert code in (None, done.returncode), f"{verb}: {done.returncode}\n{done.stdout}\n{done.stderr}"
     return json.loads(done.stdout) if done.stdout else done.stderr
+
+
+def listed(sink: AirflowSink) -> dict[str, Any]:
+    """Return what the list of all sinks says of a sink."""
+    done = _run(sink, "list")
+    assert done.returncode == 0, done.stderr
+    (row,) = [row for row in json.loads(done.stdout) if row["sink"] == sink.name]
+    return dict(row)
+
+
+def _run(sink: AirflowSink, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "airflow", "sinks", *words, "-o", "json"]
+    environment = sink.airflow.environment
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

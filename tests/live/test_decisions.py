@@ -180,15 +180,21 @@ def test_a_sink_that_announced_itself_and_wrote_nothing_may_lose_its_progress(wo
     assert sink.start().kind is VerdictKind.START
 
 
-def test_another_progress_topic_does_not_make_a_sink_of_the_same_name_new(written: SinkWorld) -> None:
+@pytest.mark.parametrize("knows", [False, True], ids=["no witness", "witness"])
+@pytest.mark.parametrize("owner", ["us", "them"])
+def test_another_progress_topic_does_not_make_a_sink_of_the_same_name_new(
+    written: SinkWorld, owner: str, *, knows: bool
+) -> None:
     """Whose it ever is: the ids are shared by all sinks of one name in a cluster."""
+    witness = written.witness() if knows else None
     written.options = {"progress": f"pytest_other_{uuid.uuid4().hex[:8]}"}
-    written.owner = "them"
+    written.owner = owner
 
-    verdict = written.start()
+    verdict = written.start(witness=witness)
 
     assert reasons(verdict) == [ProgressReason.PROGRESS_LOST]
-    assert "by one with another progress topic" in verdict.detail
+    assert len(written.read(written.data)) == 20
+    assert knows or "by one with another progress topic" in verdict.detail
 
 
 def test_looking_at_a_fresh_cluster_makes_no_topic_of_transactions(other_broker: KafkaBroker) -> None:

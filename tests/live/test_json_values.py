@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -86,6 +87,10 @@ _EDGES: dict[str, tuple[str | bytes | None, dict[str, Any] | str]] = {
     "decimal that rounds far behind": ('{"d": 1.230000000000000000001}', "field d has more digits"),
     "decimal that rounds up to one digit more": ('{"d": 999.999}', "field d has more digits"),
     "decimal that overflows": ('{"d": 12345.1}', "field d is not decimal(5,2)"),
+    "decimal with an exponent that costs seconds": (
+        '{"d": 1e4000000}',
+        "a number has an exponent of more than 999",
+    ),
     "decimal of 38 digits": (f'{{"big": {"9" * 38}}}', {"big": int("9" * 38)}),
     "decimal in an array that rounds": ('{"ds": [1.5, null, 1.55]}', "field ds[] has more digits"),
     "double": ('{"x": 0.1}', {"x": 0.1}),
@@ -122,6 +127,31 @@ _EDGES: dict[str, tuple[str | bytes | None, dict[str, Any] | str]] = {
     "nested deeply": (f'{{"a": 1, "z": {"[" * 900}{"]" * 900}}}', {"a": 1}),
     "a long string": (f'{{"a": 1, "z": "{"x" * 5_000_000}"}}', {"a": 1}),
 }
+
+_DOCUMENTED: dict[str, tuple[str, ...]] = {
+    "none (a tombstone)": ("tombstone",),
+    "empty, blank, an array": ("empty", "blank", "array", "scalar", "null by itself", "byte order mark"),
+    "more than one object": ("two objects", "an object in each line", "text behind", "a brace behind"),
+    "single quotes, comments": ("single quotes", "a comment", "a comma too many", "NaN", "Infinity"),
+    "bytes that are not UTF-8": ("not UTF-8", "not UTF-8 in an unknown field", "a high half", "a low half"),
+    "a field that is missing": ("missing field", "null", "NOT NULL that is missing"),
+    "a field that the schema does not know": ("unknown field", "wrong case"),
+    "the same field twice": ("duplicate key, the last one counts",),
+    "a number for a whole-number type": ("int of 3.7", "int of 3.0", "int of text", "tinyint that overflows"),
+    "a number or its text for `decimal": ("decimal that rounds", "decimal of text", "decimal that overflows"),
+    "an exponent of more than 999": ("decimal with an exponent that costs seconds",),
+    "a number for `double`": ("double", "double that overflows", "float that overflows"),
+    "a number, object or array for": ("number as text is written anew", "object as text is written anew"),
+    "text for `timestamp`": ("nanoseconds are cut", "no zone is UTC", "a time without a date is today's"),
+    "a whole number for `timestamp`": ("a number is seconds",),
+    "a `timestamp` outside of": ("milliseconds",),
+    "text for `timestamp_ntz`": ("local timestamp", "zone in a local timestamp"),
+    "text for `date`": ("date",),
+    "text for `binary`": ("binary",),
+    "nested more than 1,000 deep": ("nested a thousand times",),
+}
+"""By how a row of the table in ``docs/sinks.md`` begins, the edges that show it: the first one what it
+begins with, the last one what does not parse, if it tells of that."""
 
 
 _DECIMALS = (
@@ -168,6 +198,17 @@ def test_each_edge_of_json_is_read_as_documented(spark_session: SparkSession) ->
         and not (isinstance(expected, str) and expected in (error or ""))
     }
     assert wrong == {}
+
+
+def test_the_table_in_the_docs_says_what_becomes_of_each_edge() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "sinks.md").read_text()
+    table = page.partition("| a value of `format: json` | |\n|---|---|\n")[2].partition("\n\n")[0]
+    rows = [tuple(cell.strip() for cell in line.strip("|").split(" | ", 1)) for line in table.splitlines()]
+
+    assert [head[: len(row)] for (head, _), row in zip(rows, _DOCUMENTED, strict=True)] == list(_DOCUMENTED)
+    for (head, said), names in zip(rows, _DOCUMENTED.values(), strict=True):
+        refused = [isinstance(_EDGES[name][1], str) for name in (names[0], names[-1])]
+        assert refused == [said.startswith("does not parse"), "not parse" in said], head
 
 
 def _today() -> str:

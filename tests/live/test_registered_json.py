@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -15,9 +16,12 @@ from pyspark.sql.types import StructType
 from airflow_provider_sinks.connectors.kafka.json_encoding import json_body
 from airflow_provider_sinks.connectors.kafka.registered_encoding import written_bytes, written_error
 from airflow_provider_sinks.connectors.kafka.written_schemas import WrittenBy
+from airflow_provider_sinks.connectors.schema_registry.json_guards import reasons
+from airflow_provider_sinks.connectors.schema_registry.reasons import Guard, first
 from airflow_provider_sinks.core.schemas.derived import columns_of
 from airflow_provider_sinks.core.schemas.json_derived import derive
 from airflow_provider_sinks.core.schemas.json_schema import parse
+from airflow_provider_sinks.core.schemas.json_types import ArrayOf, JsonType, Scalar
 from airflow_provider_sinks.core.schemas.subjects import Part
 from airflow_provider_sinks.core.schemas.wire import HEADER_BYTES, header
 from airflow_provider_sinks.streaming import json_values
@@ -225,3 +229,21 @@ def test_equal_keys_have_equal_bytes_however_the_query_orders_them(spark_session
     other = body("named_struct('y', 3L, 'x', 2L) AS part, 1L AS id")
 
     assert one == other == b'{"id":1,"part":{"x":2,"y":3}}'
+
+
+def test_each_place_of_a_schema_is_judged_once_however_deep_it_lies(spark_session: SparkSession) -> None:
+    kind: JsonType = Scalar("string")
+    for _ in range(9):
+        kind = ArrayOf(kind)
+    judged: list[str] = []
+
+    def judge(value: Column, kind: JsonType, path: str) -> Iterator[Guard]:
+        judged.append(path)
+        assert isinstance(kind, ArrayOf if len(judged) < 10 else Scalar)
+        yield value.isNull(), f"{path} is null"
+
+    value = sql.lit(None).cast("array<" * 9 + "string" + ">" * 9)
+    [said] = spark_session.range(1).select(first(reasons(value, kind, "a", judge))).first() or [""]
+
+    assert said == "a is null"
+    assert judged == ["a" + "[]" * depth for depth in range(10)]

@@ -142,6 +142,13 @@ CASES = {
         from_={"schema": "id int, name string"},
         to={"format": "text", "key": "id"},
     ),
+    "text, an upsert deletes by the null of its one column": Case(
+        {"select": ["id", "name"]},
+        [("k", '{"id": 7, "name": "null"}'), ("k", '{"id": 7}')],
+        [(b"7", b"null"), (b"7", None)],
+        from_={"schema": "id int, name string"},
+        to={"format": "text", "key": "id", "envelope": "upsert"},
+    ),
     "bytes, untouched": Case(
         {},
         [(b"\x00\xff", b"\xff\xfe\x00\x80"), (b"", b""), ("k", None), (None, bytes(range(256)))],

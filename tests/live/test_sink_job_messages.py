@@ -11,17 +11,14 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
 
-from airflow_provider_sinks.connectors.generations import Generations
 from airflow_provider_sinks.connectors.kafka.arrow_producer import ArrowProducer
 from airflow_provider_sinks.connectors.kafka.connection import Complaints
 from airflow_provider_sinks.connectors.kafka.murmur2 import murmur2, partitions_of
 from airflow_provider_sinks.core.errors import ExitCode
-from airflow_provider_sinks.core.lifecycle.replay import ReplayRequest, replaying_sink
-from airflow_provider_sinks.lifecycle.replays import begin
-from tests.faults.driver import OWNER
 from tests.faults.topics import Record
 from tests.live import segments
-from tests.live.stage import WHO_WRITES, KeyValue, Sink, Stage
+from tests.live.replaying import replay
+from tests.live.stage import WHO_WRITES, KeyValue, Stage
 
 _SCHEMA = "id int, region string, trace string, tags array<string>, at timestamp"
 _AT_MS = 1_700_000_000_123
@@ -123,7 +120,7 @@ def test_headers_and_times_of_the_source_go_through_also_by_a_replay(stage: Stag
         "source": {"kafka": {"connection": "kafka", "topic": source, "schema": "id string"}},
     }
 
-    status = _replay(stage, sink).run()
+    status = replay(stage, sink).run()
 
     (passed,), replayed = first, stage.read(sink.out)[1:]
     assert (passed.key, passed.headers, passed.at_ms) == (b"k", tuple(_HEADERS), _AT_MS)
@@ -163,15 +160,3 @@ def test_a_topic_with_times_of_its_own_takes_any_time(stage: Stage) -> None:
     found = stage.read(sink.out)
     assert [(r.value, r.headers) for r in found] == [(b"a", tuple(_HEADERS)), (b"b", tuple(_HEADERS))]
     assert min(r.at_ms for r in found) >= before_ms - 60_000
-
-
-def _replay(stage: Stage, sink: Sink) -> Sink:
-    """Begin a replay of all letters, and return the sink that it is."""
-    base = replaying_sink(sink.parsed)
-    with Generations(base, sink.connections, OWNER, None, quiet_seconds=0) as generations:
-        spec = begin(generations, base, sink.connections, ReplayRequest.parse()).sink
-    assert spec is not None
-    made = Sink(spec.to_mapping(), stage.connections(), stage.folder / spec.name, host=stage.host)
-    made.driver_rows = stage.driver_rows
-    stage.sinks.append(made)
-    return made

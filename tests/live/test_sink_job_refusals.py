@@ -147,6 +147,27 @@ def test_lost_progress_resumes_from_the_witness_without_loss_or_repetition(stage
     assert (status.generation, status.rows) == (2, 2)
 
 
+def test_a_sink_that_only_the_broker_remembers_is_not_taken_for_a_new_one(stage: Stage) -> None:
+    """Progress, checkpoint and witness are gone: what is left are the transactional ids that committed."""
+    source = stage.source("forgotten", {0: [("k", "v0"), ("k", "v1")]})
+    known = stage.sink("forgotten", source, from_={"format": "text"})
+    known.run()
+    stage.delete_topic(known.progress)
+    fresh = replace(known, folder=known.folder.with_name(f"{known.folder.name}-fresh"), launches=[])
+    stage.sinks.append(fresh)
+    topics, rows = stage.topics(), stage.read(known.out)
+
+    refused = fresh.fail(ExitCode.REFUSED)
+
+    assert refused.error is not None
+    assert refused.error.primary.startswith(f'progress of sink "{known.parsed.name}" is lost')
+    assert "the transaction coordinator knows of commits by" in refused.error.detail
+    assert "resume_from_witness-" not in refused.error.hint
+    assert stage.topics() == topics
+    assert stage.read(known.out) == rows
+    assert fresh.run(fresh.code(refused, "start_over")).rows_total == len(rows) == 2
+
+
 def test_removed_records_are_left_out_once_a_person_says_so(stage: Stage) -> None:
     source = stage.source("removed", {0: [("k", "v0")], 1: [("k", "w0")]})
     sink = stage.sink("removed", source, from_={"format": "text"})

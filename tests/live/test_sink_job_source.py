@@ -64,6 +64,26 @@ def _start_over(stage: Stage, sink: Sink, refused: SinkStatus) -> None:
     assert launch.status.generation == 2
 
 
+def test_adopting_a_source_made_anew_under_the_sink_goes_on_at_the_recorded_offsets(stage: Stage) -> None:
+    """What stands before them in the new topic is left out: the code says so, and a person has chosen it."""
+    source = stage.source("adopted", dict.fromkeys(range(_PARTITIONS), _rows("ours", _RECORDED)))
+    sink = stage.sink("adopted", source, from_={"format": "text"}, trigger={"every": "1s"})
+    _ended(stage, sink, source)
+    refused = sink.fail(ExitCode.REFUSED)
+
+    launch = sink.launch(accept=Sink.code(refused, "adopt"))
+    launch.wait_until(lambda: launch.has_passed(dict.fromkeys(range(_PARTITIONS), _ANEW)))
+
+    assert launch.stop() == ExitCode.OK
+    written = [*_rows("ours", _RECORDED), *_rows("foreign", _ANEW)[_RECORDED:]] * _PARTITIONS
+    found = sorted(record.value or b"" for record in stage.read(sink.out))
+    assert found == sorted(str(value).encode() for _, value in written)
+    assert launch.status is not None
+    assert (launch.status.generation, launch.status.rows_total) == (1, len(written))
+    assert refused.error is not None
+    assert f"resume at offsets 0: {_RECORDED}, 1: {_RECORDED}" in refused.error.hint
+
+
 @pytest.mark.parametrize("stage", [pytest.param(0, id="executors write")], indirect=True)
 def test_what_a_torn_epoch_has_committed_is_counted_and_starting_over_is_exact(stage: Stage) -> None:
     """One partition is committed and the other one still at work when the source is made anew."""

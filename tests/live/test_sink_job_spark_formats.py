@@ -11,21 +11,30 @@ from typing import Any
 import psycopg
 import pyarrow.parquet as pq
 import pytest
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
+from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
+from airflow_provider_sinks.connectors.spark_format.formats import format_of
+from airflow_provider_sinks.connectors.spark_format.jdbc import jdbc_options
 from airflow_provider_sinks.connectors.spark_format.storage import (
     FarStorage,
     HadoopStorage,
     LocalStorage,
     Storage,
 )
+from airflow_provider_sinks.connectors.spark_format.writing import write_rows
 from airflow_provider_sinks.core.errors import ExitCode
 from airflow_provider_sinks.core.launch.files import STATUS_NAME
 from airflow_provider_sinks.core.progress.record import ProgressRecord
+from airflow_provider_sinks.local import jars
+from tests.asking_postgres import asking_postgres
 from tests.live.stage import KeyValue, Sink, Stage
 
 _SCHEMA = "id long, name string"
 _TABLE = "public.spark_orders"
+_PASSWORDS_OF_PGJDBC = "org.postgresql.pgpassfile"
+"""Where it looks instead of in ``~/.pgpass``."""
 
 
 def _rows(*ids: int) -> list[KeyValue]:
@@ -159,6 +168,26 @@ def test_rows_go_to_jdbc_once_over_starts_and_again_behind_a_kill(
 
     assert (status.epoch, status.rows_total) == (2, 3)
     assert _ids(table) == [0, 1, 2, 2]
+
+
+def test_jdbc_tells_no_server_a_password_of_the_machine(spark_session: SparkSession, tmp_path: Path) -> None:
+    passwords = tmp_path / "passwords"
+    passwords.write_text("*:*:*:*:password-of-the-machine\n")
+    passwords.chmod(0o600)
+    spark_session.sql(f"ADD JAR '{jars.resolve(jars.SPARK_JDBC)[0]}'")
+    properties: Any = spark_session._jvm.System  # type: ignore[union-attr]
+    with asking_postgres() as server:
+        options = PostgresOptions.from_connection(
+            "pg", host="127.0.0.1", port=server.port, login="me", password=None, schema="d", extra={}
+        )
+        properties.setProperty(_PASSWORDS_OF_PGJDBC, str(passwords))
+        try:
+            with pytest.raises(Py4JJavaError):
+                write_rows(spark_session.range(1), format_of("jdbc"), None, jdbc_options(options, _TABLE))
+        finally:
+            properties.clearProperty(_PASSWORDS_OF_PGJDBC)
+
+    assert server.heard == [b"\0"]
 
 
 @pytest.mark.parametrize("kind", ["orc", "csv", "json", "console", "noop"])

@@ -6,7 +6,6 @@ import json
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -80,14 +79,8 @@ def admin(broker: KafkaBroker) -> AdminClient:
 
 def create(broker: KafkaBroker, *topics: NewTopic) -> None:
     client = admin(broker)
-    for future in client.create_topics(list(topics)).values():
-        future.result(30)
     for topic in topics:
-        until(partial(_answers, client, topic), f"{topic.topic} to answer")
-
-
-def _answers(client: AdminClient, topic: NewTopic) -> bool:
-    return administrator.answering(client, topic.topic) == topic.num_partitions
+        administrator.create_topic(client, topic.topic, topic.num_partitions, **(topic.config or {}))
 
 
 def create_all(broker: KafkaBroker, spec: SinkSpec) -> None:

@@ -15,7 +15,8 @@ from airflow_provider_sinks.core.decision.start_request import StartRequest
 from airflow_provider_sinks.core.decision.verdict import Verdict, VerdictKind
 from airflow_provider_sinks.core.decision.way_on import WayOn
 from airflow_provider_sinks.core.progress.checkpoint import CheckpointFacts
-from airflow_provider_sinks.core.progress.history import History
+from airflow_provider_sinks.core.progress.history import NO_HISTORY, History
+from airflow_provider_sinks.core.progress.witness import Witness
 from tests.facts import (
     DATA,
     DEAD_LETTER,
@@ -119,6 +120,31 @@ def test_resume_from_records_begins_a_generation_where_what_is_left_ends() -> No
 def test_resume_from_records_believes_only_a_writers_own_record_of_what_it_lost() -> None:
     assert FORGOTTEN_P0.known_positions() == {0: 20, 1: 120}
     assert accepted("a-database-forgot-a-writer", "resume_from_records").positions == {0: 10, 1: 120}
+
+
+@pytest.mark.parametrize(
+    "known", [None, witness(epoch=8)], ids=["nobody-else-knows", "the-witness-knows-more"]
+)
+def test_what_is_left_is_told_and_counted_by_the_writers_own_records(known: Witness | None) -> None:
+    seen, asked = observation(history=FORGOTTEN_P0, **TABLES), request(witness=known)
+    refused = decide(seen, asked)
+    verdict = decide(seen, asked, refused.offers[0].code)
+
+    assert "130 rows through epoch 7" in refused.detail
+    assert known is None or "by the records the source goes on at offsets 0: 10, 1: 120" in refused.detail
+    assert "at offsets 0: 10, 1: 120, where the records that are left end: 130 rows" in refused.hint
+    assert "140 rows" not in refused.detail + refused.offers[0].explanation
+    assert verdict.accepted == (WayOn.RESUME_FROM_RECORDS,)
+    assert (verdict.positions, verdict.rows_before) == ({0: 10, 1: 120}, 130)
+
+
+def test_dead_letters_that_only_the_witness_knows_still_count_where_their_table_is_the_same() -> None:
+    seen = observation(history=NO_HISTORY, dead_letter=present(DEAD_LETTER))
+    asked = request(witness=witness(rows=0, dead=500))
+    anew = replace(seen, dead_letter=present(DEAD_LETTER, id="x"))
+
+    assert decide(seen, asked, decide(seen, asked).offers[0].code).dead_before == 500
+    assert decide(anew, asked, decide(anew, asked).offers[0].code).dead_before == 0
 
 
 def test_resume_from_records_says_what_the_source_has_removed_before_it() -> None:

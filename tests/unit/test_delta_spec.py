@@ -44,6 +44,11 @@ def table(**options: Any) -> dict[str, Any]:
         (table(path="ftp://host/orders"), {}, "'ftp' is no storage that is known (one of file, s3"),
         (table(path="s3://me:secret@bucket/orders"), {}, "the place of a table holds a login"),
         (table(path="s3://bucket/orders"), {}, "needs a connection to its storage (connection: <one of"),
+        (
+            table(path="s3://bucket/orders", connection="http://host:80"),
+            {},
+            "target.delta.connection: 'http://host:80' is not an Airflow connection id",
+        ),
         (table(connection="s"), {}, "'/lake/orders' is a folder: no connection leads there (leave connec"),
         (table(partition_by="what"), {}, "partition_by is for a table that the sink makes (create: true)"),
         (

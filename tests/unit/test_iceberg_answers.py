@@ -16,13 +16,15 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
+from airflow_provider_sinks.connectors.epoch_writer import InDoubtError
+from airflow_provider_sinks.connectors.iceberg import bound_catalogs
 from airflow_provider_sinks.connectors.iceberg.catalog import TableCatalog
 from airflow_provider_sinks.connectors.iceberg.options import IcebergOptions
 from airflow_provider_sinks.connectors.preflight import validate
 from airflow_provider_sinks.core.connection.fields import ConnectionFields
-from airflow_provider_sinks.core.errors import ConfigurationError, SinkError
+from airflow_provider_sinks.core.errors import ConfigurationError, SinkError, UnavailableError
 from airflow_provider_sinks.core.spec.sink import SinkSpec
-from tests.answering_catalog import CONFIG, TABLE, TOKENS, AnsweringCatalog, answering_catalog, table
+from tests.answering_catalog import CONFIG, MUTE, TABLE, TOKENS, AnsweringCatalog, answering_catalog, table
 
 LOADED: list[Any] = []
 OWN = {"s3.endpoint": "http://store", "s3.secret-access-key": "stored"}
@@ -145,6 +147,37 @@ def test_a_region_that_would_be_an_address_is_left_out(region: Any) -> None:
         found = opened(catalog, **{"s3.region": "eu-west-1"}).load("web.clicks")
 
     assert found.io.properties["s3.region"] == "eu-west-1"
+
+
+@pytest.fixture
+def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bound_catalogs, "ANSWER_SECONDS", (0.5, 0.5))
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.usefixtures("_hasty")
+@pytest.mark.parametrize("mute", [TOKENS, CONFIG, TABLE])
+def test_a_catalog_that_says_nothing_is_unavailable(mute: str) -> None:
+    answers = {TOKENS: {"access_token": "a", "token_type": "b"}, TABLE: table(), mute: MUTE}
+    with answering_catalog(answers) as catalog, pytest.raises(UnavailableError, match="ReadTimeout") as told:
+        opened(catalog, "id").load("web.clicks")
+
+    assert told.value.retryable
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.usefixtures("_hasty")
+def test_a_commit_that_a_catalog_says_nothing_to_is_in_doubt() -> None:
+    answers: dict[str, Any] = {TABLE: table()}
+    with answering_catalog(answers) as catalog:
+        ours = opened(catalog)
+        loaded = ours.load("web.clicks")
+        changes = loaded.transaction()
+        changes.set_properties({"a": "b"})
+        answers[TABLE] = MUTE
+
+        with pytest.raises(InDoubtError, match="was not answered"):
+            ours.commit(loaded, changes)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,13 @@ from airflow_provider_sinks.connectors.iceberg.catalog import TableCatalog
 from airflow_provider_sinks.connectors.iceberg.file_io import BoundFileIO
 from airflow_provider_sinks.connectors.iceberg.options import IcebergOptions
 from airflow_provider_sinks.connectors.iceberg.staged_files import IcebergFiles
+from airflow_provider_sinks.connectors.preflight import validate
 from airflow_provider_sinks.core.errors import ConfigurationError, SinkError, UnavailableError
 from tests.answering_catalog import TABLE, answering_catalog, table
+from tests.unit.test_reach import says, server
 
 NO_FILE = "/no/such/file"
+NO_FILE_OF_OURS = "a file that the connection names cannot be used by this worker"
 
 
 class Pointers:
@@ -67,6 +71,24 @@ def test_a_catalog_does_not_tell_which_files_the_machine_has(
     assert told.detail.strip() == f"{location}: is not where the connection's warehouse is"
 
 
+@pytest.mark.parametrize("file", ["absent", "text", ".", "text/below"])
+def test_a_catalog_that_is_a_database_does_not_tell_either(file: str, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no certificate")
+    roots = {"warehouse": "s3://bucket", "sslmode": "verify-ca", "sslrootcert": str(tmp_path / file)}
+    fields: dict[str, Any] = {"login": "l", "password": "x", "schema": "d"}
+
+    with server(says(b"S")) as place:
+        host, _, port = place.partition(":")
+        options = IcebergOptions.from_connection("lake", host=host, port=int(port), **fields, extra=roots)
+        validated = validate({"lake": options}, seconds=5).failed
+        with pytest.raises(UnavailableError) as told:
+            TableCatalog(options).load("web.clicks")
+
+    (reached,) = validated
+    assert reached.detail.startswith(f"{place}: {NO_FILE_OF_OURS}")
+    assert told.value.detail == NO_FILE_OF_OURS
+
+
 def test_nobody_leaves_a_local_warehouse(pointers: Pointers) -> None:
     outside = pointers.lake.parent / "outside"
     outside.mkdir()
@@ -99,6 +121,27 @@ def test_a_catalog_leads_nobody_to_a_server_of_its_own(
     told = pointers.load(location, warehouse)
 
     assert isinstance(told, ConfigurationError)
+
+
+_KEYS = {"s3.access-key-id": "k", "s3.secret-access-key": "s"}
+
+
+@pytest.mark.parametrize(
+    ("properties", "location", "is_taken"),
+    [
+        (_KEYS, "s3a://bucket/a", True),
+        (_KEYS, "gs://bucket/a", False),
+        (_KEYS, "abfss://c@account.dfs.core.windows.net/a", False),
+        ({"gcs.oauth2.token": "t"}, "s3://bucket/a", False),
+        ({**_KEYS, "gcs.oauth2.token": "t"}, "gs://bucket/a", True),
+        ({"s3.region": "r"}, "gs://bucket/a", True),
+    ],
+)
+def test_keys_of_one_cloud_lead_to_no_other(
+    properties: dict[str, str], location: str, is_taken: bool
+) -> None:
+    with nullcontext() if is_taken else pytest.raises(ConfigurationError, match="not in the cloud"):
+        BoundFileIO.parse_location(location, properties)
 
 
 def test_places_of_the_connection_are_taken() -> None:

@@ -32,6 +32,12 @@ def table(**options: Any) -> dict[str, Any]:
         (table(table="orders"), {}, "'orders' is not a table (namespace.table, such as shop.orders)"),
         (table(table='shop."x"'), {}, "is not a table"),
         ({"connection": "lake", "table": "a.b"}, {}, "target.iceberg.catalog"),
+        (
+            table(catalog="http://host:80"),
+            {},
+            "target.iceberg.catalog: 'http://host:80' is not an Airflow con",
+        ),
+        ("http://host:80/shop.orders", {}, "target.iceberg.catalog: 'http://host:80' is not an Airflow con"),
         (table(partition_by="what"), {}, "partition_by is for a table that the sink makes (create: true)"),
         (
             table(create=True, partition_by=["day(at"]),

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from airflow_provider_sinks.connectors.table_format import upserts
-from airflow_provider_sinks.connectors.table_format.upserts import NewestRows
+from airflow_provider_sinks.connectors import newest_rows
+from airflow_provider_sinks.connectors.newest_rows import NewestRows
 
 ROWS, BATCHES, VALUE_BYTES = 100, 20, 10_000
 
@@ -28,7 +28,7 @@ def as_spark_sends_them() -> Iterator[pa.RecordBatch]:
 
 
 def test_keys_do_not_hold_the_rows_that_were_spilled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upserts, "_IN_MEMORY_BYTES", 1)
+    monkeypatch.setattr(newest_rows, "_IN_MEMORY_BYTES", 1)
     newest, batches = NewestRows(("name", "id")), as_spark_sends_them()
     newest.take(next(batches))
     tracemalloc.start()

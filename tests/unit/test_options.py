@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import os
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from airflow_provider_sinks.clients.pem_files import LARGEST_PEM_BYTES, PEM_FILES
+from airflow_provider_sinks.clients.schema_registry.options import RegistryOptions
 from airflow_provider_sinks.connectors.kafka.option_names import ALLOWED, DROPPED, SECRETS, refusal
-from airflow_provider_sinks.connectors.kafka.options import LARGEST_PEM_BYTES, KafkaOptions
+from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.postgres.options import NOTHING_OF_THE_MACHINE, PostgresOptions
+from airflow_provider_sinks.core.connection.fields import ConnectionFields
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import ConfigurationError
 
@@ -120,8 +124,27 @@ def test_a_key_that_java_cannot_read_is_refused_with_the_command_that_helps() ->
     assert "BBBB" not in str(error.value)
 
 
+def registry(extra: dict[str, Any]) -> RegistryOptions:
+    options = ConnectionFields("registry", "http", "https://r", extra=extra).options()
+    assert isinstance(options, RegistryOptions)
+    return options
+
+
+def use_of_kafka(name: str, path: str) -> None:
+    pair = {"ssl.certificate.pem": CERTIFICATE, "ssl.key.pem": KEY} if name != "ssl.ca.location" else {}
+    pair.pop(PEM_FILES[name], None)
+    kafka({**SSL, **pair, name: path}).spark_source()
+
+
+def use_of_a_registry(name: str, path: str) -> None:
+    pair = {"ssl.certificate.location": path} if name == "ssl.key.location" else {}
+    registry({**pair, name: path}).usable()
+
+
+@pytest.mark.parametrize("name", PEM_FILES)
+@pytest.mark.parametrize("use", [use_of_kafka, use_of_a_registry])
 def test_a_file_that_cannot_be_used_is_refused_in_the_same_words_whether_it_is_there_or_not(
-    tmp_path: Path,
+    use: Callable[[str, str], None], name: str, tmp_path: Path
 ) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "text").write_text("no certificate")
@@ -130,13 +153,25 @@ def test_a_file_that_cannot_be_used_is_refused_in_the_same_words_whether_it_is_t
     os.mkfifo(tmp_path / "pipe")
 
     said = set()
-    for name in ("absent", "folder", "text", "bytes", "large", "pipe", "text/below"):
+    for file in ("absent", "folder", "text", "bytes", "large", "pipe", "text/below"):
         with pytest.raises(ConfigurationError) as error:
-            kafka({**SSL, "ssl.ca.location": f"{tmp_path}/{name}"}).spark_source()
-        said.add(problems(error).replace(f"{tmp_path}/{name}", "FILE"))
+            use(name, f"{tmp_path}/{file}")
+        said.add(str(error.value).replace(f"{tmp_path}/{file}", "FILE"))
 
     (words,) = said
-    assert words.startswith("ssl.ca.location: 'FILE' cannot be used (one PEM file of at most 1 MiB")
+    assert "names files that cannot be used" in words
+    assert f"{name}: 'FILE' cannot be used (one PEM file of at most 1 MiB" in words
+
+
+def test_a_comment_in_a_file_may_hold_any_letters(tmp_path: Path) -> None:
+    (tmp_path / "ca").write_text(f"# Főtanúsítvány\n{CERTIFICATE}")
+
+    for read in (
+        kafka({**SSL, "ssl.ca.location": f"{tmp_path}/ca"}).usable(),
+        registry({"ssl.ca.location": f"{tmp_path}/ca"}).usable(),
+    ):
+        assert read.given["ssl.ca.pem"].isascii()
+        assert CERTIFICATE in read.given["ssl.ca.pem"]
 
 
 def test_what_belongs_to_other_users_of_the_connection_is_dropped() -> None:

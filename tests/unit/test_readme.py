@@ -17,6 +17,7 @@ from airflow_provider_sinks.core.decision.reasons.reason import Reason
 from airflow_provider_sinks.core.decision.ruling import Ruling
 from airflow_provider_sinks.core.decision.table import DECISIONS
 from airflow_provider_sinks.core.decision.way_on import WayOn
+from airflow_provider_sinks.core.lifecycle.dag_gone import GONE_FOR_SECONDS
 from airflow_provider_sinks.core.spec.sink_file import load_yaml
 from tests.facts import every_reason
 
@@ -58,6 +59,11 @@ REFUSALS = {
     "output was replaced": OutputReason.OUTPUT_REPLACED,
 }
 WITHOUT_RECORD = (ProgressState.NONE, ProgressState.EMPTIED)
+
+
+SECRET_IN_CLEAR = re.compile(
+    r"--conn-password|password\W+:|\.pem\W+:|[:/]/[^/@\s]*:[^/@\s]+@|variables set \S*secret", re.IGNORECASE
+)
 
 
 def rows(text: str, columns: int) -> Iterator[list[str]]:
@@ -204,3 +210,38 @@ def test_links_lead_somewhere(file: Path) -> None:
     links = re.findall(r"\]\(([^)#]+)[^)]*\)", file.read_text())
 
     assert [link for link in links if not (file.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize(
+    "file", [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))], ids=lambda p: p.name
+)
+def test_no_documented_command_holds_a_secret(file: Path) -> None:
+    """Airflow writes a command line into its event log, where many may read it."""
+    commands = re.findall(r"^ *(?:\$ )?airflow (?:.*\\\n)*.*", file.read_text(), re.MULTILINE)
+
+    assert [command for command in commands if SECRET_IN_CLEAR.search(command)] == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'airflow connections add k --conn-type kafka --conn-extra \'{"sasl.password": "x"}\'',
+        "airflow connections add k --conn-password x",
+        "airflow connections add k --conn-uri postgresql://me:x@db/shop",
+        'airflow connections add k --conn-json \'{"password": "x"}\'',
+        "airflow variables set sinks_secret_kafka x",
+        'airflow connections add k --conn-extra \'{"ssl.key.pem": "x"}\'',
+    ],
+)
+def test_a_secret_in_a_command_is_seen(command: str) -> None:
+    assert SECRET_IN_CLEAR.search(command)
+
+
+def test_the_docs_say_after_how_long_the_driver_of_a_deleted_dag_ends() -> None:
+    minutes = f"{GONE_FOR_SECONDS / 60:g} minutes"
+
+    for page in ("getting-started", "cluster", "submit_sink_job", "troubleshooting"):
+        text = " ".join((ROOT / "docs" / f"{page}.md").read_text().split())
+        assert re.search(
+            rf"{minutes}[^.]*(?:found|find|no file)|every look of {minutes}", text, re.IGNORECASE
+        ), page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -65,6 +66,16 @@ def test_the_hint_has_the_exact_argument_of_each_way_on(row: Any) -> None:
 )
 def test_what_no_way_settles_is_hinted_at_with_the_repair(row: str, command: str) -> None:
     assert command in decide(REFUSALS[row][0], REFUSALS[row][1]).hint
+
+
+def test_a_copy_is_restored_only_where_the_rows_are_still_there() -> None:
+    """Else records, witness and totals agree again, and what is lost is never written."""
+    seen, asked = REFUSALS["a-database-forgot-a-writer"][:2]
+    hint, stateful = decide(seen, asked).hint, decide(seen, replace(asked, stateful=True)).hint
+
+    assert 0 < hint.find("still holds") < hint.find("restore a newer copy of the progress table")
+    assert 0 < stateful.find("still holds") < stateful.find("restore a copy of the progress table")
+    assert "of the progress topic, restore it" in decide(*REFUSALS["a-writer-deleted"][:2]).hint
 
 
 PRINTED = {

@@ -107,6 +107,9 @@ def test_what_no_column_holds_is_said_with_its_place(tree: Any, problem: str) ->
         ('{"properties": {"a": {"$ref": "b.json"}}}', "a: refers to 'b.json', which is not there"),
         ('{"properties": {"a": {"type": "integer", "enum": ["x"]}}}', "a: has values in enum or const"),
         ('{"properties": {"a": 5}}', "a: is no schema"),
+        ('{"$ref": "#foo", "definitions": {"a": true}}', "refers to '#foo', which is not there"),
+        ('{"$ref": "#foo", "definitions": [1]}', "refers to '#foo', which is not there"),
+        (3000 * '{"items": ' + "{}" + 3000 * "}", "is nested too deep to be read"),
     ],
 )
 def test_a_schema_that_is_none_is_said_with_its_place(text: str, problem: str) -> None:
@@ -114,6 +117,17 @@ def test_a_schema_that_is_none_is_said_with_its_place(text: str, problem: str) -
         parse(text)
 
     assert problem in str(unfit.value)
+
+
+def test_a_reference_into_a_schema_that_takes_anything_leads_nowhere() -> None:
+    with pytest.raises(UnfitPartsError, match="which is not there"):
+        parse('{"$ref": "b.json#foo"}', [("b.json", "true")])
+
+
+def test_a_bound_that_no_number_has_is_none() -> None:
+    found = parse(json.dumps({"properties": {"a": {"type": "integer", "minimum": 10**400}}}))
+
+    assert spark_columns(found)
 
 
 def test_a_schema_that_is_referred_to_over_and_over_ends() -> None:

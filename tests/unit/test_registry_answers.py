@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
+from typing import Any
 
 import pytest
 
-from airflow_provider_sinks.clients.schema_registry import confluent
+from airflow_provider_sinks.clients.schema_registry import bounded_answers, client, confluent
 from airflow_provider_sinks.clients.schema_registry.client import SchemaRegistry
 from airflow_provider_sinks.clients.schema_registry.options import RegistryOptions
 from airflow_provider_sinks.core.errors import SinkError
+from tests.answering_registry import answering
 from tests.listening_broker import Listener, listening_service
 
 PRIVATE = "a private word"
@@ -97,3 +100,42 @@ def test_what_stands_in_the_place_of_http_is_not_shown() -> None:
 
     assert "RemoteProtocolError" in said
     assert PRIVATE not in said
+
+
+def test_an_answer_without_end_is_not_read() -> None:
+    assert "the answer has more than 4,194,304 bytes" in told(200, b" " * (4 * 1024 * 1024 + 1))
+
+
+def test_an_answer_that_unpacks_to_more_is_not_read() -> None:
+    packed = gzip.compress(b" " * 100_000_000)
+    head = f"HTTP/1.1 200 Said\r\nContent-Encoding: gzip\r\nContent-Length: {len(packed)}\r\n\r\n"
+    with listening_service() as service:
+        service.greeting = head.encode() + packed
+        said = asked(service)
+
+    assert "the answer is packed by 'gzip'" in said
+
+
+def test_an_answer_that_comes_byte_by_byte_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded_answers, "SLOWEST_SECONDS", 0.0)
+
+    assert "the answer has not ended after 0 s" in told(200, ["AVRO"])
+
+
+def test_a_schema_that_refers_to_more_and_more_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "_REFERENCES_MOST", 3)
+    with answering() as answers:
+        answers.by_path["/schemas/ids/1"] = 200, _referring("s", 1)
+        for number in range(1, 9):
+            answers.by_path[f"/subjects/s{number}/versions/1"] = 200, _referring("s", number + 1)
+        registry = SchemaRegistry(RegistryOptions("r", {"url": answers.url}))
+        found = registry.by_id(1)
+        registry.close()
+
+    assert found is not None
+    assert found.missing == "s4: is behind more than 3 others"
+
+
+def _referring(name: str, number: int) -> dict[str, Any]:
+    one = {"name": f"{name}{number}", "subject": f"{name}{number}", "version": 1}
+    return {"schema": '"int"', "references": [one]}

@@ -267,3 +267,16 @@ def test_newer_rows_are_not_replaced_unless_that_is_said() -> None:
     with pytest.raises(RefusedError, match="keeps the newest row of each key"):
         planned(seen)
     assert planned(seen, ReplayRequest(Selection(), overwrite=True))[0].steps
+
+
+@pytest.mark.parametrize("envelope", ["upsert", "debezium"])
+def test_rows_that_replace_each_other_do_so_without_compaction_too(envelope: str) -> None:
+    target = {"connection": "dst", "topic": "orders-out", "key": "id", "envelope": envelope}
+    spec = {"name": "orders", "source": "src/raw", "target": {"kafka": target}, "dead_letter": "orders-in"}
+    source = {"kafka": {"connection": "src", "topic": "raw", "schema": "id int, name string"}}
+    sink = replaying_sink(SinkSpec.parse({**spec, "source": source}))
+    situation = Situation(sink, unseen(dead_letter=present(SOURCE), data=present(DATA)), "us")
+
+    with pytest.raises(RefusedError, match="keeps the newest row of each key"):
+        plan_replay(situation, ALL)
+    assert plan_replay(situation, ReplayRequest(Selection(), overwrite=True)).steps

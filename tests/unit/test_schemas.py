@@ -126,6 +126,50 @@ def test_a_schema_that_is_none_is_said_with_its_place(tree: Any, problem: str) -
     assert problem in str(error.value)
 
 
+def _doubled(levels: int) -> Any:
+    """Return a record that stands for twice as many parts with each level."""
+    made: Any = {"type": "record", "name": "R0", "fields": []}
+    for level in range(1, levels):
+        fields = [{"name": "a", "type": made}, {"name": "b", "type": f"R{level - 1}"}]
+        made = {"type": "record", "name": f"R{level}", "fields": fields}
+    return made
+
+
+def _inside_each_other_by_name(levels: int) -> Any:
+    fields: list[Any] = [{"name": "f0", "type": {"type": "record", "name": "R0", "fields": []}}]
+    for level in range(1, levels):
+        inner = [{"name": "x", "type": f"R{level - 1}"}]
+        fields.append({"name": f"f{level}", "type": {"type": "record", "name": f"R{level}", "fields": inner}})
+    return {"type": "record", "name": "Whole", "fields": fields}
+
+
+def _arrays(levels: int) -> str:
+    return levels * '{"type": "array", "items": ' + '"int"' + levels * "}"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (_arrays(600), "more than 100 types inside each other"),
+        (_arrays(3000), "is nested too deep to be read"),
+        (json.dumps(_inside_each_other_by_name(600)), "more than 100 types inside each other"),
+        (json.dumps(_doubled(30)), "has more than 50,000 parts"),
+    ],
+    ids=["deep", "too deep for JSON", "deep by names", "over and over"],
+)
+def test_a_schema_without_end_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(UnfitPartsError, match=problem):
+        parse(text)
+
+
+def test_a_schema_may_have_thousands_of_fields() -> None:
+    kind = ["null", {"type": "bytes", "logicalType": "decimal", "precision": 9}]
+
+    found = order(**{f"f{number}": kind for number in range(5000)})
+
+    assert len(spark_columns(found)) == 5000
+
+
 def test_a_schema_takes_in_what_it_refers_to() -> None:
     address = {"type": "record", "name": "shop.Address", "fields": [{"name": "c", "type": "int"}]}
     fields = [{"name": "a", "type": "Address"}, {"name": "b", "type": "shop.Address"}]

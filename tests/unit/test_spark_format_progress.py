@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,9 +19,15 @@ from airflow_provider_sinks.connectors.spark_format.kind import KIND
 from airflow_provider_sinks.connectors.spark_format.outputs import MARK
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.decision.facts import Existence, ResourceFacts, Role
-from airflow_provider_sinks.core.errors import ConfigurationError, FencedError, JobFailedError
+from airflow_provider_sinks.core.errors import (
+    ConfigurationError,
+    FencedError,
+    JobFailedError,
+    RefusedError,
+    UnavailableError,
+)
 from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutput
-from airflow_provider_sinks.core.progress.identity import Identities, Identity
+from airflow_provider_sinks.core.progress.identity import Identities
 from airflow_provider_sinks.core.progress.record import DRIVER, SINGLE_WRITER, ProgressRecord
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 
@@ -46,24 +53,27 @@ class Started:
         self.connector = made
         self.run = Run("orders", f"run-{id(self)}", "orders")
 
-    def begin(self) -> Started:
+    def begin(self, generation: int = 1) -> Started:
+        self.open()
+        self.connector.announce(self.record(0, generation))
+        return self
+
+    def open(self) -> None:
         self.connector.open(self.run, (), self.connector.observe(_SOURCE))
         for role, facts in self.connector.identify().items():
             if facts.existence is Existence.MISSING:
                 self.connector.ensure(self.spec.creations()[role])
-        self.connector.announce(self.record(0))
-        return self
 
-    def record(self, epoch: int) -> ProgressRecord:
-        one = Identity("cluster", "orders", "id", 1)
+    def record(self, epoch: int, generation: int = 1) -> ProgressRecord:
+        seen = {role: facts.identity for role, facts in self.connector.identify().items()}
         return ProgressRecord(
-            generation=1,
+            generation=generation,
             owner="me",
             run=self.run.id,
             epoch=epoch,
             from_={0: max(0, epoch - 1)},
             to={0: epoch},
-            identities=Identities(one, one, one),
+            identities=Identities(_SOURCE.identity, seen[Role.DATA], seen[Role.PROGRESS]),
             checkpoint="c",
             batch=epoch - 1,
         )
@@ -146,6 +156,84 @@ def test_a_batch_that_an_overtaken_driver_still_writes_is_found_and_not_written_
         second.write(monkeypatch, 2, second.commits)
 
     assert Started(tmp_path).begin().epoch == 2
+
+
+def test_a_batch_that_an_overtaken_driver_ends_behind_the_look_of_a_start_is_not_written_again(
+    tmp_path: Path, first: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first.write(monkeypatch, 1, first.commits)
+    with pytest.raises(KeyboardInterrupt):
+        first.write(monkeypatch, 2, first.dies)
+    second = Started(tmp_path)
+    second.open()
+    first.commits(1)
+
+    with pytest.raises(UnavailableError, match="has ended its batch meanwhile"):
+        second.connector.announce(second.record(0))
+
+    assert Started(tmp_path).begin().epoch == 2
+
+
+def put_back(lake: Path, old: Path) -> None:
+    shutil.rmtree(lake)
+    old.rename(lake)
+
+
+def lose_log(lake: Path, old: Path) -> None:
+    del old
+    shutil.rmtree(lake / "_spark_metadata")
+
+
+@pytest.mark.parametrize(("loses", "log"), [(put_back, "at 0"), (lose_log, "gone")])
+def test_a_folder_that_is_older_than_the_progress_is_refused_until_it_is_back_or_made_anew(
+    tmp_path: Path,
+    first: Started,
+    monkeypatch: pytest.MonkeyPatch,
+    loses: Callable[[Path, Path], None],
+    log: str,
+) -> None:
+    first.write(monkeypatch, 1, first.commits)
+    shutil.copytree(first.folder, tmp_path / "old")
+    for epoch in (2, 3, 4):
+        first.write(monkeypatch, epoch, first.commits)
+    shutil.copytree(first.folder, tmp_path / "whole")
+    loses(first.folder, tmp_path / "old")
+
+    with pytest.raises(RefusedError, match="went back while the sink ran") as ended:
+        first.write(monkeypatch, 5, first.commits)
+    second = Started(tmp_path)
+    unfit = second.connector.observe(_SOURCE).data.unfit
+
+    assert unfit is not None
+    assert unfit.what == "is older than the sink's progress"
+    assert f"The log of Spark's file sink is {log}; the sink has written batch 3." in unfit.why
+    assert (ended.value.detail, ended.value.hint) == (unfit.why, unfit.repair)
+    put_back(first.folder, tmp_path / "whole")
+    assert second.begin().connector.observe(_SOURCE).data.unfit is None
+
+
+def test_a_folder_that_goes_back_behind_the_look_of_a_start_takes_no_rows(
+    tmp_path: Path, first: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first.write(monkeypatch, 1, first.commits)
+    second = Started(tmp_path)
+    lose_log(first.folder, tmp_path)
+
+    with pytest.raises(RefusedError, match="went back while the sink ran"):
+        second.begin().write(monkeypatch, 2, second.commits)
+
+
+def test_batches_are_counted_anew_in_a_folder_that_is_made_anew(
+    tmp_path: Path, first: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first.write(monkeypatch, 1, first.commits)
+    shutil.rmtree(first.folder)
+
+    second = Started(tmp_path).begin()
+    second.write(monkeypatch, 2, second.commits)
+
+    assert second.connector.observe(_SOURCE).data.unfit is None
+    assert (second.folder / "_spark_metadata" / "0").exists()
 
 
 def test_where_spark_remembers_nothing_such_an_epoch_is_written_again(
@@ -258,7 +346,7 @@ def test_a_reset_empties_the_folder_but_for_its_mark_and_numbers_begin_again(
     first.connector.reset(EmptyOutput("data", first.connector.identify()[Role.DATA]))
 
     assert [path.name for path in first.folder.iterdir()] == [MARK]
-    second = Started(tmp_path).begin()
+    second = Started(tmp_path).begin(generation=2)
     second.write(monkeypatch, 2, second.commits)
     assert (second.folder / "_spark_metadata" / "0").exists()
 
@@ -295,6 +383,12 @@ def test_jdbc_gets_its_address_and_its_login_from_the_connection() -> None:
     assert found["url"] == "jdbc:postgresql://db:5432/my%20db"
     assert (found["user"], found["password"], found["sslmode"]) == ("me", "sesame", "verify-full")
     assert found["dbtable"] == '"public"."Orders"'
+
+
+def test_without_a_password_jdbc_is_told_so_and_looks_for_none() -> None:
+    given = {name: value for name, value in _postgres().given.items() if name != "password"}
+
+    assert jdbc_options(PostgresOptions("pg", given), "public.orders")["password"] == ""
 
 
 @pytest.mark.parametrize(("host", "extra"), [("db", {"sslkey": "/key"}), ("/socket", {})])

@@ -84,6 +84,21 @@ def test_the_digest_does_not_depend_on_how_it_was_written() -> None:
     assert SinkSpec.parse(other).digest != SinkSpec.parse(PAGEVIEWS).digest
 
 
+@pytest.mark.parametrize(
+    ("target", "digest"),
+    [
+        ({"postgres": {"connection": "p", "table": "a.b"}}, "79ff9b541999e6ac"),
+        ({"iceberg": {"catalog": "c", "table": "a.b"}}, "947afe05185299a3"),
+        ({"delta": {"path": "/lake/b"}}, "aaffe3846f267a03"),
+    ],
+    ids=["postgres", "iceberg", "delta"],
+)
+def test_the_digest_of_a_table_is_stable_over_releases(target: dict[str, Any], digest: str) -> None:
+    source = {"kafka": {"connection": "k", "topic": "a", "schema": "a int"}}
+
+    assert SinkSpec.parse({"name": "s", "source": source, "target": target}).digest == digest
+
+
 def test_the_digest_is_stable_over_releases() -> None:
     assert SinkSpec.parse(TEXT).digest == "af7112ea9441bf0a"
 
@@ -186,6 +201,12 @@ WRONG: list[tuple[str, Any, str]] = [
     (f"{K}.topic", "..", "'..' is not a valid topic name"),
     (f"{K}.topic", "x" * 250, "is not a valid topic name (1 to 249"),
     (f"{K}.connection", "kafka://host:9092?x", "is not an Airflow connection id"),
+    (f"{K}.connection", "kafka://host", "is not an Airflow connection id (the id of a connection, not its"),
+    (f"{K}.connection", "host:9092", "'host:9092' is not an Airflow connection id"),
+    (f"{K}.connection", "kafka://me:secret@host", "connection: 'host' is not an Airflow connection id"),
+    (f"{K}.registry", "http://host:8081", "source.kafka.registry: 'http://host:8081' is not an Airflow conn"),
+    (f"{T}.registry", "http://host:8081", "target.kafka.registry: 'http://host:8081' is not an Airflow conn"),
+    ("lookups.users.postgres.connection", "host:5432", "'host:5432' is not an Airflow connection id"),
     (f"{K}.key", ["a"], 'source.kafka.key: is not known (it belongs to a target; did you mean "key_as"?)'),
     (f"{K}.format", "jsn", 'is none of json, text, bytes, avro, json_schema (did you mean "json"?)'),
     (f"{K}.format", "text", "source.kafka.schema: does not go with format text"),
@@ -256,7 +277,11 @@ WRONG: list[tuple[str, Any, str]] = [
     (f"{T}.value", "page", "target.kafka.value: 'page' is no column of the output (did you"),
     (f"{T}.value", "userid", "'userid' is the key already"),
     (f"{T}.format", "text", "text needs one column for the value, but there are 2"),
-    (f"{T}.tombstones", "yes", "must be true or false, not text"),
+    (f"{T}.tombstones", "yes", "'yes' is none of true, false, ignore, delete"),
+    (f"{T}.tombstones", 1, "target.kafka.tombstones: must be one of true, false, ignore, delete"),
+    (f"{T}.envelope", "upsret", "'upsret' is none of append, upsert, debezium (did you mean \"upsert\"?)"),
+    (f"{T}.compact_epoch", "yes", "must be true or false, not text"),
+    (f"{T}.deletes", "drop", "'drop' is none of with_tombstone, without_tombstone, rewrite"),
     (f"{T}.key_in_value", "no", "must be true or false, not text"),
     (f"{T}.headers", "sorce", "'sorce' is no way to make headers (did you mean \"source\"?)"),
     (f"{T}.headers", {}, "target.kafka.headers: names no header (source, or {name: column})"),

@@ -322,6 +322,14 @@ LENT: list[tuple[ConnectionFields, tuple[Change, ...]]] = [
 ]
 
 
+def storage(**extra: str) -> ConnectionFields:
+    return ConnectionFields("st", "delta", extra=extra)
+
+
+def catalog(**extra: str) -> ConnectionFields:
+    return ConnectionFields("lake", "iceberg", "https://rest", extra={"catalog": "rest", **extra})
+
+
 @pytest.mark.parametrize(("old", "changes"), LENT, ids=str)
 def test_what_the_worker_logs_in_with_goes_to_no_other_server(
     old: ConnectionFields, changes: tuple[Change, ...]
@@ -331,6 +339,85 @@ def test_what_the_worker_logs_in_with_goes_to_no_other_server(
     assert "what the worker itself logs in with" in str(said)
     assert "evil" not in str(said)
     assert alter(old, changes, Means(NEW, replace(FILES, keep_secrets=True))).options()
+
+
+ELSEWHERE: dict[str, tuple[ConnectionFields, tuple[str, ...]]] = {
+    "S3": (
+        storage(aws_endpoint="https://e", aws_access_key_id="me", aws_secret_access_key="given"),
+        ("aws_access_key_id", "aws_secret_access_key"),
+    ),
+    "half of a login at S3": (
+        storage(aws_endpoint="https://e", aws_access_key_id="me", aws_secret_access_key="given"),
+        ("aws_secret_access_key",),
+    ),
+    "Azure": (
+        storage(**AZURE, azure_endpoint="https://e", azure_storage_sas_key="given"),
+        ("azure_storage_sas_key",),
+    ),
+    "Google": (
+        catalog(**{"gcs.service.host": "https://e", "gcs.oauth2.token": "given"}),
+        ("gcs.oauth2.token",),
+    ),
+    "a catalog": (
+        catalog(**{"s3.access-key-id": "me", "s3.secret-access-key": "given"}),
+        ("s3.access-key-id", "s3.secret-access-key"),
+    ),
+    "Postgres": (POSTGRES, ("password",)),
+}
+"""Addresses that came with a login, and what would leave the machine's in its place."""
+
+
+@pytest.mark.parametrize("verb", [DropOption, ResetOption])
+@pytest.mark.parametrize("led", ELSEWHERE)
+def test_a_login_is_not_dropped_where_its_address_stays(
+    led: str, verb: type[DropOption | ResetOption]
+) -> None:
+    old, login = ELSEWHERE[led]
+    taken: list[Change] = [verb(name) for name in login]
+
+    said = refused(old, *taken)
+
+    assert "would be sent what the worker itself logs in with" in str(said)
+    assert "the address goes with its login" in str(said)
+    assert alter(old, taken, Means({}, replace(FILES, keep_secrets=True))).options()
+
+
+def test_a_login_is_dropped_together_with_its_address() -> None:
+    old, login = ELSEWHERE["S3"]
+
+    assert alter(old, [*map(DropOption, login), DropOption("aws_endpoint")]).options()
+
+
+def test_a_login_may_take_the_place_of_another() -> None:
+    old, login = ELSEWHERE["Azure"]
+    given = SetOption("azure_storage_account_key", Secret("sinks_secret_new"))
+
+    assert alter(old, [*map(DropOption, login), given], Means(NEW)).options()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        (SetOption("host", "https://evil"), SetOption("token", Secret("sinks_secret_new"))),
+        (SetOption("oauth2-server-uri", "https://evil"), SetOption("token", Secret("sinks_secret_new"))),
+        (SetOption("warehouse", "theirs"), SetOption("token", Secret("sinks_secret_new"))),
+        (
+            SetOption("host", "https://evil"),
+            SetOption("login", "me"),
+            SetOption("password", Secret("sinks_secret_new")),
+        ),
+    ],
+    ids=str,
+)
+def test_a_catalogs_password_is_no_login_of_its_storage(changes: tuple[Change, ...]) -> None:
+    said = refused(catalog(), *changes)
+
+    assert "would lead elsewhere, and be sent what the worker itself logs in with" in str(said)
+    keys = [
+        SetOption("s3.access-key-id", "me"),
+        SetOption("s3.secret-access-key", Secret("sinks_secret_new")),
+    ]
+    assert alter(catalog(), [*changes, *keys], Means(NEW)).options()
 
 
 def test_with_a_login_of_its_own_a_connection_may_lead_elsewhere() -> None:

@@ -12,7 +12,7 @@ import pytest
 from airflow_provider_sinks.clients.schema_registry import confluent
 from airflow_provider_sinks.clients.schema_registry.client import SchemaRegistry
 from airflow_provider_sinks.clients.schema_registry.options import RegistryOptions
-from airflow_provider_sinks.connectors.kafka.encoding import _has_value
+from airflow_provider_sinks.connectors.kafka.envelope_encoding import has_value
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink, kafka_sink
 from airflow_provider_sinks.connectors.kafka.written_schemas import TargetSchemas, part_columns
 from airflow_provider_sinks.core.errors import ConfigurationError
@@ -78,7 +78,7 @@ def test_a_sink_that_would_delete_with_each_row_is_refused(names: list[str]) -> 
     target = sink(tombstones=True, key="id").target.kafka.model_copy(update={"key": tuple(names)})
 
     with pytest.raises(ConfigurationError, match=f"key has every column, {', '.join(names)}: each row would"):
-        _has_value(names, target)
+        has_value(names, target)
 
 
 def test_the_columns_of_the_key_are_left_out_of_the_schema_of_the_value_where_the_spec_says_so() -> None:

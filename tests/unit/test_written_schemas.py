@@ -26,6 +26,7 @@ from tests.answering_registry import NOT_FOUND, Answers, answering
 ORDER = json.dumps({"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]})
 BASKET = json.dumps({"type": "record", "name": "Basket", "fields": [{"name": "order", "type": "Order"}]})
 OTHER = json.dumps({"type": "record", "name": "Order", "fields": [{"name": "what", "type": "string"}]})
+TOO_DEEP = 600 * '{"type": "array", "items": ' + '"int"' + 600 * "}"
 REFERENCE = {"name": "Order", "subject": "orders", "version": 7}
 
 
@@ -81,6 +82,7 @@ def test_an_error_that_names_no_schema_teaches_nothing(written: WrittenSchemas) 
             (200, {"schema": BASKET, "references": [REFERENCE]}),
             'which is no schema: Order: subject "orders" has no version 7',
         ),
+        ((200, {"schema": TOO_DEEP}), "more than 100 types inside each other"),
         ((200, {"schema": OTHER}), "which cannot be read: field id is missing"),
         ((422, {"error_code": 42201, "message": "Invalid id"}), "Invalid id (error code 42201)"),
         ((400, {"error_code": 400, "message": "Bad id"}), "Bad id (error code 400)"),
@@ -91,6 +93,7 @@ def test_an_error_that_names_no_schema_teaches_nothing(written: WrittenSchemas) 
         "Protobuf",
         "no Avro",
         "refers to what is away",
+        "without end",
         "other fields",
         "refused",
         "bad",

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _REFERENCES_DEEPEST = 20
+_REFERENCES_MOST = 200
 _MOST_KINDS = 20
 _MISSING, _CONFLICT, _NOT_A_SCHEMA = 404, 409, 422
 _IDS = "/schemas/ids"
@@ -153,6 +154,11 @@ class SchemaRegistry:
         for one in references:
             if one in texts or depth > _REFERENCES_DEEPEST:
                 continue
+            if len(texts) + depth >= _REFERENCES_MOST:
+                problem = Problem(one.name, f"is behind more than {_REFERENCES_MOST} others")
+                raise UnresolvedError("a schema refers to too many others", [problem]).of(
+                    self.options.conn_id
+                )
             path = f"subjects/{_quoted(one.subject)}/versions/{one.version}"
             found = self._ask_or_none(
                 f'give version {one.version} of subject "{one.subject}"',

@@ -9,7 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from airflow_provider_sinks.clients.schema_registry.options import PEM_FILES, RegistryOptions
+from airflow_provider_sinks.clients.pem_files import PEM_FILES
+from airflow_provider_sinks.clients.schema_registry.options import RegistryOptions
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.wording import one_line
 
@@ -42,8 +43,10 @@ def made(options: RegistryOptions) -> SchemaRegistryClient:
         try:
             from confluent_kafka.schema_registry import SchemaRegistryClient
 
-            return SchemaRegistryClient(
-                {**_login(options), **files, **_PATIENCE, "url": options.options["url"]}
+            from airflow_provider_sinks.clients.schema_registry.bounded_answers import bounded
+
+            return bounded(
+                SchemaRegistryClient({**_login(options), **files, **_PATIENCE, "url": options.options["url"]})
             )
         except ImportError as error:
             problem = Problem("registry", f"{error.name or error} is not installed")
@@ -89,6 +92,10 @@ def lost(error: Exception) -> str:
     """Return why there was no answer; what came in its place is not shown."""
     from confluent_kafka.schema_registry.common._httpx_compat import httpx
 
+    from airflow_provider_sinks.clients.schema_registry.bounded_answers import UnfitAnswerError
+
+    if isinstance(error, UnfitAnswerError):
+        return str(error)
     name = type(error).__name__
     return f"{name}: {error}" if isinstance(error, httpx.ConnectError | httpx.TimeoutException) else name
 

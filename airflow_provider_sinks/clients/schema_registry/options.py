@@ -9,18 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
+from airflow_provider_sinks.clients.pem_files import PEM_FILES, with_pem_files_read
 from airflow_provider_sinks.core.connection.options import ConnectionOptions
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, nearest
 
-PEM_FILES = {
-    "ssl.ca.location": "ssl.ca.pem",
-    "ssl.certificate.location": "ssl.certificate.pem",
-    "ssl.key.location": "ssl.key.pem",
-}
 ALLOWED = frozenset({"urls", *PEM_FILES})
 """What may stand in the extra."""
 SECRETS = frozenset({"password"})
@@ -34,7 +29,6 @@ REFUSED = {
     "ssl.key.password": "extra is shown to whoever may read connections; use a key without a password",
 }
 _MOST_URLS = 16
-_LARGEST_PEM_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,28 +94,10 @@ class RegistryOptions(ConnectionOptions):
 
     def usable(self) -> RegistryOptions:
         """Take the text of the PEM files into the options, so that no other machine needs the files."""
-        options, problems = dict(self.options), []
-        for located, inline in PEM_FILES.items():
-            if located in options:
-                try:
-                    options[inline] = _pem(options.pop(located))
-                except (OSError, ValueError) as error:
-                    problems.append(Problem(f"extra.{located}", f"cannot be read: {error}"))
-        if problems:
-            raise ConfigurationError(
-                f'connection "{self.conn_id}" is not valid for a schema registry', problems
-            )
-        return RegistryOptions(self.conn_id, options)
+        return RegistryOptions(self.conn_id, with_pem_files_read(self.conn_id, self.options, "extra."))
 
     def __repr__(self) -> str:
         return f"RegistryOptions(conn_id={self.conn_id!r}, url={self.options.get('url')!r})"
-
-
-def _pem(path: str) -> str:
-    found = Path(path)
-    if found.stat().st_size > _LARGEST_PEM_BYTES:
-        raise ValueError("it is larger than 1 MiB")
-    return found.read_text(encoding="ascii")
 
 
 def _urls(

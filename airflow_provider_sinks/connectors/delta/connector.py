@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from airflow_provider_sinks.connectors.base import Say
 from airflow_provider_sinks.connectors.delta import log, progress
 from airflow_provider_sinks.connectors.delta import observe as look
-from airflow_provider_sinks.connectors.delta.fit import demand_fit, layout_of, new_table
+from airflow_provider_sinks.connectors.delta.fit import compare, demand_fit, layout_of, new_table
 from airflow_provider_sinks.connectors.delta.layout import Layout
 from airflow_provider_sinks.connectors.delta.log import DeltaVersion
 from airflow_provider_sinks.connectors.delta.options import DeltaOptions
@@ -23,6 +23,7 @@ from airflow_provider_sinks.connectors.table_format.sink_tables import SinkTable
 from airflow_provider_sinks.connectors.table_format.types import SparkType
 from airflow_provider_sinks.core.decision.facts import Existence, Observation, ResourceFacts, Role
 from airflow_provider_sinks.core.errors import UnavailableError
+from airflow_provider_sinks.core.evolution import Compatible, SchemaDiff, demanded
 from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutput
 from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.progress.past_epochs import PastEpoch, past_epochs
@@ -67,7 +68,10 @@ class DeltaConnector(TableConnector[DeltaVersion]):
         from airflow_provider_sinks.connectors.table_format.encoding import types_of
 
         self._columns = types_of(output)
-        self._fitting(self._columns)
+        if self._known_layout() is None:
+            new_table(self._columns, self._target)
+        else:
+            demanded(self._difference(self._columns))
 
     def project(self, output: DataFrame) -> DataFrame:
         """Return the columns with exactly the types of the table."""
@@ -150,12 +154,21 @@ class DeltaConnector(TableConnector[DeltaVersion]):
     def _look(self, role: Role, *, with_size: bool = False) -> tuple[ResourceFacts, DeltaVersion | None]:
         return look.look(self._delta, self._sink.names[role], role, with_size=with_size)
 
-    def _fitting(self, given: Mapping[str, SparkType]) -> Layout:
-        """Return the table's layout, or what it will be, if the query's columns fit it."""
+    def _known_layout(self) -> Layout | None:
+        """Return columns and partitioning of the data table; nothing where it is still to be made."""
         if self._layout is None:
             table = self._look(Role.DATA)[1]
             self._layout = Layout.of(table) if table is not None else None
         layout: Layout | None = self._layout
+        return layout
+
+    def _difference(self, given: Mapping[str, SparkType]) -> SchemaDiff:
+        table = self._look(Role.DATA)[1]
+        return Compatible() if table is None else compare(given, self._target, Layout.of(table))
+
+    def _fitting(self, given: Mapping[str, SparkType]) -> Layout:
+        """Return the table's layout, or what it will be, if the query's columns fit it."""
+        layout = self._known_layout()
         if layout is None:
             return new_table(given, self._target)
         demand_fit(given, self._target, layout)

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from airflow_provider_sinks.connectors.delta.layout import TablePlan
 from airflow_provider_sinks.connectors.delta.statistics import Statistics
 from airflow_provider_sinks.connectors.delta.storage import DeltaFiles
+from airflow_provider_sinks.connectors.rows import DELETED
 from airflow_provider_sinks.connectors.table_format.data_files import Announce, DataFiles, Part
 from airflow_provider_sinks.connectors.table_format.stage import StagedFile, new_name
 from airflow_provider_sinks.connectors.table_format.types import SparkType
@@ -77,7 +78,8 @@ class DeltaDataFiles(DataFiles[_File]):
         folder: str,
         is_split: bool,
     ) -> None:
-        types = {field["name"]: field["type"] for field in plan.layout.fields}
+        types: dict[str, SparkType] = {field["name"]: field["type"] for field in plan.layout.fields}
+        types[DELETED] = "boolean"
         self._by = plan.layout.partitioned_by if is_split else ()
         self._whole = pa.schema([pa.field(name, arrow_type(types[name])) for name in columns])
         self._plan, self._role, self._files, self._folder = plan, role, files, folder

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from airflow_provider_sinks.connectors.delta.adding import DeltaTypes, needs_features
 from airflow_provider_sinks.connectors.delta.layout import Layout
 from airflow_provider_sinks.connectors.delta.spec import DeltaTarget
 from airflow_provider_sinks.connectors.delta.types import can_partition, created, required_inside
 from airflow_provider_sinks.connectors.table_format.creation import CreateTable
+from airflow_provider_sinks.connectors.table_format.evolution import Evolving
 from airflow_provider_sinks.connectors.table_format.fit import (
     missing_in_query,
     missing_in_table,
@@ -16,9 +18,10 @@ from airflow_provider_sinks.connectors.table_format.fit import (
     written,
 )
 from airflow_provider_sinks.connectors.table_format.spec import Mode
-from airflow_provider_sinks.connectors.table_format.types import SparkType
+from airflow_provider_sinks.connectors.table_format.types import Column, SparkType
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
+from airflow_provider_sinks.core.evolution import SchemaDiff
 from airflow_provider_sinks.core.spec.problems import UnfitError
 
 _OPTION = "target.delta"
@@ -64,11 +67,23 @@ def layout_of(creation: CreateTable, target: DeltaTarget) -> Layout:
 
 
 def demand_fit(given: Mapping[str, SparkType], target: DeltaTarget, layout: Layout) -> None:
-    """Compare the query's columns with the table's.
+    """Compare the query's columns with the table's, as it is.
 
     :raises ConfigurationError: with all problems.
     """
-    table, names = layout.columns, written(list(given), target.columns)
+    if problems := problems_of(given, target, layout, layout.columns):
+        raise ConfigurationError(f'table "{target.path}" does not fit the query', problems)
+
+
+def problems_of(
+    given: Mapping[str, SparkType], target: DeltaTarget, layout: Layout, table: Mapping[str, Column]
+) -> list[Problem]:
+    """Compare the query's columns with the table's, and return all that does not fit.
+
+    :param layout: as it is.
+    :param table: its columns, as they are or as they will be.
+    """
+    names = written(list(given), target.columns)
     problems = [*_missing_in_query(given, target), *missing_in_table(names, table)]
     types = {field["name"]: field["type"] for field in layout.fields}
     for name in names:
@@ -77,13 +92,21 @@ def demand_fit(given: Mapping[str, SparkType], target: DeltaTarget, layout: Layo
         if (problem := of_type(given[name], table[name])) is not None:
             problems.append(problem)
             continue
-        for path in required_inside(types[name], name):
+        for path in required_inside(types.get(name, ""), name):
             what = f"{path} takes no null, which no query can promise"
             problems.append(Problem(f"column {name!r}", what, "copy the table without that NOT NULL"))
     problems += [*_of_partitions(layout.partitioned_by, layout), *_of_partitioning(names, target, layout)]
-    problems += _of_key(target, layout)
-    if problems:
-        raise ConfigurationError(f'table "{target.path}" does not fit the query', problems)
+    return [*problems, *_of_key(target, layout)]
+
+
+def compare(given: Mapping[str, SparkType], target: DeltaTarget, layout: Layout) -> SchemaDiff:
+    """Return what makes a table that is there fit the query, or why nothing does."""
+    fixed = {*target.key, *layout.partitioned_by}
+    types = DeltaTypes(has_features=needs_features(layout.schema))
+    table = Evolving(target.path, layout.columns, fixed, target.may_change, types)
+    steps = table.steps(given, target.columns)
+    problems = problems_of(given, target, layout, table.after(steps))
+    return table.judged(given, target.columns, steps, problems)
 
 
 def _missing_in_query(given: Mapping[str, SparkType], target: DeltaTarget) -> Iterator[Problem]:

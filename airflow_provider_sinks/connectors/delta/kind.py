@@ -18,6 +18,7 @@ from airflow_provider_sinks.core.connection.options import ConnectionOptions
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import JobFailedError
 from airflow_provider_sinks.core.progress.record import WriterId
+from airflow_provider_sinks.core.spec.fields import CONN_ID_PATTERN
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ _FORM = TargetForm(
         "storage": {
             "type": ["null", "string"],
             "default": None,
+            "pattern": f"^$|{CONN_ID_PATTERN}",
             "title": "Connection to the storage",
             "description": "One of type delta; a folder of the machine needs none.",
         },
@@ -127,7 +129,9 @@ def _connector(sink: DeltaSink, options: ConnectionOptions, say: Say = lambda _:
     if not isinstance(options, DeltaOptions):
         raise JobFailedError(f'connection "{sink.target.delta.connection}" is not of type delta')
     dead = sink.dead_letter.path if sink.dead_letter else None
-    tables = SinkTables(sink.name, sink.target.delta.path, dead, sink.trigger.every)
+    tables = SinkTables(
+        sink.name, sink.target.delta.path, dead, sink.trigger.every, sink.source.kafka.has_deletes
+    )
     return DeltaConnector(tables, sink.target.delta, options, say)
 
 

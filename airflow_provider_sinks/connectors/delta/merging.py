@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from airflow_provider_sinks.connectors.delta.log import DeltaVersion
 from airflow_provider_sinks.connectors.delta.rounding import is_rounded
 from airflow_provider_sinks.connectors.delta.storage import DeltaFiles
+from airflow_provider_sinks.connectors.rows import DELETED
 from airflow_provider_sinks.connectors.table_format.stage import StagedFile
 
 if TYPE_CHECKING:
@@ -28,14 +29,18 @@ def merge(
     files: DeltaFiles,
     key: Sequence[str],
     properties: CommitProperties,
-) -> None:
-    """Replace the rows of the keys that are staged, and add those that are new.
+) -> bool:
+    """Replace the rows of the keys that are staged, and add those that are new; remove those that are gone.
 
-    :param staged: of exactly the columns that are written; each key once.
+    :param staged: of exactly the columns that are written, and perhaps of one that says which keys are gone;
+        each key once.
     :param properties: of the commit.
+    :returns: whether there was anything to change; where all keys that are gone never were there, there is no
+        commit.
     """
     rows = _rows(staged, files)
-    columns = {_quoted(name): f"{_NEW}.{_quoted(name)}" for name in rows.schema.names}
+    names = [name for name in rows.schema.names if name != DELETED]
+    columns = {_quoted(name): f"{_NEW}.{_quoted(name)}" for name in names}
     same = " AND ".join(f"{_OLD}.{_quoted(name)} = {_NEW}.{_quoted(name)}" for name in key)
     rest = {name: value for name, value in columns.items() if name not in map(_quoted, key)}
     merger = table.raw.merge(
@@ -46,7 +51,13 @@ def merge(
         commit_properties=properties,
         writer_properties=_writing(rows.schema),
     )
-    merger.when_matched_update(rest or columns).when_not_matched_insert(columns).execute()
+    is_there = None
+    if DELETED in rows.schema.names:
+        is_gone = f"{_NEW}.{_quoted(DELETED)}"
+        merger, is_there = merger.when_matched_delete(is_gone), f"NOT {is_gone}"
+    merger = merger.when_matched_update(rest or columns, is_there)
+    done = merger.when_not_matched_insert(columns, is_there).execute()
+    return bool(done["num_target_files_added"] or done["num_target_files_removed"])
 
 
 def _writing(schema: pa.Schema) -> WriterProperties | None:

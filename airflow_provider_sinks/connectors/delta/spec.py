@@ -18,7 +18,7 @@ from airflow_provider_sinks.connectors.table_format.spec import (
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import JobFailedError, Problem
 from airflow_provider_sinks.core.spec.fields import Columns, ConnectionId
-from airflow_provider_sinks.core.spec.parts import DeadLetterPart, Target, TargetOptions
+from airflow_provider_sinks.core.spec.parts import DeadLetterPart, EvolvingTarget, Target
 from airflow_provider_sinks.core.spec.problems import UnfitError
 from airflow_provider_sinks.core.spec.rules import QUERY, Rule, known_column, needs
 from airflow_provider_sinks.core.spec.sink import SinkSpec
@@ -35,7 +35,7 @@ TablePath = Annotated[
 ]
 
 
-class DeltaTarget(TargetOptions):
+class DeltaTarget(EvolvingTarget):
     """A Delta table to write. Its path is its short form, where it needs no connection."""
 
     short_form = places.PATH_PATTERN
@@ -60,6 +60,11 @@ class DeltaTarget(TargetOptions):
     @model_validator(mode="after")
     def _fits(self) -> DeltaTarget:
         demand_key(self)
+        if self.may_change.widens:
+            what = "Delta reads older files by a wider type only in tables that are not written here"
+            raise UnfitError(
+                f"on_schema_change: widen is not for Delta: {what}", "add_columns, and a CAST in the query"
+            )
         if self.partition_by and not self.create:
             raise UnfitError("partition_by is for a table that the sink makes", "create: true")
         if places.is_local(self.path) and self.connection is not None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from airflow_provider_sinks.connectors.delta import log, progress
+from airflow_provider_sinks.connectors.delta.adding import add, left_of
 from airflow_provider_sinks.connectors.delta.factory import STAGED, DeltaWriterFactory
 from airflow_provider_sinks.connectors.delta.features import unfit
 from airflow_provider_sinks.connectors.delta.layout import Layout, TablePlan, demand_unaltered
@@ -26,8 +27,9 @@ from airflow_provider_sinks.connectors.table_format.format import Change, Judge,
 from airflow_provider_sinks.connectors.table_format.sink_tables import SinkTables
 from airflow_provider_sinks.connectors.table_format.spec import Mode
 from airflow_provider_sinks.connectors.table_format.stage import StagedFile, StageFolder
-from airflow_provider_sinks.connectors.table_format.state import Place, Standing, State
+from airflow_provider_sinks.connectors.table_format.state import PREFIX, Place, Standing, State
 from airflow_provider_sinks.connectors.table_format.sweep import elsewhere
+from airflow_provider_sinks.connectors.table_format.types import SparkType
 from airflow_provider_sinks.core.dead_letters.letter import Circumstances
 from airflow_provider_sinks.core.errors import RefusedError
 
@@ -80,6 +82,9 @@ class DeltaTables(TableFormat[DeltaVersion]):
             if change is None:
                 return False
             with suppress(OvertakenError):
+                if left := left_of(table, change.steps):
+                    self._add(table, left, change.state)
+                    continue
                 self._commit(table, version, change)
                 return True
         raise AssertionError("the last attempt raises")
@@ -139,6 +144,7 @@ class DeltaTables(TableFormat[DeltaVersion]):
             stages=self.stages(data),
             data=TablePlan.of(data),
             dead=TablePlan.of(dead) if dead is not None else None,
+            has_deletes=self._sink.has_deletes,
         )
 
     @property
@@ -161,13 +167,23 @@ class DeltaTables(TableFormat[DeltaVersion]):
         log.commit(self._options, table.name, lambda: self._act(table, version, change, properties))
         progress.forget_before(table, files, sink)
 
+    def _add(self, table: DeltaVersion, columns: dict[str, SparkType], state: State) -> None:
+        """Give a table columns by a commit of its own; the change that wants them is judged anew behind it.
+
+        :raises OvertakenError: somebody else has made this version.
+        """
+        properties = log.once({f"{PREFIX}{self._sink.name}.altered_by": state.run}, {}, 0)
+        log.commit(self._options, table.name, lambda: add(table, columns, properties))
+
     def _act(self, table: DeltaVersion, version: int, change: Change, properties: CommitProperties) -> None:
-        if self._is_merged(table.name) and change.files:
-            merge(table, list(change.files), self.files, self._target.key, properties)
-            _demand_made(table, version)
-            return
+        is_merged = self._is_merged(table.name)
+        if is_merged and change.files:
+            has_changed = merge(table, list(change.files), self.files, self._target.key, properties)
+            if has_changed or not self._sink.has_deletes:
+                _demand_made(table, version)
+                return
         table.raw.create_write_transaction(
-            list(change.files),
+            [] if is_merged else list(change.files),
             "append",
             table.raw.schema(),
             partition_by=list(table.partitioned_by),

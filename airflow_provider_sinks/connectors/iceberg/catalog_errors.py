@@ -54,7 +54,7 @@ def asking(options: IcebergOptions) -> Iterator[None]:
     except DBAPIError as error:
         raise _of_database(options, error) from error
     except Exception as error:
-        raise _unavailable(options, error) from error
+        raise _unavailable(options, named(error)) from error
 
 
 def refused_commit(options: IcebergOptions, name: str, error: Exception) -> SinkError | None:
@@ -96,7 +96,7 @@ def _refused_by_rest(options: IcebergOptions, name: str, error: Exception) -> Si
         case found.ForbiddenError() | found.BadRequestError():
             return _may_not(options, name, error, "Let the owner of the catalog allow it.")
         case found.TooManyRequestsError():
-            return _unavailable(options, error)
+            return _unavailable(options, named(error))
     return None
 
 
@@ -106,7 +106,7 @@ def _refused_by_database(options: IcebergOptions, name: str, error: Any) -> Sink
         return _may_not(options, name, error, GRANT_UPDATE if state == _NO_PRIVILEGE else "")
     if state in _WRONG_LOGIN or "password authentication failed" in text:
         return _refused(options, error)
-    return _unavailable(options, error) if state.startswith(_NO_ROOM) else None
+    return _unavailable(options, named(error)) if state.startswith(_NO_ROOM) else None
 
 
 def _may_not(options: IcebergOptions, name: str, error: Exception, hint: str) -> ConfigurationError:
@@ -139,7 +139,16 @@ def _of_database(options: IcebergOptions, error: Any) -> Exception:
         return HiddenError(text.splitlines()[0])
     if state in _WRONG_LOGIN or "password authentication failed" in text:
         return _refused(options, error)
-    return _unavailable(options, error)
+    has_no_way = not state and options.kind is CatalogKind.JDBC
+    return _unavailable(options, _of_way(options, error) if has_no_way else named(error))
+
+
+def _of_way(options: IcebergOptions, error: Any) -> str:
+    """Return why a database was not reached, in the words of a Postgres: none tell which files there are."""
+    from airflow_provider_sinks.connectors.postgres.client import connect_error
+    from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
+
+    return connect_error(PostgresOptions(options.conn_id, options.conninfo), error.orig).detail
 
 
 def _refused(options: IcebergOptions, error: Exception) -> AuthenticationError:
@@ -150,9 +159,9 @@ def _refused(options: IcebergOptions, error: Exception) -> AuthenticationError:
     ).of(options.conn_id)
 
 
-def _unavailable(options: IcebergOptions, error: Exception) -> UnavailableError:
+def _unavailable(options: IcebergOptions, said: str) -> UnavailableError:
     return UnavailableError(
         f"{options.service} could not be asked",
-        named(error),
+        said,
         "Check the catalog's address, and that its storage can be read from here.",
     ).of(options.conn_id)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from airflow_provider_sinks.connectors.base import Say
 from airflow_provider_sinks.connectors.iceberg import observe as look
 from airflow_provider_sinks.connectors.iceberg.catalog import TableCatalog
-from airflow_provider_sinks.connectors.iceberg.fit import demand_fit, layout_of, new_table
+from airflow_provider_sinks.connectors.iceberg.fit import compare, demand_fit, layout_of, new_table
 from airflow_provider_sinks.connectors.iceberg.layout import Layout
 from airflow_provider_sinks.connectors.iceberg.options import IcebergOptions
 from airflow_provider_sinks.connectors.iceberg.progress import records_of_snapshots
@@ -26,6 +26,7 @@ from airflow_provider_sinks.connectors.table_format.spec import Mode
 from airflow_provider_sinks.connectors.table_format.types import SparkType
 from airflow_provider_sinks.core.decision.facts import Existence, Observation, ResourceFacts, Role
 from airflow_provider_sinks.core.errors import UnavailableError
+from airflow_provider_sinks.core.evolution import Compatible, SchemaDiff, demanded
 from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutput
 from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.progress.past_epochs import PastEpoch, past_epochs
@@ -56,7 +57,8 @@ class IcebergConnector(TableConnector["Table"]):
     ) -> None:
         self._target = target
         self._catalog = TableCatalog(options)
-        super().__init__(sink, IcebergTables(sink.name, target, self._catalog), say)
+        tables = IcebergTables(sink.name, target, self._catalog, has_deletes=sink.has_deletes)
+        super().__init__(sink, tables, say)
 
     @property
     def service(self) -> str:
@@ -75,7 +77,10 @@ class IcebergConnector(TableConnector["Table"]):
         from airflow_provider_sinks.connectors.table_format.encoding import types_of
 
         self._columns = types_of(output)
-        self._fitting(self._columns)
+        if self._known_layout() is None:
+            new_table(self._columns, self._target)
+        else:
+            demanded(self._difference(self._columns))
 
     def project(self, output: DataFrame) -> DataFrame:
         """Return the columns with exactly the types of the table."""
@@ -157,12 +162,21 @@ class IcebergConnector(TableConnector["Table"]):
     def _look(self, role: Role) -> tuple[ResourceFacts, Table | None]:
         return look.look(self._catalog, self._sink.names[role], self._sink.name, role)
 
-    def _fitting(self, given: Mapping[str, SparkType]) -> Schema:
-        """Return the table's schema, or what it will be, if the query's columns fit it."""
+    def _known_layout(self) -> Layout | None:
+        """Return schema and partitioning of the data table; nothing where it is still to be made."""
         if self._layout is None:
             table = self._look(Role.DATA)[1]
             self._layout = Layout.of(table) if table is not None else None
         layout: Layout | None = self._layout
+        return layout
+
+    def _difference(self, given: Mapping[str, SparkType]) -> SchemaDiff:
+        table = self._look(Role.DATA)[1]
+        return Compatible() if table is None else compare(given, self._target, table.schema(), table.spec())
+
+    def _fitting(self, given: Mapping[str, SparkType]) -> Schema:
+        """Return the table's schema, or what it will be, if the query's columns fit it."""
+        layout = self._known_layout()
         if layout is None:
             return new_table(given, self._target)
         schema, spec = layout.read()

@@ -11,10 +11,11 @@ from airflow_provider_sinks.connectors.iceberg.spec import IcebergTarget
 from airflow_provider_sinks.connectors.iceberg.types import (
     columns_of,
     created,
-    field_of,
     required_inside,
 )
+from airflow_provider_sinks.connectors.iceberg.widening import ICEBERG_TYPES
 from airflow_provider_sinks.connectors.table_format.creation import CreateTable
+from airflow_provider_sinks.connectors.table_format.evolution import Evolving
 from airflow_provider_sinks.connectors.table_format.fit import (
     missing_in_query,
     missing_in_table,
@@ -26,6 +27,7 @@ from airflow_provider_sinks.connectors.table_format.spec import Mode
 from airflow_provider_sinks.connectors.table_format.types import NOT_EQUAL_TO_ITSELF, Column, SparkType
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
+from airflow_provider_sinks.core.evolution import SchemaDiff
 from airflow_provider_sinks.core.spec.problems import UnfitError
 
 if TYPE_CHECKING:
@@ -82,11 +84,26 @@ def layout_of(creation: CreateTable, target: IcebergTarget) -> tuple[Schema, Par
 def demand_fit(
     given: Mapping[str, SparkType], target: IcebergTarget, schema: Schema, spec: PartitionSpec
 ) -> None:
-    """Compare the query's columns with the table's.
+    """Compare the query's columns with the table's, as it is.
 
     :raises ConfigurationError: with all problems.
     """
-    table = columns_of(schema)
+    if problems := problems_of(given, target, schema, spec, columns_of(schema)):
+        raise ConfigurationError(f'table "{target.table}" does not fit the query', problems)
+
+
+def problems_of(
+    given: Mapping[str, SparkType],
+    target: IcebergTarget,
+    schema: Schema,
+    spec: PartitionSpec,
+    table: Mapping[str, Column],
+) -> list[Problem]:
+    """Compare the query's columns with the table's, and return all that does not fit.
+
+    :param schema: as it is.
+    :param table: its columns, as they are or as they will be.
+    """
     problems = [
         *_missing_in_query(given, target),
         *missing_in_table(written(list(given), target.columns), table),
@@ -94,9 +111,20 @@ def demand_fit(
     for name in written(list(given), target.columns):
         if name in given and name in table:
             problems += _of_column(given[name], table[name], schema)
-    problems += [*_of_partitioning(given, target, schema, spec), *_of_key(target, schema, spec)]
-    if problems:
-        raise ConfigurationError(f'table "{target.table}" does not fit the query', problems)
+    return [*problems, *_of_partitioning(given, target, schema, spec), *_of_key(target, schema, spec)]
+
+
+def compare(
+    given: Mapping[str, SparkType], target: IcebergTarget, schema: Schema, spec: PartitionSpec
+) -> SchemaDiff:
+    """Return what makes a table that is there fit the query, or why nothing does."""
+    parts = {str(schema.find_column_name(field.source_id)).partition(".")[0] for field in spec.fields}
+    fixed = {*target.key, *parts}
+    taken = [*(field.name for field in spec.fields), *schema.column_names]  # with those inside of structs
+    table = Evolving(target.table, columns_of(schema), fixed, target.may_change, ICEBERG_TYPES, taken)
+    steps = table.steps(given, target.columns)
+    problems = problems_of(given, target, schema, spec, table.after(steps))
+    return table.judged(given, target.columns, steps, problems)
 
 
 def _missing_in_query(given: Mapping[str, SparkType], target: IcebergTarget) -> Iterator[Problem]:
@@ -109,7 +137,8 @@ def _of_column(given: SparkType, column: Column, schema: Schema) -> Iterator[Pro
     if (problem := of_type(given, column)) is not None:
         yield problem
         return
-    for path in required_inside(field_of(schema, column.name).field_type, column.name):
+    kept = next((field for field in schema.fields if field.name == column.name), None)
+    for path in required_inside(kept.field_type, column.name) if kept is not None else ():
         hint = f"ALTER TABLE ... ALTER COLUMN {path} DROP NOT NULL"
         yield Problem(f"column {column.name!r}", f"{path} takes no null, which no query can promise", hint)
 

@@ -81,17 +81,20 @@ ADDRESSES = frozenset(
 _ON_S3 = (frozenset({"s3.access-key-id", "s3.secret-access-key"}),)
 _ON_AZURE = (frozenset({"adls.account-key"}), frozenset({"adls.sas-token"}))
 _ON_GOOGLE = (frozenset({"gcs.oauth2.token"}),)
-_OF_CATALOGS = (frozenset({"password"}), frozenset({"token"}))
+LOGINS: Mapping[str, tuple[frozenset[str], ...]] = {
+    **dict.fromkeys(("s3", "s3a", "s3n", "oss"), _ON_S3),
+    **dict.fromkeys(("abfs", "abfss", "wasb", "wasbs"), _ON_AZURE),
+    **dict.fromkeys(("gs", "gcs"), _ON_GOOGLE),
+}
+"""By the scheme of a location: what logs in to its storage."""
 SERVICES = (
     Service(frozenset({"s3.endpoint"}), _ON_S3),
     Service(frozenset({"adls.account-host", "adls.account-name"}), _ON_AZURE),
     Service(frozenset({"gcs.service.host"}), _ON_GOOGLE),
-    Service(
-        frozenset({"host", "oauth2-server-uri", "warehouse"}),
-        (*_OF_CATALOGS, *_ON_S3, *_ON_AZURE, *_ON_GOOGLE),
-    ),
+    Service(frozenset({"host", "oauth2-server-uri", "warehouse"}), (*_ON_S3, *_ON_AZURE, *_ON_GOOGLE)),
 )
-"""A storage without a login of its own is asked with the machine's, and its place is told by the catalog."""
+"""A storage without a login of its own is asked with the machine's, and its place is told by the catalog: who
+logs in to that is not asked there."""
 FILES = frozenset({"sslrootcert"})
 """They name files of the worker."""
 HARMLESS = frozenset({"s3.connect-timeout", "s3.request-timeout", "hive.hive2-compatible"})

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_sinks.connectors.iceberg.catalog import TableCatalog
 from airflow_provider_sinks.connectors.iceberg.progress import read, summary
+from airflow_provider_sinks.connectors.iceberg.widening import put_into
 from airflow_provider_sinks.connectors.table_format.attempts import attempts
 from airflow_provider_sinks.connectors.table_format.errors import OvertakenError
 from airflow_provider_sinks.connectors.table_format.format import Change, Judge
@@ -76,6 +77,8 @@ def _fill(table: Table, changes: _Changes, change: Change, sink: str) -> Snapsho
     from pyiceberg.table.update import AddSnapshotUpdate
 
     changes.transaction.spec_id = next((file.spec_id for file in change.files), None)
+    if change.steps:
+        put_into(changes.transaction, ".".join(table.name()), change.steps)
     with answering(table.location()):
         changes.producer.add(change.files, summary(sink, change.state.run, change.writer, change.record))
         changes.transaction.set_properties({key_of(sink): change.state.encode()})

@@ -25,7 +25,7 @@ from airflow_provider_sinks.connectors.table_format.spec import (
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import JobFailedError, Problem, nearest
 from airflow_provider_sinks.core.spec.fields import Columns, ConnectionId, Scalar
-from airflow_provider_sinks.core.spec.parts import ConnectedTarget, DeadLetterPart, Target
+from airflow_provider_sinks.core.spec.parts import ConnectedTarget, DeadLetterPart, EvolvingTarget, Target
 from airflow_provider_sinks.core.spec.problems import UnfitError
 from airflow_provider_sinks.core.spec.rules import QUERY, Rule, known_column, needs
 from airflow_provider_sinks.core.spec.sink import SinkSpec
@@ -71,7 +71,7 @@ Properties = Annotated[
 ]
 
 
-class IcebergTarget(ConnectedTarget):
+class IcebergTarget(ConnectedTarget, EvolvingTarget):
     """An Iceberg table to write. ``catalog/namespace.table`` is its short form."""
 
     short_form = r"^[^\s]+/[^/.]+(\.[^/.]+)+$"

@@ -34,10 +34,16 @@ _PLACES = ("write.data.path", "write.object-storage.path")
 
 
 class IcebergTables(TableFormat["Table"]):
-    """The tables of one sink. Safe for threads, as far as its catalog is."""
+    """The tables of one sink. Safe for threads, as far as its catalog is.
 
-    def __init__(self, sink: str, target: IcebergTarget, catalog: TableCatalog) -> None:
+    :param has_deletes: its rows say themselves whether they take their key away.
+    """
+
+    def __init__(
+        self, sink: str, target: IcebergTarget, catalog: TableCatalog, *, has_deletes: bool = False
+    ) -> None:
         self._sink = sink
+        self._has_deletes = has_deletes
         self._target = target
         self._catalog = catalog
         self._layout: Layout | None = None
@@ -111,6 +117,7 @@ class IcebergTables(TableFormat["Table"]):
             stages=self.stages(data),
             data=_plan(data),
             dead=_plan(dead) if dead is not None else None,
+            has_deletes=self._has_deletes,
         )
 
 

@@ -6,11 +6,12 @@ alone does not promise (null, a symbol, a length, digits of a timestamp) sets th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from pyspark.sql import Column
 from pyspark.sql import functions as sql
 
+from airflow_provider_sinks.connectors.schema_registry.reasons import Guard, of_fields, of_items, told
 from airflow_provider_sinks.core.schemas.avro_types import (
     Array,
     AvroSchema,
@@ -23,8 +24,6 @@ from airflow_provider_sinks.core.schemas.avro_types import (
     Union,
 )
 
-Guard = tuple[Column, str]
-"""When a value is not taken, and what to say then."""
 _UUID = r"^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"
 _IN_MILLISECONDS = ("timestamp-millis", "local-timestamp-millis")
 
@@ -36,35 +35,39 @@ def avro_body(columns: Sequence[tuple[str, Column]], schema: AvroSchema) -> Colu
     return to_avro(sql.struct(*(column.alias(name) for name, column in columns)), schema.text)
 
 
-def avro_guards(columns: Sequence[tuple[str, Column]], schema: AvroSchema) -> Iterator[Guard]:
-    """Give what must not be, of one column after the other."""
+def avro_reasons(columns: Sequence[tuple[str, Column]], schema: AvroSchema) -> Iterator[Column]:
+    """Give why a row is not taken, of one column after the other."""
     assert isinstance(schema.type, Record)  # noqa: S101  columns were compared with it
     fields = {field.name: field.type for field in schema.type.fields}
     for name, column in columns:
-        yield from guards(column, fields[name], name)
+        yield from _reasons(column, fields[name], name)
 
 
-def guards(value: Column, kind: AvroType, path: str) -> Iterator[Guard]:
-    """Give what must not be, for a value and its parts, in their order."""
+def _reasons(value: Column, kind: AvroType, path: str) -> Iterator[Column]:
+    """Give why a value and its parts are not taken, in their order."""
     if not (isinstance(kind, Union) and kind.is_nullable):
-        yield value.isNull(), f"field {path} is null, and its schema says that it never is"
-    yield from _known_guards(value, kind, path)
+        yield from told([(value.isNull(), f"field {path} is null, and its schema says that it never is")])
+    yield from _known_reasons(value, kind, path)
 
 
-def _known_guards(value: Column, kind: AvroType, path: str) -> Iterator[Guard]:
+def _known_reasons(value: Column, kind: AvroType, path: str) -> Iterator[Column]:
     match kind:
         case Union():
-            yield from (guard for one in kind.others for guard in _known_guards(value, one, path))
+            yield from (reason for one in kind.others for reason in _known_reasons(value, one, path))
         case Record():
-            for field in kind.fields:
-                for wrong, why in guards(value.getField(field.name), field.type, f"{path}.{field.name}"):
-                    yield value.isNotNull() & wrong, why
+            fields = (
+                reason
+                for field in kind.fields
+                for reason in _reasons(value.getField(field.name), field.type, f"{path}.{field.name}")
+            )
+            yield from of_fields(value, fields)
         case Array():
-            yield from _item_guards(value, kind.items, f"{path}[]")
+            yield from of_items(value, lambda item: _reasons(item, kind.items, f"{path}[]"))
         case Map():
-            yield from _item_guards(sql.map_values(value), kind.values, f"{path}[]")
+            values = sql.map_values(value)
+            yield from of_items(values, lambda item: _reasons(item, kind.values, f"{path}[]"))
         case _:
-            yield from _leaf_guards(value, kind, path)
+            yield from told(_leaf_guards(value, kind, path))
 
 
 def _leaf_guards(value: Column, kind: AvroType, path: str) -> Iterator[Guard]:
@@ -80,13 +83,3 @@ def _leaf_guards(value: Column, kind: AvroType, path: str) -> Iterator[Guard]:
             yield ~sql.rlike(value, sql.lit(_UUID)), f"field {path} is no uuid"
         case _:
             return
-
-
-def _item_guards(values: Column, kind: AvroType, path: str) -> Iterator[Guard]:
-    reasons = [why for _, why in guards(sql.lit(None), kind, path)]
-    for index, why in enumerate(reasons):
-        yield sql.exists(values, _nth(kind, path, index)), why
-
-
-def _nth(kind: AvroType, path: str, index: int) -> Callable[[Column], Column]:
-    return lambda item: sql.coalesce([*guards(item, kind, path)][index][0], sql.lit(False))

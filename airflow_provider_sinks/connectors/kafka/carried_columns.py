@@ -75,7 +75,15 @@ def time_ms(target: KafkaTarget, *, replayed: bool) -> Column:
     """
     if target.time_column is not None:
         return sql.unix_millis(named(target.time_column).cast("timestamp"))
-    return _letter_header("source.timestamp").try_cast("bigint") if replayed else sql.col(rows.RAW_TIMESTAMP)
+    return source_time_ms(replayed=replayed)
+
+
+def source_time_ms(*, replayed: bool) -> Column:
+    """Return the time of each source record in milliseconds since 1970.
+
+    :param replayed: the source records are dead letters, which keep the times of records in their headers.
+    """
+    return letter_header("source.timestamp").try_cast("bigint") if replayed else sql.col(rows.RAW_TIMESTAMP)
 
 
 def time_error(target: KafkaTarget, *, replayed: bool) -> Column:
@@ -96,6 +104,13 @@ def time_error(target: KafkaTarget, *, replayed: bool) -> Column:
     return sql.when(time.isNull(), missing).when(time <= 0, early)
 
 
+def letter_header(name: str) -> Column:
+    """Return the first header of this name that a letter has, as text."""
+    pairs = sql.from_json(sql.col(rows.RAW_HEADERS), "array<array<string>>")
+    found = sql.filter(pairs, lambda pair: pair[0] == name)
+    return sql.unbase64(sql.get(found, sql.lit(0))[1]).cast("string")
+
+
 def _headers_of_source(*, replayed: bool) -> Column:
     pairs = sql.from_json(sql.col(rows.RAW_HEADERS), "array<array<string>>")
     if replayed:
@@ -105,13 +120,6 @@ def _headers_of_source(*, replayed: bool) -> Column:
             lambda pair: _pair(sql.substr(pair[0], sql.lit(len(SOURCE_HEADER) + 1)), sql.unbase64(pair[1])),
         )
     return sql.transform(pairs, lambda pair: _pair(pair[0], sql.unbase64(pair[1])))
-
-
-def _letter_header(name: str) -> Column:
-    """Return the first header of this name that a letter has, as text."""
-    pairs = sql.from_json(sql.col(rows.RAW_HEADERS), "array<array<string>>")
-    found = sql.filter(pairs, lambda pair: pair[0] == name)
-    return sql.unbase64(sql.get(found, sql.lit(0))[1]).cast("string")
 
 
 def _pair(name: Column, value: Column) -> Column:

@@ -16,11 +16,13 @@ TIME = "__sinks_time"
 """Its time in milliseconds since 1970 (long), later than that; absent where it is the time of the writing."""
 PARTITION_KEY = "__sinks_partition_key"
 """What chooses its partition (binary), as a key does; absent where the key itself does."""
+TOMBSTONE = "__sinks_tombstone"
+"""Whether a tombstone of its key stands behind the message (boolean); absent where none ever does."""
 
 HEADER_NAME, HEADER_VALUE = "name", "value"
 HEADERS_TYPE = f"array<struct<{HEADER_NAME}:string,{HEADER_VALUE}:binary>>"
 """In Spark's words."""
-CARRIED = (HEADERS, TIME, PARTITION_KEY)
+CARRIED = (HEADERS, TIME, PARTITION_KEY, TOMBSTONE)
 
 WRITER_COLUMNS = (*COORDINATES, KEY, VALUE, *CARRIED, *RAW)
 """Where the row comes from and why it did not parse; key and value for the target (binary); what the message
@@ -33,6 +35,18 @@ def is_null(column: pa.Array) -> np.ndarray:
     bits = column.buffers()[0]
     if bits is None:
         return np.zeros(len(column), bool)
-    valid = np.unpackbits(np.frombuffer(bits, np.uint8), count=column.offset + len(column), bitorder="little")
-    found: np.ndarray = valid[column.offset :] == 0
+    found: np.ndarray = ~_bits(column, bits)
+    return found
+
+
+def is_true(column: pa.Array) -> np.ndarray:
+    """Return of each boolean whether it is true; a null is not."""
+    found: np.ndarray = _bits(column, column.buffers()[1]) & ~is_null(column)
+    return found
+
+
+def _bits(column: pa.Array, buffer: pa.Buffer) -> np.ndarray:
+    end = column.offset + len(column)
+    bits = np.unpackbits(np.frombuffer(buffer, np.uint8), count=end, bitorder="little")
+    found: np.ndarray = bits[column.offset :] == 1
     return found

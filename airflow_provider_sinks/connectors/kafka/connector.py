@@ -105,8 +105,7 @@ class KafkaConnector(PlainConnector):
             raise JobFailedError("rows are to be written by schemas that no start has registered")
         aside = self._spec.dead_letter is not None
         taken = self._limits.surely_taken(self._writer_factory) if aside else None
-        replayed = self._spec.replay is not None
-        return encode(output, self._spec.target.kafka, taken, self._written, replayed=replayed)
+        return encode(output, self._spec, taken, self._written)
 
     def expect(self, output: DataFrame) -> None:
         """Ask the registry what it would say about the schemas to be written; nothing is registered."""
@@ -242,7 +241,8 @@ class KafkaConnector(PlainConnector):
     def _writer_factory(self) -> KafkaWriterFactory:
         from airflow_provider_sinks.connectors.kafka.factory import KafkaWriterFactory
 
-        return KafkaWriterFactory(self._live_run, self._spec.target.kafka.compression.value)
+        target = self._spec.target.kafka
+        return KafkaWriterFactory(self._live_run, target.compression.value, bool(target.compact_epoch))
 
     @property
     def _live_run(self) -> KafkaRun:

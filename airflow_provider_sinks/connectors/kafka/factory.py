@@ -16,10 +16,12 @@ class KafkaWriterFactory:
 
     :param run: the run that they belong to.
     :param compression: the codec of the data topic's batches.
+    :param compacts: of the rows of one key in an epoch only the newest is written.
     """
 
     run: KafkaRun
     compression: str
+    compacts: bool = False
 
     def taken_bytes(self) -> int:
         """Return how large key, value and headers of a row may be so that the data topic takes it for sure.
@@ -38,4 +40,4 @@ class KafkaWriterFactory:
 
     def prepare(self, writer: str) -> KafkaEpochWriter:
         """Return a writer whose producer connects in the background."""
-        return KafkaEpochWriter(self.run, self.compression, writer)
+        return KafkaEpochWriter(self.run, self.compression, writer, compacts=self.compacts)

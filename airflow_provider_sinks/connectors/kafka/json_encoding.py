@@ -15,7 +15,8 @@ from pyspark.sql import functions as sql
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from airflow_provider_sinks.connectors.encoding import as_json
-from airflow_provider_sinks.connectors.schema_registry.json_guards import Guard, by_schema, guards, no_number
+from airflow_provider_sinks.connectors.schema_registry.json_guards import by_schema, no_number, reasons
+from airflow_provider_sinks.connectors.schema_registry.reasons import Guard, told
 from airflow_provider_sinks.core.schemas.json_derived import leaves_out_nulls
 from airflow_provider_sinks.core.schemas.json_types import (
     DATE,
@@ -47,15 +48,15 @@ def json_body(columns: Sequence[tuple[str, Column]], kinds: StructType, schema: 
     return as_json(sql.struct(*fields), without_nulls=leaves_out_nulls(schema)).cast("binary")
 
 
-def json_guards(
+def json_reasons(
     columns: Sequence[tuple[str, Column]], kinds: StructType, schema: JsonType
-) -> Iterator[tuple[Column, str]]:
-    """Give what must not be, of one column after the other."""
+) -> Iterator[Column]:
+    """Give why a row is not taken, of one column after the other."""
     own = dict(columns)
     for one in _given(kinds, schema).properties:
         if one.is_required and not one.may_be_null:
-            yield own[one.name].isNull(), f"field {one.name} is null, and it is required"
-        yield from guards(own[one.name], one.type, one.name, _judge)
+            yield from told([(own[one.name].isNull(), f"field {one.name} is null, and it is required")])
+        yield from reasons(own[one.name], one.type, one.name, _judge)
 
 
 def _judge(value: Column, kind: JsonType, path: str) -> Iterator[Guard]:

@@ -35,11 +35,15 @@ class Ways:
     :param all: hands a batch over, and sets aside what is known not to be taken.
     :param good: returns the rows of a batch that nothing is known to be wrong with.
     :param plain: hands rows over as they are.
+    :param rest: hands over what was held back until the last row.
+    :param anew: forgets what was held back.
     """
 
     all: Callable[[pa.RecordBatch], WriteResult]
     good: Callable[[pa.RecordBatch], pa.RecordBatch]
     plain: Callable[[pa.RecordBatch], WriteResult]
+    rest: Callable[[], None]
+    anew: Callable[[], None]
 
 
 class KeptRows:
@@ -90,6 +94,10 @@ class KeptRows:
         :raises RejectedRowError: one was refused, and not all rows are kept.
         """
         before = self._written.rows
+        try:
+            self._ways.rest()
+        except HiddenLimitsError as refused:
+            self._write_anew(refused)
         while self._batches:
             try:
                 self._demand_arrived()
@@ -115,6 +123,7 @@ class KeptRows:
         self._learn(refused)
         for _ in range(_TRIES):
             self._transaction.begin()
+            self._ways.anew()
             try:
                 self._written = sum(map(self._ways.all, self._batches), _NOTHING)
                 self._demand_arrived()
@@ -135,6 +144,7 @@ class KeptRows:
         :raises HiddenLimitsError: the broker has refused one for its time.
         :raises UnavailableError: they did not arrive in time.
         """
+        self._ways.rest()
         if not self._transaction.flush():
             raise _unsettled()
         self._limits.demand_delivered()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.connectors.base import HeldUp, Say
 from airflow_provider_sinks.connectors.kafka.connection_type import KAFKA
+from airflow_provider_sinks.connectors.kafka.envelope_options import WrittenEnvelope
 from airflow_provider_sinks.connectors.kafka.message_options import NOW, SOURCE
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink, kafka_sink
@@ -30,6 +31,23 @@ _FORM = TargetForm(
     fields={
         "target": {"type": "string", "pattern": TOPIC_PATTERN, "title": "Target topic"},
         "key": {"type": "string", "minLength": 1, "title": "Column that is the key"},
+        "envelope": {
+            "type": "string",
+            "enum": [one.value for one in WrittenEnvelope],
+            "default": WrittenEnvelope.APPEND.value,
+            "title": "What a row does",
+            "description": "append: each is kept; upsert: it replaces by its key; debezium: it is a change.",
+        },
+        "compact_epoch": {
+            "type": "boolean",
+            "default": False,
+            "title": "Only the newest row of each key in an epoch",
+        },
+        "schemas_enable": {
+            "type": "boolean",
+            "default": False,
+            "title": "Each message has its schema, as Kafka Connect writes JSON",
+        },
         "key_in_value": {"type": "boolean", "default": True, "title": "The key is in the value too"},
         "headers": {
             "type": ["null", "object", "string"],
@@ -55,6 +73,10 @@ _FORM = TargetForm(
     target=(
         '{"kafka": {"connection": {{ params.connection | tojson }}, "topic": {{ params.target | tojson }},'
         ' "key": [{{ params.key | tojson }}],'
+        f' "envelope": {{{{ (none if params.envelope == "{WrittenEnvelope.APPEND}"'
+        " else params.envelope) | tojson }},"
+        ' "compact_epoch": {{ (params.compact_epoch or none) | tojson }},'
+        ' "schemas_enable": {{ (params.schemas_enable or none) | tojson }},'
         ' "key_in_value": {{ (none if params.key_in_value else false) | tojson }},'
         ' "headers": {{ (params.headers or none) | tojson }},'
         f' "timestamp": {{{{ (params.timestamp if params.timestamp in ("{NOW}", "{SOURCE}")'
@@ -104,7 +126,7 @@ class KafkaKind:
 
         sink = kafka_sink(spec)
         demand_writable(sink, output.schema.jsonValue())
-        encode(output, sink.target.kafka, None)
+        encode(output, sink, None)
 
     def target_checks(self, spec: SinkSpec, options: ConnectionOptions | None) -> Iterable[Check]:
         """Return none: topics, of the source too, are judged with their cluster."""

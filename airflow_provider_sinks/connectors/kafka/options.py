@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
+from airflow_provider_sinks.clients.pem_files import PEM_FILES, with_pem_files_read
 from airflow_provider_sinks.connectors.kafka.java_options import java_options
 from airflow_provider_sinks.connectors.kafka.option_names import ALIASES, ALLOWED, DROPPED, SECRETS, refusal
 from airflow_provider_sinks.core.connection.options import ConnectionOptions
@@ -20,13 +20,6 @@ from airflow_provider_sinks.core.errors import ConfigurationError, Problem, near
 
 PROTOCOLS = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-PEM_FILES = {
-    "ssl.ca.location": "ssl.ca.pem",
-    "ssl.certificate.location": "ssl.certificate.pem",
-    "ssl.key.location": "ssl.key.pem",
-}
-LARGEST_PEM_BYTES = 1024 * 1024
-_PEM = "one PEM file of at most 1 MiB, with all certificates, that each worker may read"
 
 
 @dataclass(frozen=True, repr=False)
@@ -109,18 +102,7 @@ class KafkaOptions(ConnectionOptions):
 
         :raises ConfigurationError: with every file that cannot be read.
         """
-        options, problems = dict(self.options), []
-        for located, inline in PEM_FILES.items():
-            if located in options:
-                try:
-                    options[inline] = _pem(options.pop(located))
-                except (
-                    OSError,
-                    ValueError,
-                ):  # for one reason or another: no message tells what files there are
-                    problems.append(Problem(located, f"{self.options[located]!r} cannot be used", _PEM))
-        if problems:
-            raise ConfigurationError(f'connection "{self.conn_id}" names files that cannot be used', problems)
+        options = with_pem_files_read(self.conn_id, self.options)
         return KafkaOptions(self.conn_id, options, self.dropped)
 
     def __repr__(self) -> str:
@@ -221,13 +203,3 @@ def _normal(options: dict[str, str]) -> dict[str, str]:
 def _with_port(server: str) -> str:
     """Write librdkafka's default port out: Java has none."""
     return server if re.search(r"[^:\[]:\d+$|\]:\d+$", server) else f"{server}:9092"
-
-
-def _pem(path: str) -> str:
-    file = Path(path)
-    if not file.is_file() or file.stat().st_size > LARGEST_PEM_BYTES:  # no folder, and no pipe that hangs
-        raise ValueError(path)
-    text = file.read_text(encoding="utf-8")
-    if "-----BEGIN " not in text:
-        raise ValueError(path)
-    return text

@@ -8,9 +8,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql.types import StructType
 
-from airflow_provider_sinks.connectors.kafka.avro_encoding import avro_body, avro_guards
-from airflow_provider_sinks.connectors.kafka.json_encoding import json_body, json_guards
+from airflow_provider_sinks.connectors.kafka.avro_encoding import avro_body, avro_reasons
+from airflow_provider_sinks.connectors.kafka.json_encoding import json_body, json_reasons
 from airflow_provider_sinks.connectors.kafka.written_schemas import WrittenBy
+from airflow_provider_sinks.connectors.schema_registry.reasons import first
 from airflow_provider_sinks.core.schemas.avro_types import AvroSchema
 from airflow_provider_sinks.core.schemas.subjects import Part
 from airflow_provider_sinks.core.schemas.wire import header
@@ -31,15 +32,16 @@ def written_bytes(output: DataFrame, columns: NamedColumns, written: WrittenBy) 
 def written_error(output: DataFrame, columns: NamedColumns, written: WrittenBy, part: Part) -> Column:
     """Return why a row cannot be written, or null."""
     schema = written.schema
-    found: Iterable[tuple[Column, str]]
     if isinstance(schema, AvroSchema):
-        found = avro_guards(columns, schema)
+        found = avro_reasons(columns, schema)
     else:
-        found = json_guards(columns, _kinds(output, columns), schema.type)
-    error = sql.lit(None).cast("string")
-    for wrong, why in reversed([*found]):
-        error = sql.when(wrong, sql.lit(f"The {part} cannot be written: {why}.")).otherwise(error)
-    return error
+        found = json_reasons(columns, _kinds(output, columns), schema.type)
+    return first_error(found, part)
+
+
+def first_error(reasons: Iterable[Column], part: Part) -> Column:
+    """Return what is said of the first reason why a row cannot be written, or null."""
+    return sql.concat(sql.lit(f"The {part} cannot be written: "), first(reasons), sql.lit("."))
 
 
 def _kinds(output: DataFrame, columns: NamedColumns) -> StructType:

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from airflow_provider_sinks.connectors.kafka.envelope_rules import ENVELOPE_RULES
 from airflow_provider_sinks.core.errors import Problem
 from airflow_provider_sinks.core.schemas.languages import parse
 from airflow_provider_sinks.core.schemas.subjects import Part, tells_parts_apart
-from airflow_provider_sinks.core.spec.parts import REGISTERED_FORMATS, Format
+from airflow_provider_sinks.core.spec.parts import REGISTERED_FORMATS, Format, Tombstones
 from airflow_provider_sinks.core.spec.problems import UnfitPartsError
 from airflow_provider_sinks.core.spec.rules import QUERY, REGISTRY_HINT, Rule, known_column, needs
 from airflow_provider_sinks.core.spec.schema_options import DeclaredSchema
@@ -60,10 +61,11 @@ def _key_in_value(spec: KafkaSink) -> Iterator[Problem]:
 
 def _value(spec: KafkaSink) -> Iterator[Problem]:
     kafka, where = spec.target.kafka, "target.kafka"
-    if kafka.format in (Format.TEXT, Format.BYTES) and kafka.tombstones:
+    is_said = kafka.tombstones is Tombstones.IGNORE if kafka.replaces else kafka.tombstones
+    if kafka.format in (Format.TEXT, Format.BYTES) and is_said:
         what = f"is for format json: in {kafka.format} a null value is a tombstone"
         yield Problem(f"{where}.tombstones", what, "leave it out")
-    elif kafka.tombstones and kafka.value is not None:
+    elif is_said and kafka.value is not None:
         yield Problem(
             f"{where}.tombstones", "does not go with value: a null value is a tombstone", "leave it out"
         )
@@ -78,7 +80,10 @@ def _partition_by(spec: KafkaSink) -> Iterator[Problem]:
     names = kafka.partition_by or ()
     if len(set(names)) < len(names):
         yield Problem(where, "names a column twice")
-    if kafka.tombstones and (others := kafka.partition_columns_beside_key):
+    if kafka.replaces and (others := kafka.partition_columns_beside_key):
+        what = f"names {', '.join(others)} beside the key: rows of one key would lose their order"
+        yield Problem(where, what, f"columns of the key, or leave out envelope {kafka.written_as}")
+    elif kafka.tombstones and (others := kafka.partition_columns_beside_key):
         what = f"names {', '.join(others)} beside the key: null in a tombstone, which would go elsewhere"
         yield Problem(where, what, "columns of the key, or leave out tombstones")
 
@@ -155,6 +160,7 @@ RULES: tuple[Rule, ...] = (
     (needs(*QUERY, "target", "writers"), _key),
     (needs(*QUERY, "target"), _of_source),
     (needs("target"), _value),
+    *ENVELOPE_RULES,
     (needs("target"), _partition_by),
     (needs("target"), _key_in_value),
     (needs("target"), _registry),

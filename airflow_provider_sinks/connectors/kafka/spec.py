@@ -28,7 +28,7 @@ from airflow_provider_sinks.core.spec.parts import (
     Part,
 )
 from airflow_provider_sinks.core.spec.rules import Rule
-from airflow_provider_sinks.core.spec.sink import SinkSpec
+from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
 
 
 class DeadLetter(DeadLetterPart):
@@ -90,6 +90,16 @@ class KafkaSink(SinkSpec):
         return RULES
 
     @property
+    def writer_mode(self) -> Writers:
+        """Who writes: one writer where it leaves out all but the newest row of each key of an epoch."""
+        return Writers.SINGLE if self.target.kafka.compact_epoch else super().writer_mode
+
+    @property
+    def replaces_by_key(self) -> bool:
+        """Whether a row replaces by its key, whatever the topic keeps."""
+        return self.target.kafka.replaces
+
+    @property
     def reads_headers(self) -> bool:
         """Whether the source's headers are read: for what is set aside, or because they go through."""
         return super().reads_headers or self.target.kafka.passes_headers
@@ -107,12 +117,26 @@ class KafkaSink(SinkSpec):
         return super().registered_formats | {target.format_of(part) for part in target.registered_parts}
 
     def record_name(self, part: PartOfRecord) -> str:
-        """Return the full name of a record that is made of the query's types."""
-        name = self.name if self.replay is None else self.replay.sink
-        named = self.target.kafka.record or f"sinks.{re.sub('[^A-Za-z0-9_]', '_', name)}"
+        """Return the full name of a record that is made of the query's types.
+
+        Readers of Debezium's envelope know it by its name.
+        """
+        whole = self.record
+        if part is PartOfRecord.KEY:
+            return f"{whole}_key"
+        return f"{whole}.Envelope" if self.target.kafka.is_debezium else whole
+
+    @property
+    def record(self) -> str:
+        """The full name of what a row is, resolved."""
+        named = self.target.kafka.record or f"sinks.{re.sub('[^A-Za-z0-9_]', '_', self.first_name)}"
         first = named.rpartition(".")[2][:1]
-        whole = named if not first.isdigit() else f"sinks._{named.rpartition('.')[2]}"
-        return f"{whole}_key" if part is PartOfRecord.KEY else whole
+        return named if not first.isdigit() else f"sinks._{named.rpartition('.')[2]}"
+
+    @property
+    def first_name(self) -> str:
+        """The name of the sink; of a replay, that of the sink whose dead letters it replays."""
+        return self.name if self.replay is None else self.replay.sink
 
     @property
     def progress_topic(self) -> str:
@@ -154,7 +178,9 @@ class KafkaSink(SinkSpec):
 
     def told(self) -> Iterator[str]:
         """Give the lines about the target on the page of its DAG."""
-        yield f"- target: topic `{self.target.kafka.topic}` of connection `{self.target.kafka.connection}`"
+        target = self.target.kafka
+        kind = f", {target.written_as}" if target.replaces else ""
+        yield f"- target: topic `{target.topic}` of connection `{target.connection}`{kind}"
         if self.dead_letter is not None:
             yield f"- records that do not parse: topic `{self.dead_letter.topic}`, in the same transactions"
         yield f"- progress: topic `{self.progress_topic}`, in the same transactions as the rows"

@@ -8,6 +8,11 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, StrictBool, model_validator
 
+from airflow_provider_sinks.connectors.kafka.envelope_options import (
+    Deletes,
+    TombstoneRule,
+    WrittenEnvelope,
+)
 from airflow_provider_sinks.connectors.kafka.message_options import SOURCE, Headers, MessageTime, TimeColumn
 from airflow_provider_sinks.core.schemas.avro_names import NAME
 from airflow_provider_sinks.core.schemas.subjects import TOPIC_NAME
@@ -25,6 +30,7 @@ from airflow_provider_sinks.core.spec.parts import (
     ConnectedTarget,
     Format,
     Target,
+    Tombstones,
     address,
 )
 from airflow_provider_sinks.core.spec.problems import UnfitError
@@ -87,7 +93,19 @@ class KafkaTarget(ConnectedTarget):
     )
     subjects: Naming | None = None
     auto_register: Registering | None = None
-    tombstones: StrictBool = False
+    envelope: WrittenEnvelope | None = Field(
+        default=None, description="append, the default; upsert: a row replaces by its key; debezium: a change"
+    )
+    tombstones: TombstoneRule = False
+    deletes: Deletes | None = Field(
+        default=None, description="how envelope debezium writes a delete; with_tombstone is the default"
+    )
+    compact_epoch: StrictBool | None = Field(
+        default=None, description="true: of the rows of one key in an epoch only the newest is written"
+    )
+    schemas_enable: StrictBool | None = Field(
+        default=None, description="true: JSON as Kafka Connect writes it, with the schema in each message"
+    )
     key_in_value: StrictBool | None = Field(
         default=None, description="false: the columns of the key are left out of a value of several columns"
     )
@@ -100,6 +118,56 @@ class KafkaTarget(ConnectedTarget):
     replication_factor: Replication | None = None
     config: Config = Field(default_factory=dict)
     compression: Compression = Compression.LZ4
+
+    @model_validator(mode="before")
+    @classmethod
+    def _deletes_by_default(cls, value: Any) -> Any:
+        """Let a row without values be a delete where rows replace each other, unless the spec says it."""
+        if not isinstance(value, Mapping) or "tombstones" in value:
+            return value
+        replaces = value.get("envelope") in (WrittenEnvelope.UPSERT, WrittenEnvelope.DEBEZIUM)
+        return {**value, "tombstones": Tombstones.DELETE} if replaces else value
+
+    @property
+    def written_as(self) -> WrittenEnvelope:
+        """What a message says of its row, resolved."""
+        return self.envelope or WrittenEnvelope.APPEND
+
+    @property
+    def is_debezium(self) -> bool:
+        """Whether a value is Debezium's envelope."""
+        return self.envelope is WrittenEnvelope.DEBEZIUM
+
+    @property
+    def replaces(self) -> bool:
+        """Whether rows of one key replace each other: none is null, and each stays in its partition."""
+        return self.written_as is not WrittenEnvelope.APPEND
+
+    @property
+    def deletes_rows(self) -> bool:
+        """Whether a row whose columns outside of the key are all null is a delete."""
+        return self.tombstones is True or self.tombstones is Tombstones.DELETE
+
+    @property
+    def written_deletes(self) -> Deletes:
+        """How Debezium's envelope has a delete, resolved."""
+        return self.deletes or Deletes.WITH_TOMBSTONE
+
+    @property
+    def adds_tombstones(self) -> bool:
+        """Whether a tombstone stands behind the message of a delete."""
+        is_added = self.written_deletes is Deletes.WITH_TOMBSTONE
+        return self.is_debezium and self.deletes_rows and is_added
+
+    @property
+    def marks_deletes(self) -> bool:
+        """Whether each row says if it is a delete."""
+        return self.is_debezium and self.deletes_rows and self.written_deletes is Deletes.REWRITE
+
+    @property
+    def has_object_keys(self) -> bool:
+        """Whether a key is an object also where it is one column, as Kafka Connect writes keys."""
+        return self.key_format is None and bool(self.key) and bool(self.is_debezium or self.schemas_enable)
 
     @property
     def registered_parts(self) -> tuple[PartOfRecord, ...]:

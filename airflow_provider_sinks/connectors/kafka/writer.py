@@ -10,6 +10,7 @@ import contextlib
 import time
 import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -27,9 +28,11 @@ from airflow_provider_sinks.connectors.kafka.row_path import producer_kind
 from airflow_provider_sinks.connectors.kafka.row_producer import Refused, RowProducer
 from airflow_provider_sinks.connectors.kafka.row_times import RowTimes
 from airflow_provider_sinks.connectors.kafka.run import KafkaRun
+from airflow_provider_sinks.connectors.kafka.tombstones import with_tombstones
 from airflow_provider_sinks.connectors.kafka.transaction import Transaction
 from airflow_provider_sinks.connectors.kafka.transactions import QUEUED_BYTES_MAX
-from airflow_provider_sinks.connectors.rows import ERROR
+from airflow_provider_sinks.connectors.newest_rows import NewestRows
+from airflow_provider_sinks.connectors.rows import ERROR, long_array
 from airflow_provider_sinks.core.dead_letters.letter import ErrorClass
 from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
@@ -49,9 +52,10 @@ class KafkaEpochWriter:
     :param run: the run that it belongs to.
     :param compression: the codec of the data topic's batches.
     :param writer: the writer's id.
+    :param compacts: rows wait for the last of an epoch, and only the newest of each key is written.
     """
 
-    def __init__(self, run: KafkaRun, compression: str, writer: WriterId) -> None:
+    def __init__(self, run: KafkaRun, compression: str, writer: WriterId, *, compacts: bool = False) -> None:
         self.holder_id = ""
         self.last: ProgressRecord | None = None
         self._run = run
@@ -64,11 +68,12 @@ class KafkaEpochWriter:
         }
         self._partitions = RowPartitions(run.options, run.topics.data, self._list_topics)
         self._transaction = Transaction(run, writer, self._limits, config, producer_kind())
+        self._newest = NewestRows([KEY]) if compacts else None
         self._kept = KeptRows(
             self._transaction,
             self._limits,
             self._times,
-            Ways(self._write, self._good, self._write_good),
+            Ways(self._write, self._good, self._hand_over, self._write_newest, self._forget_newest),
             has_dead_letters=run.topics.dead_letter is not None,
         )
         self._circumstances = run.circumstances(0)
@@ -87,6 +92,7 @@ class KafkaEpochWriter:
         self._transaction.arm()
         self._partitions.forget()
         self._kept.forget()
+        self._forget_newest()
         self._looked_at = time.monotonic()
 
     def write_batch(self, rows: pa.RecordBatch) -> WriteResult:
@@ -111,6 +117,8 @@ class KafkaEpochWriter:
         self._transaction.begin()
         self._look_again()
         record = record.with_set_aside(self._kept.refused_late())
+        if self._newest is not None:
+            self.flush()  # what had waited for the last row is on its way only now
         self._transaction.put(record)
         self.last = record
         self.holder_id = uuid.uuid4().hex
@@ -124,10 +132,12 @@ class KafkaEpochWriter:
     def rollback_epoch(self) -> None:
         """Abort what is open, if the broker answers soon; if not, the next holder's fence aborts it."""
         self._transaction.roll_back()
+        self._forget_newest()
 
     def close(self) -> None:
         """Drop the producer; what it had not sent is thrown away."""
         self._transaction.close()
+        self._forget_newest()
 
     @property
     def _live(self) -> RowProducer:
@@ -184,18 +194,50 @@ class KafkaEpochWriter:
             raise
 
     def _write_good(self, rows: pa.RecordBatch) -> WriteResult:
-        """Hand over all rows in order, waiting while the queue is full."""
-        keys, values = rows.column(KEY), rows.column(VALUE)
-        carried = Carried.of(rows, self._partitions.of(rows))
+        """Hand over all rows in order, or keep them until the newest of each key are known."""
+        if self._newest is None:
+            return self._hand_over(rows)
+        self._newest.take(rows)
+        return WriteResult(rows.num_rows, 0, rows.column(KEY).nbytes + rows.column(VALUE).nbytes)
+
+    def _write_newest(self) -> None:
+        """Hand over the newest row of each key.
+
+        :raises RejectedRowError: the client does not take one; it is of any batch.
+        """
+        if self._newest is None or self._newest.is_empty:
+            return
+        try:
+            for rows in self._newest.newest():
+                if rows.num_rows:
+                    self._hand_over(rows)
+        except RejectedRowError as rejected:
+            rejected.row = None
+            raise
+        self._forget_newest()
+
+    def _forget_newest(self) -> None:
+        if self._newest is not None:
+            self._newest.close()
+            self._newest = NewestRows([KEY])
+
+    def _hand_over(self, rows: pa.RecordBatch) -> WriteResult:
+        """Hand over the messages of all rows in order, waiting while the queue is full.
+
+        :returns: rows are counted, not messages: a delete may be two.
+        """
+        messages, own = with_tombstones(rows)
+        keys, values = messages.column(KEY), messages.column(VALUE)
+        carried = Carried.of(messages, self._partitions.of(messages))
         size_bytes = keys.nbytes + values.nbytes + carried.size_bytes
-        self._bytes_per_row = max(1.0, size_bytes / rows.num_rows)
+        self._bytes_per_row = max(1.0, size_bytes / messages.num_rows)
         deadline = time.monotonic() + self._transaction.timeout_seconds
         self._wait_while_full(deadline)
         refused = self._live.produce_rows(
             self._run.topics.data, keys, values, lambda: self._wait_for_room(deadline), carried
         )
         if refused is not None:
-            raise self._refusal(refused)
+            raise self._refusal(replace(refused, row=int(own[refused.row or 0])))
         self._live.poll(0)
         return WriteResult(rows.num_rows, 0, size_bytes)
 
@@ -265,5 +307,4 @@ class KafkaEpochWriter:
 def _without(rows: pa.RecordBatch, left_out: list[int]) -> tuple[np.ndarray, pa.RecordBatch]:
     """Return the other rows, and their indices."""
     kept = np.delete(np.arange(len(rows), dtype=np.int64), left_out)
-    # pa.array would import pandas, as :mod:`.connectors.rows` says.
-    return kept, rows.take(pa.Array.from_buffers(pa.int64(), len(kept), [None, pa.py_buffer(kept)]))
+    return kept, rows.take(long_array(kept))

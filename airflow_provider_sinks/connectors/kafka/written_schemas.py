@@ -11,6 +11,7 @@ from typing import Any
 
 from airflow_provider_sinks.clients.schema_registry.client import SchemaRegistry
 from airflow_provider_sinks.clients.schema_registry.schemas import NewSchema, StoredSchema
+from airflow_provider_sinks.connectors.kafka.envelope_types import enveloped
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink
 from airflow_provider_sinks.connectors.schema_registry.source_schemas import references, registered
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
@@ -57,6 +58,8 @@ def part_columns(sink: KafkaSink, part: Part, output: Mapping[str, Any]) -> tupl
             f"target.kafka.{option}", f"column {missing[0]!r} is not in the output: {', '.join(columns)}"
         )
         raise ConfigurationError(f"the {part} does not fit the query", [problem])
+    if part is Part.VALUE and target.is_debezium:
+        return enveloped(tuple(columns.values()), marks_deletes=target.marks_deletes)
     if part is Part.KEY or target.value is None:
         return tuple(columns[str(name)] for name in named)
     kind = columns[target.value].type

@@ -12,12 +12,14 @@ from airflow_provider_sinks.connectors.base import Capabilities, CommitsOn, Heal
 from airflow_provider_sinks.connectors.plain import PlainConnector
 from airflow_provider_sinks.connectors.postgres import observe as look
 from airflow_provider_sinks.connectors.postgres import progress_table
+from airflow_provider_sinks.connectors.postgres.altering import PostgresEvolution
 from airflow_provider_sinks.connectors.postgres.creation import DEAD_LETTER_COLUMNS, CreateTable
 from airflow_provider_sinks.connectors.postgres.factory import PostgresWriterFactory, TablePlan
 from airflow_provider_sinks.connectors.postgres.fit import demand_fit, new_table, written
 from airflow_provider_sinks.connectors.postgres.known_tables import Shape
 from airflow_provider_sinks.connectors.postgres.observe import Layout
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
+from airflow_provider_sinks.connectors.postgres.progress_table import Reached
 from airflow_provider_sinks.connectors.postgres.session import (
     Connection,
     ControlConnection,
@@ -25,7 +27,6 @@ from airflow_provider_sinks.connectors.postgres.session import (
     Session,
     SessionName,
 )
-from airflow_provider_sinks.connectors.postgres.spec import Tombstones
 from airflow_provider_sinks.connectors.postgres.tables import SinkTables, create_table, reset_table
 from airflow_provider_sinks.core.decision.facts import (
     Creation,
@@ -39,10 +40,12 @@ from airflow_provider_sinks.core.errors import (
     JobFailedError,
     SinkError,
 )
+from airflow_provider_sinks.core.evolution import demanded
 from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutput
 from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.progress.identity import ResourceKind
 from airflow_provider_sinks.core.progress.record import DRIVER, ProgressRecord, WriterId
+from airflow_provider_sinks.core.spec.parts import Tombstones
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -63,7 +66,7 @@ class PostgresConnector(PlainConnector):
         self._run: Run | None = None
         self._generation = 0
         self._has_taken = False
-        self._older: frozenset[str] = frozenset()
+        self._known = Reached()
         self._columns: Mapping[str, str] = {}
         self._layout: Layout | None = None
         self._version = ""
@@ -93,7 +96,10 @@ class PostgresConnector(PlainConnector):
         from airflow_provider_sinks.connectors.postgres.encoding import types_of
 
         self._columns = types_of(output)
-        self._fitting(self._columns)
+        if self._existing().columns:
+            demanded(self._evolution.difference(self._columns))
+        else:
+            new_table(self._columns, self._sink.target)
 
     def project(self, output: DataFrame) -> DataFrame:
         """Return the columns with exactly the types of the table."""
@@ -117,7 +123,9 @@ class PostgresConnector(PlainConnector):
 
     def identify(self) -> Mapping[Role, ResourceFacts]:
         """Look at the tables."""
-        return self._ask(lambda connection: look.look(connection, self._sink.tables, self._sink.needs))
+        return self._ask(
+            lambda connection: look.look_to_stage(connection, self._sink.tables, self._sink.needs)
+        )
 
     def open(self, run: Run, writers: Iterable[WriterId], looked: Observation) -> bool:
         """Take every row of the sink under the lock of the driver's, once; it is told whether that is done.
@@ -135,7 +143,6 @@ class PostgresConnector(PlainConnector):
         self._ask(lambda connection: progress_table.end_sessions(connection, self._name(DRIVER)))
         if looked.progress.existence is Existence.MISSING:
             return True
-        self._older = self._ask(lambda connection: progress_table.runs(connection, self._sink.place))
         self._ask(lambda connection: progress_table.take_run(connection, self._sink.place, run.id))
         self._has_taken = True
         return False
@@ -152,11 +159,16 @@ class PostgresConnector(PlainConnector):
         self._layout = None
 
     def announce(self, record: ProgressRecord) -> None:
-        """Write the driver's record, and a row for each writer that it names."""
-        run, place = self._live_run.id, self._sink.place
-        self._ask(lambda connection: progress_table.announce(connection, place, run, record, self._older))
-        self._has_taken = True
-        self._generation = record.generation
+        """Write the driver's record, and a row for each writer that it names.
+
+        The table is looked at anew: until now others could alter it.
+        """
+        self._ask(lambda connection: self._announce(connection, record))
+        self._has_taken, self._generation, self._layout = True, record.generation, None
+
+    def as_schema_evolvable(self) -> PostgresEvolution:
+        """Return what alters the table."""
+        return self._evolution
 
     def demand_in_force(self) -> None:
         """Raise :class:`FencedError` when a newer run took the sink.
@@ -165,9 +177,11 @@ class PostgresConnector(PlainConnector):
         """
         if not self._has_taken:
             return
-        found = self._ask(lambda connection: progress_table.run_in_force(connection, self._sink.place))
-        if found != self._live_run.id:
-            raise progress_table.overtaken(self._sink.name, found, self._live_run.id, self._older)
+        run, known = self._live_run.id, self._known
+        found = self._ask(lambda it: progress_table.who_is_in_force(it, self._sink.place))
+        if found is None or found[0] != run:
+            raise progress_table.overtaken(self._sink.name, run, known, found)
+        self._known = max(self._known, found[1])  # this run's writers have committed it
 
     def factory(self) -> PostgresWriterFactory:
         """Return what makes writers under the announced run."""
@@ -184,9 +198,10 @@ class PostgresConnector(PlainConnector):
             self._live_run.circumstances(self._generation),
             dead_columns,
             {target.table: table.shape(names), **dead_shape},
+            sink.has_deletes,
         )
         return PostgresWriterFactory(
-            sink.place, self._live_run.id, self._generation, plan, sink.timeout, self._options, self._older
+            sink.place, self._live_run.id, self._generation, plan, sink.timeout, self._options, self._known
         )
 
     def progress(self) -> History:
@@ -257,6 +272,19 @@ class PostgresConnector(PlainConnector):
             )
         names = tuple(name for name in DEAD_LETTER_COLUMNS if name in known and name in there)
         return names, {dead: found.shape(names)} if found else {}
+
+    @property
+    def _evolution(self) -> PostgresEvolution:
+        return PostgresEvolution(self._sink.target, self._control, self._announce_altered)
+
+    def _announce(self, connection: Connection, record: ProgressRecord) -> None:
+        run, place = self._live_run.id, self._sink.place
+        self._known = progress_table.announce(connection, place, run, record, self._known)
+
+    def _announce_altered(self, connection: Connection, record: ProgressRecord) -> None:
+        """Announce a run whose table is altered behind it, in the same transaction."""
+        self._announce(connection, record)
+        self._has_taken, self._generation, self._layout = True, record.generation, None
 
     def _ask(self, question: Callable[[Connection], Result]) -> Result:
         return self._control.ask(question)

@@ -17,14 +17,11 @@ import psycopg
 import pyarrow as pa
 from adbc_driver_postgresql import dbapi
 
+from airflow_provider_sinks.connectors.postgres import row_errors
 from airflow_provider_sinks.connectors.postgres.client import connect_error
 from airflow_provider_sinks.connectors.postgres.session import Session
 from airflow_provider_sinks.core.errors import SinkError, UnavailableError
 
-_BAD_ROW_CLASSES = ("21", "22", "23", "54", "P0", "44")
-"""What a row can be the cause of: one key twice, data, constraints, limits, a trigger, a view's check."""
-
-_OF_CASTS = ("42601", "XX000")
 _CANCELED = "57014"
 _TOO_LONG = (
     "A retry goes on where this stopped. If it ends here again: raise `transaction_timeout`, which is what a"
@@ -46,12 +43,12 @@ class StatementError(Exception):
     @property
     def is_of_a_row(self) -> bool:
         """A row may be the cause, so that others may be taken."""
-        return self.state[:2] in _BAD_ROW_CLASSES
+        return row_errors.is_of_a_row(self.state)
 
     @property
     def may_be_of_a_cast(self) -> bool:
-        """A text that some type does not take may be the cause: full texts, and what extensions bring."""
-        return self.state in _OF_CASTS
+        """A text that some type does not take may be the cause."""
+        return row_errors.may_be_of_a_cast(self.state)
 
 
 class CopyConnection:

@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 from airflow_provider_sinks.connectors import rows
-from airflow_provider_sinks.connectors.encoding import as_json, named
+from airflow_provider_sinks.connectors.encoding import as_json, coordinates, is_there, named
 from airflow_provider_sinks.connectors.postgres.types import Column as TableColumn
 from airflow_provider_sinks.connectors.postgres.types import Conversion, conversion
 from airflow_provider_sinks.core.query.analysis import INTERNAL
@@ -24,21 +24,28 @@ def encode(
 ) -> DataFrame:
     """Return source columns, then the table's, for the rows of a query.
 
-    A value that no cast makes fit, and a key that is null, is the error of its row.
+    A value that no cast makes fit, and a key that is null, is the error of its row. Of a row that takes its
+    key away nothing but the key is looked at, and passed on.
 
     :param columns: those to write, which fit the query (:mod:`.fit`).
     :param key: rows of one key replace each other.
     :param keeps_raw: the source records are kept, because rows may be set aside.
     """
     given = types_of(output)
-    errors = [_misfit(given[name], column) for name, column in columns.items()]
-    errors += [_null_key(name) for name in key]
-    found = [error for error in errors if error is not None]
-    is_good = sql.col(rows.ERROR).isNull()
-    error = sql.coalesce(rows.ERROR, *found).alias(rows.ERROR) if found else sql.col(rows.ERROR)
-    values = [sql.when(is_good, _value(given[name], column)).alias(name) for name, column in columns.items()]
+    is_good, counts = sql.col(rows.ERROR).isNull(), is_there(output)
+    found = [
+        sql.when(counts, error) if rows.DELETED in output.columns and name not in key else error
+        for name, column in columns.items()
+        if (error := _misfit(given[name], column)) is not None
+    ]
+    found += [_null_key(name) for name in key]
+    error = sql.coalesce(rows.ERROR, *found) if found else sql.col(rows.ERROR)
+    values = [
+        sql.when(is_good if name in key else counts, _value(given[name], column)).alias(name)
+        for name, column in columns.items()
+    ]
     raw = rows.RAW if keeps_raw else ()
-    return output.select(rows.PARTITION, rows.OFFSET, error, *values, *raw)
+    return output.select(*coordinates(output, error), *values, *raw)
 
 
 def _value(given: str, column: TableColumn) -> Column:
@@ -63,7 +70,8 @@ def _misfit(given: str, column: TableColumn) -> Column | None:
     what = sql.concat(
         sql.lit(f"column {column.name}: "), source.cast("string"), sql.lit(f" does not fit {column.kind}")
     )
-    return sql.when(source.isNotNull() & source.try_cast(_target(given, column)).isNull(), what)
+    does_not_fit = source.isNotNull() & source.try_cast(_target(given, column)).isNull()
+    return sql.when(does_not_fit, what)
 
 
 def _target(given: str, column: TableColumn) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from airflow_provider_sinks.connectors.postgres.creation import FIRST_DEAD_LETTER_COLUMNS
 from airflow_provider_sinks.connectors.postgres.known_tables import Shape
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
-from airflow_provider_sinks.connectors.postgres.progress_table import Place
+from airflow_provider_sinks.connectors.postgres.progress_table import Place, Reached
 from airflow_provider_sinks.connectors.postgres.session import Session, SessionName
 from airflow_provider_sinks.connectors.postgres.types import Column
 from airflow_provider_sinks.core.dead_letters.letter import Circumstances
@@ -27,11 +27,12 @@ class TablePlan:
     :param table: the target, with its schema.
     :param columns: those that are written, by name.
     :param key: rows of one key replace each other; empty for plain appends.
-    :param deletes: a row whose columns outside of the key are all null takes its key away.
+    :param deletes: a row may take its key away: one whose columns outside of the key are all null.
     :param dead_letter: the table of what is set aside, or ``None``.
     :param circumstances: where dead letters come from, but for the epoch.
     :param dead_columns: those that the table of dead letters has.
     :param shapes: what must not be altered while it is written, by table.
+    :param says_deletes: a row that takes its key away says so, and no other does.
     """
 
     table: str
@@ -42,6 +43,7 @@ class TablePlan:
     circumstances: Circumstances = field(default_factory=lambda: Circumstances("", ""))
     dead_columns: tuple[str, ...] = FIRST_DEAD_LETTER_COLUMNS
     shapes: Mapping[str, Shape] = field(default_factory=dict)
+    says_deletes: bool = False
 
     @property
     def source(self) -> str:
@@ -65,7 +67,7 @@ class PostgresWriterFactory:
 
     :param generation: the announced one; records of older ones say nothing.
     :param timeout: after which a statement, or an idle transaction, ends by itself.
-    :param older: the runs that this one took the sink from.
+    :param known: how far the rows were when the run was announced.
     :param options: the connection; holds secrets and is never printed.
     """
 
@@ -75,7 +77,7 @@ class PostgresWriterFactory:
     plan: TablePlan
     timeout: timedelta
     options: PostgresOptions = field(repr=False)
-    older: frozenset[str] = frozenset()
+    known: Reached = field(default_factory=Reached)
 
     def session(self, writer: WriterId) -> Session:
         """Return how a writer connects."""

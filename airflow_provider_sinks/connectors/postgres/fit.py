@@ -50,18 +50,25 @@ def demand_named(given: Mapping[str, str], target: PostgresTarget) -> None:
         raise ConfigurationError(f'table "{target.table}" does not fit the query', problems)
 
 
-def demand_fit(given: Mapping[str, str], target: PostgresTarget, table: Layout) -> None:
-    """Compare the query's columns with the table's.
+def problems_of(given: Mapping[str, str], target: PostgresTarget, table: Layout) -> list[Problem]:
+    """Compare the query's columns with the table's, and return all that does not fit.
 
     :param given: Spark's types by column.
-    :raises ConfigurationError: with all problems.
     """
     problems = [*_missing_in_query(given, target), *_missing_in_table(given, target, table)]
     for name in written(list(given), target):
         if name in given and name in table.columns:
             problems += _of_column(given[name], table.columns[name])
-    problems += _of_table(target, table)
-    if problems:
+    return [*problems, *_of_table(target, table)]
+
+
+def demand_fit(given: Mapping[str, str], target: PostgresTarget, table: Layout) -> None:
+    """Compare the query's columns with the table's, as it is.
+
+    :param given: Spark's types by column.
+    :raises ConfigurationError: with all problems.
+    """
+    if problems := problems_of(given, target, table):
         raise ConfigurationError(f'table "{target.table}" does not fit the query', problems)
 
 

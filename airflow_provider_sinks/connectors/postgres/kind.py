@@ -85,13 +85,17 @@ class PostgresKind:
 
     def target_checks(self, spec: SinkSpec, options: ConnectionOptions | None) -> Iterable[Check]:
         """Look at the tables, with the rights of the connection's login."""
-        from airflow_provider_sinks.connectors.postgres.preflight import table_checks
+        from airflow_provider_sinks.connectors.postgres.preflight import owner_check, table_checks
 
         sink = postgres_sink(spec)
         connector = _connector(sink, options)
         try:
-            conn_id = sink.target.postgres.connection
-            return list(table_checks(conn_id, sink, dict(connector.identify())))
+            target = sink.target.postgres
+            checks = list(table_checks(target.connection, sink, dict(connector.identify())))
+            if target.may_change.adds:
+                owner = connector.as_schema_evolvable().owner()
+                checks.append(owner_check(target.connection, target.table, owner))
+            return checks
         finally:
             connector.close()
 
@@ -121,7 +125,9 @@ def _connector(
     if not isinstance(options, PostgresOptions):
         raise JobFailedError(f'connection "{sink.target.postgres.connection}" is not of type postgres')
     dead = sink.dead_letter.table if sink.dead_letter else None
-    tables = SinkTables(sink.name, sink.target.postgres, dead, sink.transaction_timeout)
+    tables = SinkTables(
+        sink.name, sink.target.postgres, dead, sink.transaction_timeout, sink.source.kafka.has_deletes
+    )
     return PostgresConnector(tables, options, say)
 
 

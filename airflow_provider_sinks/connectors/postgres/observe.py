@@ -10,6 +10,7 @@ import psycopg
 from airflow_provider_sinks.connectors.postgres import progress_table
 from airflow_provider_sinks.connectors.postgres.creation import PROGRESS_COLUMNS, identifier
 from airflow_provider_sinks.connectors.postgres.known_tables import MARK, REQUIRED, Shape
+from airflow_provider_sinks.connectors.postgres.letter_table import unfit_for_letters
 from airflow_provider_sinks.connectors.postgres.progress_table import Place
 from airflow_provider_sinks.connectors.postgres.session import Connection
 from airflow_provider_sinks.connectors.postgres.types import Column
@@ -19,8 +20,8 @@ from airflow_provider_sinks.core.progress.identity import ResourceKind
 
 _SYSTEM = """
     SELECT (SELECT system_identifier FROM pg_control_system())::text || '/' || current_database(),
-           pg_is_in_recovery(), current_setting('transaction_read_only')::boolean,
-           quote_ident(current_database()), has_database_privilege(current_database(), 'TEMP')"""
+           pg_is_in_recovery(), current_setting('transaction_read_only')::boolean"""
+_MAY_STAGE = "SELECT quote_ident(current_database()), has_database_privilege(current_database(), 'TEMP')"
 _TABLE = """
     SELECT c.oid::text, c.relkind::text, has_schema_privilege(n.oid, 'USAGE'),
            array(SELECT need FROM unnest(%(needs)s::text[]) need WHERE NOT has_table_privilege(c.oid, need)),
@@ -34,7 +35,9 @@ _COLUMNS = f"""
            format_type(base.oid, base.typmod), format_type(base.oid, -1),
            (SELECT quote_ident(n.nspname) || '.' || quote_ident(c.collname)
             FROM pg_collation c JOIN pg_namespace n ON n.oid = c.collnamespace
-            WHERE c.oid = a.attcollation AND c.collname <> 'default')
+            WHERE c.oid = a.attcollation AND c.collname <> 'default'),
+           a.attinhcount > 0 OR EXISTS (SELECT FROM pg_partitioned_table p
+                                        WHERE p.partrelid = a.attrelid AND a.attnum = ANY(p.partattrs))
     FROM pg_attribute a CROSS JOIN LATERAL (
         WITH RECURSIVE inner_type AS (
             SELECT a.atttypid AS oid, a.atttypmod AS typmod
@@ -96,17 +99,21 @@ def look(
     connection: Connection, tables: Mapping[Role, str], needs: Mapping[Role, tuple[str, ...]]
 ) -> dict[Role, ResourceFacts]:
     """Return which tables these are, and whether they can be written."""
-    found = connection.execute(_SYSTEM).fetchone() or ("", False, False, "", True)
-    system, in_recovery, read_only, database, may_stage = found
+    system, in_recovery, read_only = connection.execute(_SYSTEM).fetchone() or ("", False, False)
     obstacle = "the server is a read-only standby" if in_recovery else ""
     if read_only and not in_recovery:
         obstacle = "default_transaction_read_only is on for this login or database"
-    seen = {
+    return {
         role: _facts(connection, name, str(system), needs[role], obstacle) for role, name in tables.items()
     }
-    if not may_stage and seen[Role.DATA].existence is not Existence.UNKNOWN:
-        seen[Role.DATA] = _denied(seen[Role.DATA], "TEMP", f"database {database}")
-    return seen
+
+
+def look_to_stage(
+    connection: Connection, tables: Mapping[Role, str], needs: Mapping[Role, tuple[str, ...]]
+) -> dict[Role, ResourceFacts]:
+    """Return the same for writers of our own, which stage rows in temporary tables."""
+    seen = look(connection, tables, needs)
+    return {**seen, Role.DATA: _stageable(connection, seen[Role.DATA])}
 
 
 def observe(
@@ -117,7 +124,7 @@ def observe(
     source: ResourceFacts,
 ) -> Observation:
     """Return everything that the decision is made from."""
-    seen = look(connection, tables, needs)
+    seen = look_to_stage(connection, tables, needs)
     progress = _of_our_shape(connection, seen[Role.PROGRESS])
     dead_letter = seen.get(Role.DEAD_LETTER)
     history, reason = _history(connection, progress, Place(tables[Role.PROGRESS], sink))
@@ -125,7 +132,7 @@ def observe(
         source=source,
         data=seen[Role.DATA],
         progress=progress,
-        dead_letter=_lasting(connection, dead_letter) if dead_letter else None,
+        dead_letter=_keeping(connection, dead_letter) if dead_letter else None,
         history=history,
         history_reason=reason,
     )
@@ -180,6 +187,14 @@ def _denied(facts: ResourceFacts, right: str, what: str) -> ResourceFacts:
     return replace(facts, existence=Existence.UNKNOWN, reason=reason, grant=grant)
 
 
+def _stageable(connection: Connection, data: ResourceFacts) -> ResourceFacts:
+    """Say so where this login may make no temporary table."""
+    database, may_stage = connection.execute(_MAY_STAGE).fetchone() or ("", True)
+    if may_stage or data.existence is Existence.UNKNOWN:
+        return data
+    return _denied(data, "TEMP", f"database {database}")
+
+
 def _no_table(what: str) -> Unfit:
     return Unfit(
         f"is {what}, and no table",
@@ -203,14 +218,17 @@ def _of_our_shape(connection: Connection, progress: ResourceFacts) -> ResourceFa
     return progress
 
 
-def _lasting(connection: Connection, dead_letter: ResourceFacts) -> ResourceFacts:
-    """Say so where a crash may empty the table of dead letters: progress counts them as kept."""
+def _keeping(connection: Connection, dead_letter: ResourceFacts) -> ResourceFacts:
+    """Say so where the table of dead letters does not take or keep them: progress counts them as kept."""
     if dead_letter.existence is not Existence.PRESENT or dead_letter.unfit:
         return dead_letter
     found = layout(connection, dead_letter.name)
-    is_lasting = found is None or not found.is_unlogged
-    why = "A crash of the server empties it, and nobody sets its rows aside again."
-    return dead_letter if is_lasting else replace(dead_letter, unfit=_unlogged(dead_letter.name, why))
+    if found is None:
+        return dead_letter
+    if found.is_unlogged:
+        why = "A crash of the server empties it, and nobody sets its rows aside again."
+        return replace(dead_letter, unfit=_unlogged(dead_letter.name, why))
+    return replace(dead_letter, unfit=unfit_for_letters(dead_letter.name, found.columns))
 
 
 def _no_progress_table(what: str) -> Unfit:

@@ -13,8 +13,9 @@ and only if, ``run`` and ``holder`` are still those that this very object put th
 * A table that was altered, or swapped by ``RENAME``, takes no rows: the same change demands that the names
   of the sink's tables lead to what the record names, with the columns that the run knows
   (:mod:`.known_tables`).
-* A database that was put back to before this run holds the rows for a run that it has fenced, or for none:
-  nothing can be changed either, and it is told apart from a newer start (:func:`overtaken`).
+* A database that was put back to before this run holds the rows for one of the runs before it, or for none:
+  nothing can be changed either. It is told apart from a newer start by how far its rows are, which is never
+  less behind a newer start (:func:`overtaken`).
 * A writer without a row can not commit: rows are made by the driver alone (:func:`announce`), before any
   task runs. So a start finds every writer that may still commit.
 
@@ -24,7 +25,7 @@ Ending older connections (:func:`end_sessions`) makes none of this true; it only
 from __future__ import annotations
 
 import uuid
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from psycopg import sql
@@ -67,6 +68,18 @@ class Turn:
     epoch: int = 0
 
 
+@dataclass(frozen=True, order=True)
+class Reached:
+    """How far the rows of a sink are. None of it is ever less behind a newer start.
+
+    :param announced_us: when the driver's row was written, in microseconds, by the server's clock.
+    """
+
+    generation: int = 0
+    epoch: int = 0
+    announced_us: int = 0
+
+
 def read(connection: Connection, place: Place) -> History:
     """Return the progress of a sink. The driver's record of a generation stands before the writers'."""
     query = place.statement(
@@ -80,12 +93,6 @@ def read(connection: Connection, place: Place) -> History:
         for number, (writer, record) in enumerate(found)
     )
     return fold(messages, place.sink)
-
-
-def runs(connection: Connection, place: Place) -> frozenset[str]:
-    """Return the runs that hold rows of the sink."""
-    found = connection.execute(place.statement("SELECT DISTINCT run FROM {table} WHERE sink = {sink}"))
-    return frozenset(run for (run,) in found.fetchall())
 
 
 def take_run(connection: Connection, place: Place, run: str) -> None:
@@ -102,21 +109,30 @@ def take_run(connection: Connection, place: Place, run: str) -> None:
         )
 
 
-def run_in_force(connection: Connection, place: Place) -> str | None:
-    """Return the run that holds the sink; ``None`` where nobody ever did."""
-    query = place.statement(
-        "SELECT run FROM {table} WHERE sink = {sink} AND writer = {driver}", driver=DRIVER
+def in_force(place: Place) -> sql.Composed:
+    """Return the query for which run holds the sink, and how far the rows are; no row where nobody did."""
+    return place.statement(
+        "SELECT held.run, newest.generation, newest.epoch,"
+        " (extract(epoch FROM held.changed_at) * 1000000)::bigint FROM {table} AS held,"
+        " LATERAL (SELECT generation, epoch FROM {table} WHERE sink = {sink}"
+        " ORDER BY generation DESC, epoch DESC LIMIT 1) AS newest"
+        " WHERE held.sink = {sink} AND held.writer = {driver}",
+        driver=DRIVER,
     )
-    found = connection.execute(query).fetchone()
-    return str(found[0]) if found else None
+
+
+def who_is_in_force(connection: Connection, place: Place) -> tuple[str, Reached] | None:
+    """Return the run that holds the sink, and how far its rows are; ``None`` where nobody ever did."""
+    found = connection.execute(in_force(place)).fetchone()
+    return (str(found[0]), Reached(*found[1:])) if found else None
 
 
 def announce(
-    connection: Connection, place: Place, run: str, record: ProgressRecord, older: Container[str]
-) -> None:
-    """Write the driver's record, and make the rows of every writer that it names.
+    connection: Connection, place: Place, run: str, record: ProgressRecord, known: Reached
+) -> Reached:
+    """Write the driver's record, make the rows of every writer that it names, and return how far they are.
 
-    :param older: the runs that this one took the sink from.
+    :param known: how far this run knows them to be.
     :raises FencedError: a newer run holds the sink.
     :raises RefusedError: an older one does.
     """
@@ -131,9 +147,11 @@ def announce(
                 **_values(record),
             )
         )
-        if done.rowcount != 1:
-            raise overtaken(place.sink, run_in_force(connection, place), run, older)
+        found = who_is_in_force(connection, place)
+        if found is None or done.rowcount != 1:
+            raise overtaken(place.sink, run, known, found)
         _make_writers(connection, place, run, record.writers)
+    return found[1]
 
 
 def take_writer(place: Place, run: str, writer: WriterId, holder: str) -> str:
@@ -216,28 +234,32 @@ def new_holder() -> str:
     return uuid.uuid4().hex
 
 
-def overtaken(sink: str, found: str | None, run: str, older: Container[str]) -> SinkError:
-    """Return the error of a run, or a writer, that has lost its row: a twin of a task ends no driver.
+def fenced_by_twin(sink: str, run: str) -> UnavailableError:
+    """Return the error of a writer that has lost its row within its run: a twin of a task ends no driver."""
+    return UnavailableError(
+        f'a writer of sink "{sink}" was fenced by another attempt',
+        f"Run {run} is in force, and another of its tasks has opened the same writer since.",
+        "The task is repeated; nothing of it is visible.",
+    )
 
-    :param found: which run holds the row; ``None`` where the row is gone.
-    :param older: the runs that this one took the sink from: where they hold it again, the database went back.
+
+def overtaken(sink: str, run: str, known: Reached, found: tuple[str, Reached] | None) -> SinkError:
+    """Return the error of a run that does not hold a row of its own any more.
+
+    :param known: how far this run knows the rows to be.
+    :param found: which run holds the sink, and how far the rows are; ``None`` where a row is gone.
     """
-    if found == run:
-        return UnavailableError(
-            f'a writer of sink "{sink}" was fenced by another attempt',
-            f"Run {run} is in force, and another of its tasks has opened the same writer since.",
-            "The task is repeated; nothing of it is visible.",
-        )
-    if found is None or found in older:
-        known = f"run {found}, before it" if found else "none"
+    holder, reached = found or (run, known)
+    if holder == run or reached < known:
+        told = f"run {holder}, epoch {reached.epoch} of generation {reached.generation}" if found else "none"
         return RefusedError(
             f'progress of sink "{sink}" was rolled back while the sink ran',
-            f"This is run {run}; the progress table knows of {known}.",
+            f"This is run {run}; the progress table knows of {told}.",
             "Start the sink again: it says what is missing, and what can be done.",
         )
     return FencedError(
         f'a newer start of sink "{sink}" took over',
-        f"Run {found} is in force; this is run {run}.",
+        f"Run {holder} is in force; this is run {run}.",
         "Nothing to do if the newer start is yours; else find out who runs the same sink.",
     )
 

@@ -11,7 +11,13 @@ from pydantic import Field, StrictBool, model_validator
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import JobFailedError, Problem
 from airflow_provider_sinks.core.spec.fields import Columns, TableName
-from airflow_provider_sinks.core.spec.parts import ConnectedTarget, DeadLetterPart, Target
+from airflow_provider_sinks.core.spec.parts import (
+    ConnectedTarget,
+    DeadLetterPart,
+    EvolvingTarget,
+    Target,
+    Tombstones,
+)
 from airflow_provider_sinks.core.spec.problems import UnfitError
 from airflow_provider_sinks.core.spec.rules import QUERY, Rule, known_column, needs
 from airflow_provider_sinks.core.spec.sink import OutputMode, SinkSpec
@@ -29,14 +35,7 @@ class Mode(enum.StrEnum):
     UPSERT = "upsert"
 
 
-class Tombstones(enum.StrEnum):
-    """What a row means whose columns outside of the key are all null."""
-
-    IGNORE = "ignore"
-    DELETE = "delete"
-
-
-class PostgresTarget(ConnectedTarget):
+class PostgresTarget(ConnectedTarget, EvolvingTarget):
     """A Postgres table to write. ``connection/schema.table`` is its short form."""
 
     short_form = r"^[^\s]+/[^/.]+\.[^/.]+$"
@@ -116,6 +115,11 @@ class PostgresSink(SinkSpec):
         return _RULES
 
     @property
+    def deletes_by(self) -> tuple[str, ...]:
+        """The key, where rows of one key replace each other."""
+        return self.target.postgres.key
+
+    @property
     def progress_is_shared(self) -> bool:
         """Sinks into one schema share its progress table."""
         return True
@@ -189,6 +193,20 @@ def _tables(spec: PostgresSink) -> Iterator[Problem]:
             )
 
 
+def _deletes(spec: PostgresSink) -> Iterator[Problem]:
+    target, envelope = spec.target.postgres, spec.source.kafka.envelope
+    if not spec.source.kafka.has_deletes:
+        return
+    if target.mode is not Mode.UPSERT:
+        hint = "mode: upsert, with a key and tombstones: delete"
+        yield Problem(
+            "target.postgres.mode", f"{target.mode} keeps rows that envelope {envelope} deletes", hint
+        )
+    elif target.tombstones is not Tombstones.DELETE:
+        what = f"{target.tombstones} keeps rows that envelope {envelope} deletes"
+        yield Problem("target.postgres.tombstones", what, "tombstones: delete")
+
+
 def _changing_rows(spec: PostgresSink) -> Iterator[Problem]:
     shape = spec.readable_shape
     if shape is None or shape.problems or not shape.stateful or spec.target.postgres.mode is Mode.UPSERT:
@@ -201,5 +219,6 @@ def _changing_rows(spec: PostgresSink) -> Iterator[Problem]:
 _RULES: tuple[Rule, ...] = (
     (needs(*QUERY, "target"), _named_columns),
     (needs(*QUERY, "target", "output_mode"), _changing_rows),
+    (needs("source", "target"), _deletes),
     (needs("target", "dead_letter"), _tables),
 )

@@ -111,7 +111,9 @@ class Stage:
         return self._take(batch.slice(0, middle), first) + self._take(batch.slice(middle), first + middle)
 
     def _numbered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        names = [columns.PARTITION, columns.OFFSET, *statements.raw_columns(self._plan), *self._plan.columns]
+        deleted = [columns.DELETED] if self._plan.says_deletes else []
+        raw = statements.raw_columns(self._plan)
+        names = [columns.PARTITION, columns.OFFSET, *deleted, *raw, *self._plan.columns]
         number = np.arange(self.count, self.count + batch.num_rows, dtype=np.int64)
         added = pa.Array.from_buffers(pa.int64(), batch.num_rows, [None, pa.py_buffer(number)])
         arrays = [added, *(batch.column(name) for name in names)]

@@ -11,6 +11,7 @@ from psycopg import sql
 from airflow_provider_sinks.connectors import rows as columns
 from airflow_provider_sinks.connectors.postgres.creation import identifier
 from airflow_provider_sinks.connectors.postgres.factory import TablePlan
+from airflow_provider_sinks.connectors.postgres.row_errors import OF_A_CAST, OF_A_ROW
 
 _STAGE = "sinks_stage_"
 _BAD = "sinks_bad"
@@ -39,11 +40,14 @@ BEGIN
         sinks_lows := sinks_lows[1:sinks_left - 1]; sinks_highs := sinks_highs[1:sinks_left - 1];
         BEGIN
             {move};
-        EXCEPTION WHEN {of_rows} THEN
+        EXCEPTION WHEN OTHERS OR assert_failure THEN
+            IF SQLSTATE !~ '{of_rows}' THEN
+                RAISE;
+            END IF;
             IF sinks_high - sinks_low = 1 THEN
                 GET STACKED DIAGNOSTICS sinks_why = MESSAGE_TEXT, sinks_state = RETURNED_SQLSTATE;
                 sinks_is_of_row := true;
-                IF sinks_state IN ('42601', 'XX000') THEN
+                IF sinks_state ~ '{of_casts}' THEN
                     BEGIN
                         PERFORM {casts} FROM pg_temp.{stage} WHERE {number} = sinks_low;
                         sinks_is_of_row := false;
@@ -62,12 +66,7 @@ BEGIN
         END;
     END LOOP;
 END {quote}"""
-_OF_ROWS = (
-    "data_exception OR integrity_constraint_violation OR program_limit_exceeded OR plpgsql_error"
-    " OR with_check_option_violation OR cardinality_violation"
-)
-_OF_CASTS = " OR syntax_error OR internal_error"
-"""What some types say about a text. It is the cause if its cast fails alone; else no row is."""
+"""A text is the cause of an error of a cast if its cast fails alone; else no row is."""
 
 
 def creations(plan: TablePlan) -> list[str]:
@@ -85,6 +84,7 @@ def stage(plan: TablePlan) -> str:
 
 def _definition(plan: TablePlan) -> str:
     kinds = {NUMBER: "bigint", columns.PARTITION: "integer", columns.OFFSET: "bigint"}
+    kinds |= {columns.DELETED: "boolean"} if plan.says_deletes else {}
     kinds |= {name: _RAW_KINDS[name] for name in raw_columns(plan)}
     kinds |= {name: column.staged for name, column in plan.columns.items()}
     return ", ".join(f"{_text(sql.Identifier(name))} {kind}" for name, kind in kinds.items())
@@ -110,7 +110,8 @@ def bisect(plan: TablePlan, low: int, high: int) -> str:
         bad=_BAD,
         stage=stage(plan),
         number=NUMBER,
-        of_rows=_OF_ROWS + (_OF_CASTS if plan.has_casts else ""),
+        of_rows=f"{OF_A_ROW}|{OF_A_CAST}" if plan.has_casts else OF_A_ROW,
+        of_casts=OF_A_CAST,
         casts=_text(_cast(plan)),
         move=move(plan, sql.SQL("sinks_low"), sql.SQL("sinks_high")),
     )
@@ -144,8 +145,8 @@ def _upsert(plan: TablePlan, part: sql.Composed) -> sql.Composed:
     if others:
         values = [sql.SQL("{0} = EXCLUDED.{0}").format(sql.Identifier(name)) for name in others]
         change = sql.SQL("DO UPDATE SET {}").format(sql.SQL(", ").join(values))  # type: ignore[assignment]
-    is_gone = _all_null(others) if plan.deletes and others else sql.SQL("false")
-    delete = _delete(plan, is_gone) if plan.deletes and others else sql.SQL("")
+    is_gone = _is_gone(plan, others)
+    delete = sql.SQL("") if is_gone is None else _delete(plan, is_gone)
     return sql.SQL(
         "WITH newest AS MATERIALIZED ({newest}){delete} INSERT INTO {table} ({names}) SELECT {values}"
         " FROM newest WHERE NOT ({is_gone}) ORDER BY {key} ON CONFLICT ({conflict}) {change}"
@@ -155,7 +156,7 @@ def _upsert(plan: TablePlan, part: sql.Composed) -> sql.Composed:
         table=identifier(plan.table),
         names=_names(list(plan.columns)),
         values=_cast(plan),
-        is_gone=is_gone,
+        is_gone=is_gone or sql.SQL("false"),
         key=key,
         conflict=_names(plan.key),
         change=change,
@@ -187,6 +188,13 @@ def _delete(plan: TablePlan, is_gone: sql.Composable) -> sql.Composed:
     return sql.SQL(", gone AS (DELETE FROM {} AS known USING newest WHERE {} AND ({}))").format(
         identifier(plan.table), sql.SQL(" AND ").join(same), is_gone
     )
+
+
+def _is_gone(plan: TablePlan, others: Sequence[str]) -> sql.Composable | None:
+    """Return the condition for rows that take their key away; ``None`` where none does."""
+    if plan.says_deletes:
+        return sql.SQL("newest.{}").format(sql.Identifier(columns.DELETED))
+    return _all_null(others) if plan.deletes and others else None
 
 
 def _all_null(names: Sequence[str]) -> sql.Composed:

@@ -13,11 +13,12 @@ from airflow_provider_sinks.connectors.postgres import observe as look
 from airflow_provider_sinks.connectors.postgres.creation import CreateTable, identifier
 from airflow_provider_sinks.connectors.postgres.progress_table import Place
 from airflow_provider_sinks.connectors.postgres.session import Connection
-from airflow_provider_sinks.connectors.postgres.spec import Mode, PostgresTarget, Tombstones
+from airflow_provider_sinks.connectors.postgres.spec import Mode, PostgresTarget
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, RefusedError
 from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutput
 from airflow_provider_sinks.core.progress.identity import ResourceKind
+from airflow_provider_sinks.core.spec.parts import Tombstones
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,14 @@ class SinkTables:
     :param name: the sink's name.
     :param dead_letter: the table of what is set aside, or ``None``.
     :param timeout: after which a statement, or an idle transaction, ends by itself.
+    :param has_deletes: its rows say themselves whether they take their key away.
     """
 
     name: str
     target: PostgresTarget
     dead_letter: str | None = None
     timeout: timedelta = timedelta(seconds=60)
+    has_deletes: bool = False
 
     @property
     def place(self) -> Place:

@@ -70,6 +70,7 @@ class Column:
     :param exact: its type with a length, and without a domain: ``numeric(10,2)``.
     :param plain: its type without both, for a cast: ``bpchar``, where ``character`` has one letter.
     :param collation: which of its texts are the same, unless it is the database's own.
+    :param is_fixed: Postgres lets nobody change its type here: it is inherited, or of the partition key.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Column:
     exact: str = ""
     plain: str = ""
     collation: str | None = None
+    is_fixed: bool = False
 
     @property
     def spark(self) -> str:

@@ -28,7 +28,7 @@ from airflow_provider_sinks.connectors.postgres.known_tables import (
     changed_for_a_moment,
     known_tables,
 )
-from airflow_provider_sinks.connectors.postgres.progress_table import Turn
+from airflow_provider_sinks.connectors.postgres.progress_table import Reached, Turn
 from airflow_provider_sinks.connectors.postgres.stage import BadRow, Stage
 from airflow_provider_sinks.core.errors import SinkError, UnavailableError
 from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
@@ -249,9 +249,17 @@ class PostgresEpochWriter:
         return None
 
     def _overtaken(self, found: Turn | None) -> SinkError:
-        factory = self._factory
-        run = found.run if found else None
-        return progress_table.overtaken(factory.place.sink, run, factory.run, factory.older)
+        factory, sink = self._factory, self._factory.place.sink
+        if found is not None and found.run == factory.run:
+            return progress_table.fenced_by_twin(sink, factory.run)
+        held = self._in_force() if found is not None else None
+        return progress_table.overtaken(sink, factory.run, factory.known, held)
+
+    def _in_force(self) -> tuple[str, Reached] | None:
+        """Return which run holds the sink, and how far its rows are."""
+        with self._explained():
+            found = self._live.ask(progress_table.in_force(self._factory.place).as_string(None))
+        return (found[0][0], Reached(*found[0][1:])) if found else None
 
     def _standing(self) -> Turn | None:
         """Return what the row says now; nothing where it is gone."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from airflow_provider_sinks.clients.pem_files import PEM_FILES
 from airflow_provider_sinks.clients.schema_registry import options as names
 from airflow_provider_sinks.clients.schema_registry.options import RegistryOptions
 from airflow_provider_sinks.connectors.connection_checks import (
@@ -33,7 +34,7 @@ class RegistryConnectionType(CheckedConnectionType):
         aliases={"user": "login", "token": "password"},
         secrets=names.SECRETS,
         harmless=names.HARMLESS,
-        files=frozenset(names.PEM_FILES),
+        files=frozenset(PEM_FILES),
         others=frozenset(),
         refused=lambda name: names.REFUSED.get(name, ""),
         addresses=names.ADDRESSES,

@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as sql
 
+from airflow_provider_sinks.connectors.schema_registry.reasons import Guard, of_fields, of_items, told
 from airflow_provider_sinks.core.schemas.json_types import (
     NUMBER,
     ArrayOf,
@@ -24,28 +25,33 @@ from airflow_provider_sinks.core.schemas.json_types import (
     known,
 )
 
-Guard = tuple[Column, str]
-"""When a value is not taken, and what to say then."""
 Judge = Callable[[Column, JsonType, str], Iterator[Guard]]
 """Gives what must not be of one value, and nothing of its parts."""
 
 
-def guards(value: Column, kind: JsonType, path: str, judge: Judge) -> Iterator[Guard]:
-    """Give what must not be, for a value and its parts, in their order."""
+def reasons(value: Column, kind: JsonType, path: str, judge: Judge) -> Iterator[Column]:
+    """Give why a value and its parts are not taken, in their order."""
     kind = known(kind)
-    yield from judge(value, kind, path)
+    yield from told(judge(value, kind, path))
     match kind:
         case Object():
-            for one in kind.properties:
-                below = f"{path}.{one.name}" if path else one.name
-                for wrong, why in guards(value.getField(one.name), one.type, below, judge):
-                    yield value.isNotNull() & wrong, why
+            fields = (
+                reason
+                for one in kind.properties
+                for reason in reasons(value.getField(one.name), one.type, _below(path, one.name), judge)
+            )
+            yield from of_fields(value, fields)
         case ArrayOf():
-            yield from _item_guards(value, kind.items, f"{path}[]", judge)
+            yield from of_items(value, lambda item: reasons(item, kind.items, f"{path}[]", judge))
         case MapOf():
-            yield from _item_guards(sql.map_values(value), kind.values, f"{path}[]", judge)
+            values = sql.map_values(value)
+            yield from of_items(values, lambda item: reasons(item, kind.values, f"{path}[]", judge))
         case _:
             return
+
+
+def _below(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
 
 
 def by_schema(value: Column, kind: JsonType, path: str) -> Iterator[Guard]:
@@ -54,9 +60,8 @@ def by_schema(value: Column, kind: JsonType, path: str) -> Iterator[Guard]:
         case Object():
             for one in kind.properties:
                 if one.is_required and not one.may_be_null:
-                    below = f"{path}.{one.name}" if path else one.name
                     missing = value.isNotNull() & value.getField(one.name).isNull()
-                    yield missing, f"field {below} is missing or null, and it is required"
+                    yield missing, f"field {_below(path, one.name)} is missing or null, and it is required"
         case ArrayOf():
             yield from _size_guards(sql.size(value), kind.bounds, path, "items")
             yield from _null_guards(value, kind.items, path)
@@ -102,16 +107,6 @@ def _size_guards(size: Column, bounds: Bounds, path: str, what: str) -> Iterator
 def _null_guards(values: Column, kind: JsonType, path: str) -> Iterator[Guard]:
     if not isinstance(kind, Nullable | Opaque):
         yield sql.exists(values, lambda one: one.isNull()), f"field {path}[] is null, and it never may be"
-
-
-def _item_guards(values: Column, kind: JsonType, path: str, judge: Judge) -> Iterator[Guard]:
-    reasons = [why for _, why in guards(sql.lit(None), kind, path, judge)]
-    for index, why in enumerate(reasons):
-        yield sql.exists(values, _nth(kind, path, judge, index)), why
-
-
-def _nth(kind: JsonType, path: str, judge: Judge, index: int) -> Callable[[Column], Column]:
-    return lambda one: sql.coalesce([*guards(one, kind, path, judge)][index][0], sql.lit(False))
 
 
 def no_number(value: Column, kind: JsonType, path: str) -> Iterator[Guard]:

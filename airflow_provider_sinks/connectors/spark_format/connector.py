@@ -17,10 +17,18 @@ from airflow_provider_sinks.connectors.base import Capabilities, CommitsOn, Heal
 from airflow_provider_sinks.connectors.plain import NoWriters, PlainConnector
 from airflow_provider_sinks.connectors.spark_format.outputs import Output
 from airflow_provider_sinks.connectors.spark_format.progress_folder import Progress, ProgressFolder
-from airflow_provider_sinks.core.decision.facts import Creation, Existence, Observation, ResourceFacts, Role
+from airflow_provider_sinks.core.decision.facts import (
+    Creation,
+    Existence,
+    Observation,
+    ResourceFacts,
+    Role,
+    Unfit,
+)
 from airflow_provider_sinks.core.errors import (
     FencedError,
     JobFailedError,
+    RefusedError,
     SinkError,
     UnavailableError,
 )
@@ -102,6 +110,7 @@ class SparkFormatConnector(PlainConnector):
         history: History | None = None
         try:
             newest = self._folder.newest()[1]
+            data = self._judged(data, newest)
             history = self._history(newest, data)
         except UnavailableError as error:
             newest, reason = None, error.detail or error.primary
@@ -147,14 +156,26 @@ class SparkFormatConnector(PlainConnector):
             raise self._overtaken("It has begun the progress a moment ago.")
 
     def announce(self, record: ProgressRecord) -> None:
-        """Write a record of the driver, unless that is done."""
+        """Write a record of the driver, unless that is done.
+
+        :raises UnavailableError: an epoch was ended behind the look that the start was decided on.
+        """
         with self._lock:
             newest = self._follow()
-            if newest.records.get(DRIVER) == record:
+            before = newest.records.get(DRIVER)
+            if before == record:
                 return
             settled = self._settled(newest)
+            if settled.records != newest.records:
+                raise UnavailableError(
+                    f'an overtaken driver of sink "{self._sink.name}" has ended its batch meanwhile',
+                    f"The log of Spark's file sink is at {self._next_batch() - 1}.",
+                    "Nothing was written; the next start takes that batch for written.",
+                )
             begun = settled.begun if settled.begun and settled.begun.generation == record.generation else None
-            self._write(replace(settled, records={**settled.records, DRIVER: record}, begun=begun))
+            batch = settled.batch if _goes_on(before, record) else self._next_batch()
+            records = {**settled.records, DRIVER: record}
+            self._write(replace(settled, records=records, begun=begun, batch=batch))
 
     def demand_in_force(self) -> None:
         """Raise :class:`FencedError` when another run has written."""
@@ -222,16 +243,39 @@ class SparkFormatConnector(PlainConnector):
             raise unparsed from error
 
     def _demand_free(self, batch: int) -> None:
-        """Stop where somebody else changes the folder: Spark drops what has a number that is taken."""
-        if not self._target.kind.is_files:
+        """Stop where somebody else changes the folder: Spark drops what has a number that is taken.
+
+        :raises RefusedError: batches that were written are not in Spark's log any more.
+        """
+        if not self._target.kind.is_files or batch == (free := self._next_batch()):
             return
-        newest = self._output.newest_batch()
-        if batch != (0 if newest is None else newest + 1):
-            raise JobFailedError(
-                f'somebody else writes where sink "{self._sink.name}" does: {self._sink.output}',
-                f"The sink's next batch has number {batch}; the log of Spark's file sink is at {newest}.",
-                "Find out who does, and give one of the two another folder; a retry goes on behind it.",
+        if free < batch:
+            raise RefusedError(
+                f'the folder of sink "{self._sink.name}" went back while the sink ran: {self._sink.output}',
+                *_gone(self._sink.name, batch, free),
             )
+        raise JobFailedError(
+            f'somebody else writes where sink "{self._sink.name}" does: {self._sink.output}',
+            f"The sink's next batch has number {batch}; the log of Spark's file sink is at {free - 1}.",
+            "Find out who does, and give one of the two another folder; a retry goes on behind it.",
+        )
+
+    def _judged(self, data: ResourceFacts, progress: Progress | None) -> ResourceFacts:
+        """Say so where Spark's log does not list any more what the sink has written to this very folder."""
+        driver = progress.records.get(DRIVER) if progress else None
+        if not (self._target.kind.is_files and progress and driver) or data.unfit:
+            return data
+        if data.existence is not Existence.PRESENT or data.id != driver.identities.data.id:
+            return data
+        if (free := self._next_batch()) >= progress.batch:
+            return data
+        unfit = Unfit("is older than the sink's progress", *_gone(self._sink.name, progress.batch, free))
+        return replace(data, unfit=unfit)
+
+    def _next_batch(self) -> int:
+        """Return the number behind those that Spark remembers."""
+        newest = self._output.newest_batch()
+        return 0 if newest is None else newest + 1
 
     def _history(self, progress: Progress | None, data: ResourceFacts) -> History:
         """Return the records, with the epoch that was begun where Spark remembers its batch."""
@@ -245,9 +289,10 @@ class SparkFormatConnector(PlainConnector):
         """Return it with the epoch that was begun among the records, once Spark remembers its batch.
 
         Until then it stays begun: the driver that was at it may still live, and write it behind this look.
+        Numbers never go back here: where Spark's log did, rows are gone, and nothing goes on behind that.
         """
-        newest = self._output.newest_batch()
-        records, begun, batch = dict(progress.records), progress.begun, 0 if newest is None else newest + 1
+        records, begun = dict(progress.records), progress.begun
+        batch = max(self._next_batch(), progress.batch)
         if begun is not None and batch > progress.batch:
             records[SINGLE_WRITER] = begun
         kept = begun if batch == progress.batch else None
@@ -296,3 +341,18 @@ class SparkFormatConnector(PlainConnector):
 
     def _overtaken(self, detail: str) -> FencedError:
         return FencedError(f'a newer start of sink "{self._sink.name}" took over', detail)
+
+
+def _goes_on(before: ProgressRecord | None, record: ProgressRecord) -> bool:
+    """Return whether batches are counted on: not in a new generation, nor in another folder."""
+    if before is None or before.generation != record.generation:
+        return False
+    return before.identities.data.id == record.identities.data.id
+
+
+def _gone(sink: str, batch: int, free: int) -> tuple[str, str]:
+    """Return what is gone from Spark's log, and what helps."""
+    at = f"at {free - 1}" if free else "gone"
+    seen = f"The log of Spark's file sink is {at}; the sink has written batch {batch - 1}."
+    repair = f"Put the folder back as it was, or reset: airflow sinks reset {sink} --data recreate"
+    return f"{seen} Its readers miss what came between.", repair

@@ -29,7 +29,7 @@ def jdbc_options(options: PostgresOptions, table: str) -> dict[str, str]:
 
     :raises ConfigurationError: the connection has what JDBC does not do.
     """
-    given = options.given  # pgjdbc reads none of the variables and files that libpq does
+    given = options.given
     problems = [
         Problem(
             f"extra.{name}",
@@ -44,11 +44,11 @@ def jdbc_options(options: PostgresOptions, table: str) -> dict[str, str]:
     if problems:
         raise ConfigurationError(f'connection "{options.conn_id}" is not valid for format jdbc', problems)
     host = f"[{given['host']}]" if ":" in given["host"] else given["host"]
-    login = {name: given[name] for name in ("user", "password") if name in given}
     return {
         "url": f"jdbc:postgresql://{host}:{given['port']}/{quote(given['dbname'], safe='')}",
         "driver": DRIVER,
         "dbtable": ".".join(f'"{part}"' for part in table.split(".")),
-        **login,
+        "user": given["user"],
+        "password": given.get("password", ""),  # for one that is not given pgjdbc looks in ~/.pgpass
         **{_SAME[name]: value for name, value in given.items() if name in _SAME},
     }

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Generic
 from airflow_provider_sinks.connectors.base import Capabilities, CommitsOn, Health, MetricValue, Run, Say
 from airflow_provider_sinks.connectors.epoch_writer import Token, WriterFactory
 from airflow_provider_sinks.connectors.plain import PlainConnector
+from airflow_provider_sinks.connectors.table_format.altering import TableEvolution
 from airflow_provider_sinks.connectors.table_format.creation import CreateTable, KeepProgress
 from airflow_provider_sinks.connectors.table_format.errors import HiddenError, MissingError
 from airflow_provider_sinks.connectors.table_format.format import Table, TableFormat
@@ -26,6 +27,7 @@ from airflow_provider_sinks.core.decision.facts import (
     demand_makeable,
 )
 from airflow_provider_sinks.core.errors import ConfigurationError, JobFailedError, Problem, SinkError
+from airflow_provider_sinks.core.evolution import SchemaDiff, Step
 from airflow_provider_sinks.core.progress.identity import ResourceKind
 from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
 
@@ -62,6 +64,13 @@ class TableConnector(PlainConnector, ABC, Generic[Table]):
 
         :raises HiddenError: this login may not.
         :raises ConfigurationError: there is no such table.
+        """
+
+    @abstractmethod
+    def _difference(self, given: Mapping[str, SparkType]) -> SchemaDiff:
+        """Compare a query's columns with those of the data table as it is now.
+
+        :raises UnavailableError: it could not be read.
         """
 
     @abstractmethod
@@ -127,12 +136,22 @@ class TableConnector(PlainConnector, ABC, Generic[Table]):
         self._layout = None
 
     def announce(self, record: ProgressRecord) -> None:
-        """Commit the driver's record, which takes tables that were made a moment ago."""
+        """Commit the driver's record, which takes tables that were made a moment ago.
+
+        The data table is looked at anew: until now others could alter it.
+        """
         self._live.announce(record)
-        self._has_taken = True
+        self._has_taken, self._layout = True, None
+
+    def as_schema_evolvable(self) -> TableEvolution:
+        """Return what alters the data table."""
+        return TableEvolution(self._difference, self._alter)
 
     def demand_in_force(self) -> None:
-        """Raise :class:`FencedError` when a newer run took the sink."""
+        """Raise :class:`FencedError` when a newer run took the sink.
+
+        :raises RefusedError: an older one has it again.
+        """
         if self._has_taken:
             self._live.demand_in_force()
 
@@ -161,6 +180,11 @@ class TableConnector(PlainConnector, ABC, Generic[Table]):
         self._live.rollback(tokens)
 
     # ---- parts
+
+    def _alter(self, steps: Sequence[Step], record: ProgressRecord) -> None:
+        """Alter the data table, and announce the run."""
+        self._live.announce(record, steps)
+        self._has_taken, self._layout = True, None
 
     @property
     def _live(self) -> Publisher[Table]:

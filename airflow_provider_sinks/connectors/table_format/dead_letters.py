@@ -17,7 +17,7 @@ from typing import Any, Generic
 from airflow_provider_sinks.connectors.base import Say
 from airflow_provider_sinks.connectors.table_format import protocol
 from airflow_provider_sinks.connectors.table_format.errors import ElsewhereError, HiddenError, MissingError
-from airflow_provider_sinks.connectors.table_format.format import Change, Table, TableFormat
+from airflow_provider_sinks.connectors.table_format.format import Change, Table, TableFormat, noting
 from airflow_provider_sinks.connectors.table_format.sink_tables import SinkTables
 from airflow_provider_sinks.connectors.table_format.stage import Stage, StageFolder
 from airflow_provider_sinks.connectors.table_format.state import Pending, Place, State
@@ -37,6 +37,7 @@ class DeadLetters(Generic[Table]):
         self._format = tables
         self._run = run
         self._say = say
+        self._known = protocol.NOWHERE
         self.told: ProgressRecord | None = None
         """The epoch of which this run knows that nothing of it is to be published any more."""
 
@@ -61,7 +62,7 @@ class DeadLetters(Generic[Table]):
             self.keep(pending, stages)
 
     def _change(self, pending: Pending | None, stages: StageFolder | None, *, takes: bool) -> None:
-        name, sink = self._sink.dead_letter, self._sink.name
+        name, sink, known = self._sink.dead_letter, self._sink.name, self._known
         told = pending.record if pending else self.told
         if pending is not None and self._is_told_elsewhere(pending):
             pending = None
@@ -71,10 +72,12 @@ class DeadLetters(Generic[Table]):
 
             def judge(table: Table, state: State | None, place: Place) -> Change | None:
                 if not takes and state is not None:
-                    protocol.demand_in_force(sink, state, self._run)
+                    protocol.demand_in_force(sink, state, self._run, known)
                 return self._judge(table, state, place, pending, stages)
 
-            self._format.publish(name, judge)
+            states: list[State | None] = []
+            self._format.publish(name, noting(judge, states))
+            self._known = protocol.reached(states[-1])
         self.told = told
 
     def _is_told_elsewhere(self, pending: Pending) -> bool:

@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 from airflow_provider_sinks.connectors import rows
-from airflow_provider_sinks.connectors.encoding import named
+from airflow_provider_sinks.connectors.encoding import coordinates, is_there, named
 from airflow_provider_sinks.connectors.table_format.types import Column as TableColumn
 from airflow_provider_sinks.connectors.table_format.types import (
     Conversion,
@@ -36,7 +36,8 @@ def encode(
 ) -> DataFrame:
     """Return source columns, then the table's, for the rows of a query.
 
-    A null where the table, or the key, takes none is the error of its row.
+    A null where the table, or the key, takes none is the error of its row. Of a row that takes its key away
+    nothing but the key is looked at, and passed on.
 
     :param columns: those to write, which fit the query.
     :param key: rows of one key replace each other.
@@ -46,17 +47,19 @@ def encode(
     """
     given = types_of(output)
     errors = [_null(name, "key column") for name in key]
-    errors += [_null(name, "column") for name, column in columns.items() if column.is_required]
+    is_good, counts = sql.col(rows.ERROR).isNull(), is_there(output)
+    required = [name for name, column in columns.items() if column.is_required and name not in key]
+    nulls = [_null(name, "column") for name in required]
+    errors += [sql.when(counts, null) for null in nulls] if rows.DELETED in output.columns else nulls
     errors += [_empty(name) for name in never_empty]
     errors += [_outside(name) for name in common_years]
-    is_good = sql.col(rows.ERROR).isNull()
-    error = sql.coalesce(rows.ERROR, *errors).alias(rows.ERROR) if errors else sql.col(rows.ERROR)
+    error = sql.coalesce(rows.ERROR, *errors) if errors else sql.col(rows.ERROR)
     values = [
-        sql.when(is_good, _value(spark_kind(given[name]), column)).alias(name)
+        sql.when(is_good if name in key else counts, _value(spark_kind(given[name]), column)).alias(name)
         for name, column in columns.items()
     ]
     raw = rows.RAW if keeps_raw else ()
-    return output.select(rows.PARTITION, rows.OFFSET, error, *values, *raw)
+    return output.select(*coordinates(output, error), *values, *raw)
 
 
 def _value(given: str, column: TableColumn) -> Column:

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_sinks.connectors.rows import DELETED
 from airflow_provider_sinks.connectors.table_format.stage import StageFolder
 from airflow_provider_sinks.core.dead_letters.letter import Circumstances
 from airflow_provider_sinks.core.decision.facts import Role
@@ -24,6 +25,7 @@ class StagingFactory(ABC):
     :param columns: those of the table that are written, in the order of the rows.
     :param key: rows of one key replace each other; none where rows are appended.
     :param stages: where stages lie; holds the secrets of the storage.
+    :param has_deletes: rows say whether they take their key away.
     """
 
     sink: str
@@ -32,6 +34,7 @@ class StagingFactory(ABC):
     columns: tuple[str, ...]
     key: tuple[str, ...]
     stages: StageFolder = field(repr=False)
+    has_deletes: bool = False
 
     @property
     @abstractmethod
@@ -42,6 +45,16 @@ class StagingFactory(ABC):
     @abstractmethod
     def writes_keys(self) -> bool:
         """Whether the keys of rows that replace others are files of their own."""
+
+    @property
+    def taken(self) -> tuple[str, ...]:
+        """The columns that a writer takes of each row."""
+        return (*self.columns, DELETED) if self.has_deletes else self.columns
+
+    @property
+    def staged(self) -> tuple[str, ...]:
+        """The columns that staged rows have: where no file has the keys alone, they say which are gone."""
+        return self.columns if self.writes_keys else self.taken
 
     @abstractmethod
     def files(

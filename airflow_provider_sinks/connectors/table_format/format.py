@@ -11,6 +11,7 @@ from airflow_provider_sinks.connectors.epoch_writer import WriterFactory
 from airflow_provider_sinks.connectors.table_format.stage import StagedFile, StageFolder
 from airflow_provider_sinks.connectors.table_format.state import Place, Standing, State
 from airflow_provider_sinks.core.dead_letters.letter import Circumstances
+from airflow_provider_sinks.core.evolution import Step
 from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
 
 Table = TypeVar("Table")
@@ -24,17 +25,30 @@ class Change:
     :param writer: whose record comes with it; empty for none, as of a fence.
     :param record: that record.
     :param files: that become part of the table, as its format has them.
+    :param steps: by which its columns are altered.
     """
 
     state: State
     writer: WriterId = ""
     record: ProgressRecord | None = None
     files: Sequence[Any] = field(default=(), repr=False)
+    steps: Sequence[Step] = ()
 
 
 Judge: TypeAlias = Callable[[Table, State | None, Place], Change | None]
 """Is given a table as it was just loaded, its progress, and the place of the snapshot to come; returns the
 change, or nothing where there is nothing to do. Raises what forbids it."""
+
+
+def noting(judge: Judge[Table], states: list[State | None]) -> Judge[Table]:
+    """Return a judge that notes the progress that each attempt leaves a table with; the last one counts."""
+
+    def noted(table: Table, state: State | None, place: Place) -> Change | None:
+        change = judge(table, state, place)
+        states.append(change.state if change else state)
+        return change
+
+    return noted
 
 
 class TableFormat(ABC, Generic[Table]):

@@ -9,10 +9,24 @@ and is told here.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeAlias
 
 from airflow_provider_sinks.connectors.table_format.state import Pending, Place, Standing, State
 from airflow_provider_sinks.core.errors import FencedError, RefusedError
 from airflow_provider_sinks.core.progress.record import DRIVER, SINGLE_WRITER, ProgressRecord
+
+Reached: TypeAlias = tuple[int, int, int]
+"""Generation, epoch, and the number of the snapshot that came with the newest record: none of it is ever less
+behind a newer start."""
+NOWHERE: Reached = (0, 0, 0)
+
+
+def reached(state: State | None) -> Reached:
+    """Return how far a table is."""
+    if state is None:
+        return NOWHERE
+    history = state.history
+    return history.generation, history.epoch, state.at.sequence if state.at else 0
 
 
 def taken(state: State | None, run: str) -> State | None:
@@ -25,7 +39,14 @@ def taken(state: State | None, run: str) -> State | None:
 
 
 def announced(
-    sink: str, run: str, state: State | None, standing: Standing, *, record: ProgressRecord, at: Place
+    sink: str,
+    run: str,
+    state: State | None,
+    standing: Standing,
+    *,
+    record: ProgressRecord,
+    at: Place,
+    known: Reached,
 ) -> State | None:
     """Return the state with the driver's record; nothing where it stands there.
 
@@ -33,11 +54,13 @@ def announced(
     finds the state of the first.
 
     :param standing: on the snapshot of the state. Where the table has left it, a person has agreed to that.
-    :raises FencedError: another run is in force.
+    :param known: how far this run knows the table to be.
+    :raises FencedError: a newer run is in force.
+    :raises RefusedError: an older one is.
     """
     if state is None:
         return State(run).having(DRIVER, record, at)
-    demand_in_force(sink, state, run)
+    demand_in_force(sink, state, run, known)
     if state.records.get(DRIVER) == record:
         return None
     if standing is Standing.LEFT and state.at is not None:
@@ -54,28 +77,33 @@ def published(
     record: ProgressRecord,
     at: Place,
     told: ProgressRecord | None,
+    known: Reached,
 ) -> State | None:
     """Return the state with the record of an epoch; nothing where it is committed already.
 
     :param told: the epoch whose dead letters are known to be in their table.
-    :raises FencedError: another run, or another epoch, is in force.
+    :param known: how far this run knows the table to be.
+    :raises FencedError: a newer run, or a later epoch, is in force.
     :raises RefusedError: the table does not stand on what was committed before, or dead letters of an
         epoch before would be forgotten: only this state names them.
     """
-    demand_in_force(sink, state, run)
+    demand_in_force(sink, state, run, known)
     assert state is not None  # noqa: S101  nobody is in force there
     if state.epoch == record:
         return None
-    known = state.history
-    if record.generation == known.generation and record.epoch != known.epoch + 1:
+    newest, order = state.history, (record.generation, record.epoch)
+    follows = newest.generation, newest.epoch + 1
+    if order > follows:
+        raise _rolled_back(sink, state, run)
+    if order < follows:
         raise FencedError(
-            f'epoch {record.epoch} of sink "{sink}" does not follow epoch {known.epoch}',
+            f'epoch {record.epoch} of sink "{sink}" does not follow epoch {newest.epoch}',
             "Somebody else has committed, or this is long done.",
         )
     if standing is Standing.LEFT and state.at is not None:
         raise RefusedError(
             f'the table of sink "{sink}" was rolled back, or begun anew, while the sink ran',
-            f"Snapshot {state.at.snapshot}, of epoch {known.epoch}, is no ancestor of the current one.",
+            f"Snapshot {state.at.snapshot}, of epoch {newest.epoch}, is no ancestor of the current one.",
             "Start the sink again: it says what can be done.",
         )
     if state.pending is not None and state.pending.record != told:
@@ -92,11 +120,13 @@ def with_dead_letters(state: State, pending: Pending) -> State:
     return replace(state, pending=pending if pending.stages else None)
 
 
-def demand_in_force(sink: str, state: State | None, run: str) -> None:
+def demand_in_force(sink: str, state: State | None, run: str, known: Reached) -> None:
     """See that a run is in force.
 
-    :raises FencedError: another run is.
-    :raises RefusedError: the table knows of none: it is another one, or somebody has removed all of it.
+    :param known: how far this run knows the table to be.
+    :raises FencedError: a newer run is.
+    :raises RefusedError: an older one is again, or the table knows of none: it was put back, is another one,
+        or somebody has removed all of it.
     """
     if state is None:
         raise RefusedError(
@@ -104,9 +134,21 @@ def demand_in_force(sink: str, state: State | None, run: str) -> None:
             f"Run {run} had announced itself there.",
             "Start the sink again: it says what can be done.",
         )
+    if state.run != run and reached(state) < known:
+        raise _rolled_back(sink, state, run)
     if state.run != run:
         raise FencedError(
             f'a newer start of sink "{sink}" took over',
             f"Run {state.run} is in force; this is run {run}.",
             "Nothing to do if the newer start is yours; else find out who runs the same sink.",
         )
+
+
+def _rolled_back(sink: str, state: State, run: str) -> RefusedError:
+    found = state.history
+    return RefusedError(
+        f'progress of sink "{sink}" was rolled back while the sink ran',
+        f"This is run {run}; the table knows of run {state.run}, epoch {found.epoch} of generation "
+        f"{found.generation}.",
+        "Start the sink again: it says what is missing, and what can be done.",
+    )

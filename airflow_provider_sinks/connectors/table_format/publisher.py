@@ -24,13 +24,14 @@ from airflow_provider_sinks.connectors.epoch_writer import LostStageError, Token
 from airflow_provider_sinks.connectors.table_format import protocol
 from airflow_provider_sinks.connectors.table_format.dead_letters import DeadLetters
 from airflow_provider_sinks.connectors.table_format.errors import HiddenError, MissingError
-from airflow_provider_sinks.connectors.table_format.format import Change, Table, TableFormat
+from airflow_provider_sinks.connectors.table_format.format import Change, Judge, Table, TableFormat, noting
 from airflow_provider_sinks.connectors.table_format.sink_tables import SinkTables
 from airflow_provider_sinks.connectors.table_format.stage import Stage, StageFolder
 from airflow_provider_sinks.connectors.table_format.state import Pending, Place, State
 from airflow_provider_sinks.connectors.table_format.sweep import sweep
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import RefusedError, SinkError
+from airflow_provider_sinks.core.evolution import Step
 from airflow_provider_sinks.core.progress.record import (
     DRIVER,
     SINGLE_WRITER,
@@ -57,6 +58,7 @@ class Publisher(Generic[Table]):
         self._committed: frozenset[str] = frozenset()
         self._stages: StageFolder | None = None
         self._generation = 0
+        self._known = protocol.NOWHERE
 
     def take(self) -> None:
         """Put this run in force in both tables, whoever was; then publish what a driver has left behind."""
@@ -77,29 +79,31 @@ class Publisher(Generic[Table]):
         with suppress(MissingError):
             self._readable(lambda: self._letters.take(pending, folder))
 
-    def announce(self, record: ProgressRecord) -> None:
+    def announce(self, record: ProgressRecord, steps: Sequence[Step] = ()) -> None:
         """Commit the driver's record; a table of dead letters that was made a moment ago is taken first.
 
+        :param steps: by which the data table is altered in the same commit, or right before.
         :raises FencedError: a newer run is in force.
         """
-        run, sink = self._run.id, self._sink.name
+        run, sink, known = self._run.id, self._sink.name, self._known
         self._generation = record.generation
 
         def judge(table: Table, state: State | None, place: Place) -> Change | None:
             if state is not None:
-                protocol.demand_in_force(sink, state, run)
+                protocol.demand_in_force(sink, state, run, known)
             self._letters.keep(state.pending if state else None, self._stage_folder(table))
             stands = self._format.standing(table, state.at if state else None)
-            found = protocol.announced(sink, run, state, stands, record=record, at=place)
-            return Change(found, DRIVER, record) if found else None
+            found = protocol.announced(sink, run, state, stands, record=record, at=place, known=known)
+            return Change(found, DRIVER, record, steps=steps) if found else None
 
-        self._present(lambda: self._format.publish(self._sink.data, judge))
+        self._publish(judge)
 
     def demand_in_force(self) -> None:
-        """Raise :class:`FencedError` when a newer run took the sink."""
+        """Raise :class:`FencedError` when a newer run took the sink; if an older has it, it was put back."""
+        known = self._known  # before the table is loaded: an epoch may be committed meanwhile
         with suppress(MissingError, HiddenError, ProgressFormatError):  # the guard sees the first by itself
             table = self._format.load(self._sink.data)
-            protocol.demand_in_force(self._sink.name, self._format.state(table), self._run.id)
+            protocol.demand_in_force(self._sink.name, self._format.state(table), self._run.id, known)
 
     def factory(self, columns: Sequence[str]) -> WriterFactory:
         """Return what makes writers of this run.
@@ -119,14 +123,16 @@ class Publisher(Generic[Table]):
         :raises LostStageError: what a token stands for is gone.
         :raises InDoubtError: no answer.
         """
-        sink, run = self._sink.name, self._run.id
+        sink, run, known = self._sink.name, self._run.id, self._known
         found: list[Stage] = []
 
         def judge(table: Table, state: State | None, place: Place) -> Change | None:
-            protocol.demand_in_force(sink, state, run)
+            protocol.demand_in_force(sink, state, run, known)
             self._letters.tell(state.pending if state else None, self._stage_folder(table))
             stands, told = self._format.standing(table, state.at if state else None), self._letters.told
-            new = protocol.published(sink, run, state, stands, record=record, at=place, told=told)
+            new = protocol.published(
+                sink, run, state, stands, record=record, at=place, told=told, known=known
+            )
             if new is None:
                 return None
             found[:] = self._staged(table, tokens)
@@ -135,12 +141,18 @@ class Publisher(Generic[Table]):
             new = protocol.with_dead_letters(new, self._pending(record, found))
             return Change(new, SINGLE_WRITER, record, files)
 
-        self._present(lambda: self._format.publish(self._sink.data, judge))
+        self._publish(judge)
         self._committed = frozenset(token.name for token in tokens)
         if (pending := self._pending(record, found)).stages:
             self._present(lambda: self._letters.keep(pending, self._stages))
         self._forget(found)
         return sum(len(stage.files) for stage in found)
+
+    def _publish(self, judge: Judge[Table]) -> None:
+        """Change the data table, and remember how far it is then."""
+        states: list[State | None] = []
+        self._present(lambda: self._format.publish(self._sink.data, noting(judge, states)))
+        self._known = protocol.reached(states[-1])
 
     def _pending(self, record: ProgressRecord, stages: Iterable[Stage]) -> Pending:
         named = tuple(stage.name for stage in stages if stage.of(Role.DEAD_LETTER))

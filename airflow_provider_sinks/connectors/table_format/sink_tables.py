@@ -16,12 +16,14 @@ class SinkTables:
     :param data: the table of its rows, which keeps the progress too.
     :param dead_letter: the table of what is set aside, or ``None``.
     :param every: how often an epoch begins; ``None`` where the sink takes what is there and ends.
+    :param has_deletes: its rows say themselves whether they take their key away.
     """
 
     name: str
     data: str
     dead_letter: str | None = None
     every: timedelta | None = None
+    has_deletes: bool = False
 
     @property
     def names(self) -> dict[Role, str]:

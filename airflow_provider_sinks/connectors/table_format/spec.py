@@ -69,6 +69,11 @@ class TableSink(SinkSpec):
         return Writers.SINGLE if _options(self).mode is Mode.UPSERT else super().writer_mode
 
     @property
+    def deletes_by(self) -> tuple[str, ...]:
+        """The key, where rows of one key replace each other."""
+        return tuple(_options(self).key)
+
+    @property
     def progress_is_shared(self) -> bool:
         """Each sink has entries of its own in the table that it writes."""
         return True
@@ -98,6 +103,12 @@ def _changing_rows(spec: TableSink) -> Iterator[Problem]:
         yield Problem(f"target.{spec.target_kind}.mode", what, hint)
 
 
+def _deletes(spec: TableSink) -> Iterator[Problem]:
+    if spec.source.kafka.has_deletes and _options(spec).mode is not Mode.UPSERT:
+        what = f"append keeps rows that envelope {spec.source.kafka.envelope} deletes"
+        yield Problem(f"target.{spec.target_kind}.mode", what, "mode: upsert, with a key")
+
+
 def _one_writer(spec: TableSink) -> Iterator[Problem]:
     if _options(spec).mode is Mode.UPSERT and spec.writers is Writers.PER_PARTITION:
         what = "per_partition does not go with mode upsert: an epoch must bring each key once"
@@ -112,6 +123,7 @@ def not_in_key(where: str, column: str) -> Problem:
 
 ROW_RULES: Final[tuple[Rule, ...]] = (
     (needs("target", "writers"), _one_writer),
+    (needs("source", "target"), _deletes),
     (needs(*QUERY, "target"), _named_columns),
     (needs(*QUERY, "target", "output_mode"), _changing_rows),
 )

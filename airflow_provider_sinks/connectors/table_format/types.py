@@ -49,6 +49,8 @@ _WIDENED = frozenset(
         ("date", "timestamp_ntz"),
     }
 )
+DIGITS_MAX = 38
+"""Of a decimal, in Spark as in both formats."""
 _INTEGER_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 _DECIMAL = re.compile(r"decimal\((\d+), ?(-?\d+)\)")
 
@@ -101,6 +103,26 @@ def spark_kind(given: SparkType) -> str:
         case "udt":
             return "a user-defined type"
     return str(given["type"])
+
+
+def digits_of(kind: str) -> tuple[int, int] | None:
+    """Return how many digits a number in the common form has, and how many of them stand behind the point."""
+    if kind in _INTEGER_DIGITS:
+        return _INTEGER_DIGITS[kind], 0
+    found = _DECIMAL.fullmatch(kind)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def more_digits(given: str, own: tuple[int, int]) -> tuple[int, int] | None:
+    """Return the digits of the same scale that hold a decimal's own values, and those that a query gives.
+
+    Nothing where the scale would change, where they hold them already, or where Spark has no such decimal.
+    """
+    new = digits_of(given)
+    if new is None or new[1] > own[1] or own[1] < 0:
+        return None
+    digits = max(own[0] - own[1], new[0] - new[1]) + own[1]
+    return (digits, own[1]) if own[0] < digits <= DIGITS_MAX else None
 
 
 def _fits_decimal(given: str, wanted: str) -> bool:

@@ -17,11 +17,11 @@ import pyarrow.compute as pc
 from airflow_provider_sinks.connectors import rows as columns
 from airflow_provider_sinks.connectors.epoch_writer import Token, WriteResult
 from airflow_provider_sinks.connectors.letter_rows import LetterRows
+from airflow_provider_sinks.connectors.newest_rows import NewestRows
 from airflow_provider_sinks.connectors.table_format.data_files import DataFiles
 from airflow_provider_sinks.connectors.table_format.factory import StagingFactory
 from airflow_provider_sinks.connectors.table_format.letters import DEAD_LETTER_COLUMNS
 from airflow_provider_sinks.connectors.table_format.stage import Stage, StagedFile, answering, new_name
-from airflow_provider_sinks.connectors.table_format.upserts import NewestRows
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
 
@@ -58,7 +58,7 @@ class StagingWriter:
         good = rows if not dead else rows.filter(pc.is_null(errors))
         with answering(self._factory.location):
             if good.num_rows:
-                self._take(good.select(list(self._factory.columns)))
+                self._take(good.select(list(self._factory.taken)))
             if dead:
                 self._dead_files.take(self._letters.of(rows.filter(pc.is_valid(errors)), is_of_target=False))
         self._rows += good.num_rows
@@ -109,17 +109,26 @@ class StagingWriter:
             self._data_files.take(good)
 
     def _write_newest(self, newest: NewestRows) -> None:
-        """Write the newest row of each key, and the keys; nothing where there was no row."""
+        """Write the newest row of each key, and the keys; nothing where there was no row.
+
+        A row that is gone is not written where its key is: that deletes the older ones.
+        """
         if self._rows:
             if self._factory.writes_keys:
                 self._files(Role.DATA, self._factory.key, is_of_keys=True).take(newest.keys())
             for batch in newest.newest():
-                self._data_files.take(batch)
+                self._take_staged(batch)
         newest.close()
+
+    def _take_staged(self, batch: pa.RecordBatch) -> None:
+        if self._factory.has_deletes and self._factory.writes_keys:
+            batch = batch.filter(pc.invert(batch.column(columns.DELETED)))
+        if batch.num_rows:
+            self._data_files.take(batch.select(list(self._factory.staged)))
 
     @property
     def _data_files(self) -> DataFiles[Any]:
-        return self._files(Role.DATA, self._factory.columns)
+        return self._files(Role.DATA, self._factory.staged)
 
     @property
     def _dead_files(self) -> DataFiles[Any]:

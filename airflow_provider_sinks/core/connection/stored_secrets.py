@@ -11,12 +11,13 @@ only proves it), the user (a password is one user's at one server), and a databa
 chooses by it whether the password is told or proved). Taking an option away is a change too.
 
 Where a connection has no login of its own, a client may take that of the machine: a role of the cloud, a
-variable. It is the machine's for the address that the connection's author chose, and goes to no other.
+variable. It is the machine's for the address that the connection's author chose, and goes to no other: not to
+a new address, and not to one that stays while its login is taken away.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from airflow_provider_sinks.core.connection.alterable import COLUMNS, AlterableOptions, Service
@@ -44,17 +45,33 @@ def kept_secrets(
 
 
 def lent_problems(old: ConnectionFields, new: ConnectionFields, options: AlterableOptions) -> list[Problem]:
-    """Return the addresses that would change where the machine's own login would be sent to."""
+    """Return the addresses that would newly be sent the machine's own login.
+
+    An address stands for its login, too: what was led there with a login of its own may be led there by
+    somebody else than the connection's author.
+    """
     before, after = _told(old, options), _told(new, options)
-    what = (
-        "would lead elsewhere, and be sent what the worker itself logs in with: the connection has no login"
-    )
     return [
-        Problem(name, what, f"set {_either(service)} in the same change")
+        problem
         for service in options.services
+        if not _has_login(service, after)
         for name in sorted(service.addresses & after.keys())
-        if before.get(name) != after[name] and not any(login <= after.keys() for login in service.logins)
+        for problem in _lent(name, service, moved=before.get(name) != after[name], before=before)
     ]
+
+
+def _lent(name: str, service: Service, *, moved: bool, before: Mapping[str, Any]) -> Iterator[Problem]:
+    to_it = "be sent what the worker itself logs in with: the connection"
+    if moved:
+        hint = f"set {_either(service)} in the same change"
+        yield Problem(name, f"would lead elsewhere, and {to_it} has no login", hint)
+    elif _has_login(service, before):
+        hint = f"the address goes with its login: drop it too, or keep or set {_either(service)}"
+        yield Problem(name, f"would {to_it} would have no login any more", hint)
+
+
+def _has_login(service: Service, told: Mapping[str, Any]) -> bool:
+    return any(login <= told.keys() for login in service.logins)
 
 
 def _either(service: Service) -> str:

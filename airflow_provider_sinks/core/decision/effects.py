@@ -52,10 +52,11 @@ class Effects:
         positions = positions_of_records(self.observation, self.request) or {}
         own = self._history.own_positions() or {}
         removed = sum(at - own.get(partition, at) for partition, at in positions.items())
+        left = summary(self._history.first_hand())
         gone = f"; {count(removed, 'record')} of the source before it were removed" if removed > 0 else ""
         return (
             f"begin generation {self._generation()} at offsets {offsets(positions)}, where the records that "
-            f"are left end: {summary(self._history)}{gone}; what was written after them, and is still there, "
+            f"are left end: {left}{gone}; what was written after them, and is still there, "
             "is written again"
         )
 

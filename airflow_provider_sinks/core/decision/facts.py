@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, UnavailableError
+from airflow_provider_sinks.core.evolution import NeedsMigration
 from airflow_provider_sinks.core.progress.broker_memory import BrokerMemory
 from airflow_provider_sinks.core.progress.checkpoint import CheckpointFacts
 from airflow_provider_sinks.core.progress.history import NO_HISTORY, History
@@ -171,6 +172,8 @@ class Observation:
     :param history_hint: what helps to read it.
     :param checkpoint: what stands in Spark's checkpoint; None where nobody looked, as in Airflow.
     :param broker: what the transaction coordinators remember; None where nobody asked, because records do.
+    :param migration: what the data output lacks for the query's columns, where the sink may have it altered;
+        None where it lacks nothing, or nobody compared.
     :param at: when this was seen, in UTC.
     """
 
@@ -183,6 +186,7 @@ class Observation:
     history_hint: str = ""
     checkpoint: CheckpointFacts | None = None
     broker: BrokerMemory | None = None
+    migration: NeedsMigration | None = None
     at: str = field(default_factory=utc_now)
 
     def resources(self) -> dict[Role, ResourceFacts]:

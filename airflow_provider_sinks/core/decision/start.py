@@ -39,7 +39,11 @@ def go_on(observation: Observation, request: StartRequest, answer: Offer | None 
     verdict = (_reset if is_reset else _resume)(observation, request, accepted)
     warnings = (f'accepted "{answer.code}": {answer.explanation}',) if answer else ()
     return replace(
-        verdict, actions=missing_outputs(observation, request), warnings=warnings, accepted=accepted
+        verdict,
+        actions=missing_outputs(observation, request),
+        migration=observation.migration,
+        warnings=warnings,
+        accepted=accepted,
     )
 
 
@@ -70,6 +74,9 @@ def _reset(observation: Observation, request: StartRequest, accepted: Sequence[W
     generation = next_generation(observation, request)
     positions = _begin(observation, request, accepted)
     begin = f"offsets {offsets(positions)}" if positions else request.start
+    if WayOn.RESUME_FROM_RECORDS in accepted:  # what others remember beyond them is gone with its rows
+        observation = replace(observation, history=observation.known.first_hand())
+        request = replace(request, witness=None)
     return Verdict(
         VerdictKind.RESUME if positions else VerdictKind.START,
         f'sink "{request.sink}" starts generation {generation}',
@@ -77,7 +84,7 @@ def _reset(observation: Observation, request: StartRequest, accepted: Sequence[W
         generation=generation,
         positions=positions,
         rows_before=rows_left(observation, request),
-        dead_before=dead_left(observation),
+        dead_before=dead_left(observation, request),
     )
 
 
@@ -97,24 +104,22 @@ def _begin(
 
 def rows_left(observation: Observation, request: StartRequest) -> int:
     """Count the rows that earlier generations left in the data output that is there."""
-    history, witness = observation.known, request.witness
-    recorded = history.rows_ever if _is_still(observation.data, observation.recorded.get(Role.DATA)) else 0
-    known = witness.rows if witness and _is_still(observation.data, witness.identities.data) else 0
-    return max(recorded, known)
+    history, witness, output = observation.known, request.witness, observation.data
+    recorded = history.rows_ever if _is_still(output, observation.recorded.get(Role.DATA)) else 0
+    return max(recorded, witness.rows if witness and _is_still(output, witness.identities.data) else 0)
 
 
-def dead_left(observation: Observation) -> int:
+def dead_left(observation: Observation, request: StartRequest) -> int:
     """Count the dead letters that earlier generations left in the dead-letter output that is there."""
-    history, output = observation.known, observation.dead_letter
-    is_still = output is not None and _is_still(output, observation.recorded.get(Role.DEAD_LETTER))
-    return history.dead_ever if is_still else 0
+    history, witness, output = observation.known, request.witness, observation.dead_letter
+    recorded = history.dead_ever if _is_still(output, observation.recorded.get(Role.DEAD_LETTER)) else 0
+    return max(recorded, witness.dead if witness and _is_still(output, witness.identities.dead_letter) else 0)
 
 
-def _is_still(output: ResourceFacts, recorded: Identity | None) -> bool:
-    return recorded is not None and classify_resource(output, recorded) in (
-        ResourceState.PRESENT,
-        ResourceState.GREW,
-    )
+def _is_still(output: ResourceFacts | None, recorded: Identity | None) -> bool:
+    if output is None or recorded is None:
+        return False
+    return classify_resource(output, recorded) in (ResourceState.PRESENT, ResourceState.GREW)
 
 
 def missing_outputs(observation: Observation, request: StartRequest) -> tuple[Creation, ...]:

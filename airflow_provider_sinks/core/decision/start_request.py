@@ -41,14 +41,14 @@ class StartRequest:
 
     @property
     def saw_something_taken(self) -> bool:
-        """Whether the witness knows rows, whoever's it is; of a replay, ours, that it was begun.
+        """Whether the witness knows rows or letters, whoever's it is; of a replay, ours, that it was begun.
 
         A replay takes letters that lead to no row, too: they come back.
         """
         witness = self.witness
         if witness is None:
             return False
-        return witness.rows > 0 or (
+        return bool(witness.rows or witness.dead) or (
             self.is_replay and witness.owner == self.owner and witness.generation >= 1
         )
 

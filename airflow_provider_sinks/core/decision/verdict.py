@@ -11,6 +11,7 @@ from airflow_provider_sinks.core.decision.facts import Creation, Observation
 from airflow_provider_sinks.core.decision.reasons.reason import Refusal
 from airflow_provider_sinks.core.decision.way_on import WayOn
 from airflow_provider_sinks.core.errors import RefusedError, SinkError, UnavailableError
+from airflow_provider_sinks.core.evolution import NeedsMigration
 from airflow_provider_sinks.core.wording import summary
 
 
@@ -28,6 +29,7 @@ class Verdict:
     """What a start does, as data: a dry run prints it, a job carries it out.
 
     :param actions: what to make, in this order.
+    :param migration: how the data output is altered behind that, if at all.
     :param warnings: what a person should know although nothing stops.
     :param offers: with a refusal: the answers that are offered.
     :param accepted: the ways on that were chosen by an accept code.
@@ -44,6 +46,7 @@ class Verdict:
     detail: str = ""
     hint: str = ""
     actions: tuple[Creation, ...] = ()
+    migration: NeedsMigration | None = None
     warnings: tuple[str, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     offers: tuple[Offer, ...] = ()
@@ -59,6 +62,12 @@ class Verdict:
     def goes_on(self) -> bool:
         """The sink may run."""
         return self.kind in (VerdictKind.START, VerdictKind.RESUME)
+
+    def acts(self) -> Iterator[str]:
+        """Give what the start would make and alter, for people."""
+        yield from map(str, self.actions)
+        if self.migration is not None:
+            yield from self.migration.told()
 
     def error(self) -> SinkError | None:
         """Return the error that ends a start, or None if the sink may run; only waiting is worth a retry."""
@@ -91,7 +100,7 @@ def _lines(observation: Observation, verdict: Verdict) -> Iterator[str]:
     if observation.broker is not None:
         yield f"  {'coordinators:':<18} {observation.broker}"
     yield f"verdict: {verdict}"
-    yield from (f"  action: {action}" for action in verdict.actions)
+    yield from (f"  action: {action}" for action in verdict.acts())
     yield from (f"  warning: {warning}" for warning in verdict.warnings)
 
 

@@ -150,7 +150,7 @@ def generation_steps(
         if ask.of(role) is not Output.KEEP and facts.existence is Existence.PRESENT
     }
     rows = 0 if Role.DATA in changed else rows_left(observation, request)
-    dead = 0 if Role.DEAD_LETTER in changed else dead_left(observation)
+    dead = 0 if Role.DEAD_LETTER in changed else dead_left(observation, request)
     steps: list[Step] = [Fence(situation.writers), *map(Create, missing_outputs(observation, request))]
     if changed:
         steps.append(Announce(number, positions, rows, dead, tuple(changed), observation.data.kind))

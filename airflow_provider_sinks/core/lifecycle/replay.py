@@ -237,8 +237,8 @@ def _demand_settled(verdict: Verdict, situation: Situation, ask: ReplayRequest) 
 
 
 def _demand_no_older_over_newer(situation: Situation, ask: ReplayRequest) -> None:
-    data = situation.observation.data
-    if data.newest_of_key_wins and not ask.overwrite:
+    data, spec = situation.observation.data, situation.spec
+    if (data.newest_of_key_wins or spec.replaces_by_key) and not ask.overwrite:
         raise RefusedError(
             f"{data.title(Role.DATA)} keeps the newest row of each key, which a replayed row would be",
             "A row that was written since the record was set aside would be replaced by the older one.",

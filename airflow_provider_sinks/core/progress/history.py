@@ -156,6 +156,13 @@ class History:
                 found[name] = (max(old_rows, rows), max(old_dead, dead))
         return found
 
+    def first_hand(self) -> History:
+        """Return it with what each record says of its own writer alone.
+
+        What the others say of one whose newest records are lost was true before.
+        """
+        return replace(self, records={name: replace(r, totals={}) for name, r in self.records.items()})
+
     def known_positions(self) -> dict[int, int]:
         """Return up to where each source partition is proven committed, by the newest generation.
 

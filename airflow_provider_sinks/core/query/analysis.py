@@ -26,6 +26,7 @@ from airflow_provider_sinks.core.query.obstacles import Obstacle, obstacles
 from airflow_provider_sinks.core.query.output_columns import output_columns
 from airflow_provider_sinks.core.query.sql import SqlError, Statement, read
 from airflow_provider_sinks.core.query.views import (
+    DELETED_COLUMN,
     ERROR_COLUMN,
     INTERNAL,
     MATCHED_COLUMN,
@@ -238,6 +239,7 @@ def _combines_rows(select: exp.Select) -> bool:
 
 
 __all__ = [
+    "DELETED_COLUMN",
     "ERROR_COLUMN",
     "INTERNAL",
     "MATCHED_COLUMN",

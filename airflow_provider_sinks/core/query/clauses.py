@@ -68,6 +68,7 @@ class Clauses:
 
     :param head: SELECT and the words that belong to it.
     :param items: the tokens of each expression.
+    :param origin: the tokens between FROM and WHERE.
     :param joins: the joins, in their order.
     :param laterals: the LATERAL VIEWs.
     :param where: the tokens after WHERE.
@@ -76,6 +77,7 @@ class Clauses:
     statement: Statement
     head: tuple[SqlToken, ...]
     items: tuple[tuple[SqlToken, ...], ...]
+    origin: tuple[SqlToken, ...]
     joins: tuple[JoinText, ...]
     laterals: tuple[LateralText, ...]
     where: tuple[SqlToken, ...]
@@ -100,6 +102,7 @@ class Clauses:
             statement=statement,
             head=tokens[:first],
             items=tuple(_split(tokens[first:from_])),
+            origin=tokens[from_ + 1 : where],
             joins=joins,
             laterals=laterals,
             where=tokens[where + 1 :],

@@ -11,6 +11,8 @@ from airflow_provider_sinks.core.query.views import SOURCE
 if TYPE_CHECKING:
     from sqlglot import exp
 
+    from airflow_provider_sinks.core.query.analysis import QueryShape
+
 
 def output_columns(
     tree: exp.Expr, source_columns: tuple[str, ...] | None
@@ -41,6 +43,37 @@ def output_columns(
         what = f"more than one output column is named {twice[0]!r}"
         problems.append(Problem("", what, "give each its own name by AS"))
     return (tuple(names) if whole and not problems else None), problems
+
+
+def carried_columns(shape: QueryShape, source_columns: tuple[str, ...] | None) -> dict[str, str] | None:
+    """Return those columns of a query without joins that are columns of the source as they are.
+
+    :returns: by their names in the output the names in the source; ``None`` while nobody knows what a star
+        stands for.
+    """
+    from sqlglot import exp
+
+    if shape.clauses is None:
+        return None
+    select: Any = shape.clauses.statement.tree
+    own = {name.lower(): name for name in source_columns or ()}
+    found: dict[str, str] = {}
+    for item in select.expressions:
+        column = item.this if isinstance(item, exp.Alias) else item
+        if item.is_star:
+            names = _names(item, select, source_columns)
+            if names is None:
+                return None
+            found |= dict(zip(names, names, strict=True))
+        elif isinstance(column, exp.Column) and _is_of_source(column, select):
+            found[item.output_name] = own.get(column.name.lower(), column.name)
+    return found
+
+
+def _is_of_source(column: exp.Column, select: exp.Select) -> bool:
+    """Tell whether a name stands for a column, and for no field of one."""
+    alias = relation(select.args["from_"].this).alias.lower()
+    return [part.name.lower() for part in column.parts[:-1]] in ([], [alias])
 
 
 def _names(

@@ -8,6 +8,11 @@ What is put in, and why the result is the same for every row that parsed:
   are not evaluated for it, and generators give one row for it.
 - An inner join is an outer join that keeps matched rows only (``__sinks_matched``).
 - Lookups are broadcast, so that no row leaves the partition that it came from.
+
+Where records are changes of rows (``__sinks_deleted`` is there), the result is to be what the query gives
+over the rows as they are now. So WHERE leaves no record out: a row that it does not take is gone from the
+result, as one that was deleted is, whatever it was before. Expressions are evaluated for neither; columns
+are, for a delete needs its key.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ from dataclasses import dataclass
 
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.query.analysis import (
+    DELETED_COLUMN,
     ERROR_COLUMN,
     MATCHED_COLUMN,
     SOURCE_COLUMNS,
@@ -27,15 +33,16 @@ from airflow_provider_sinks.core.query.functions import GENERATORS, ONE_ROW_GENE
 from airflow_provider_sinks.core.query.sql import SqlToken
 
 
-def row_wise_sql(shape: QueryShape) -> str:
+def row_wise_sql(shape: QueryShape, *, has_deletes: bool = False) -> str:
     """Return the query to run over the views ``source`` and the lookups.
 
+    :param has_deletes: records are changes of rows; then a query joins nothing and makes no rows.
     :raises ConfigurationError: the query is not row-wise.
     """
     if not shape.row_wise or shape.clauses is None:
         found = [*shape.problems, *(Problem("", str(obstacle)) for obstacle in shape.obstacles)]
         raise ConfigurationError("the query is not row-wise", found, "use writers: single")
-    return _apply(shape.clauses, list(_Rewriting.of(shape.clauses).edits()))
+    return _apply(shape.clauses, list(_Rewriting.of(shape.clauses, has_deletes=has_deletes).edits()))
 
 
 @dataclass(frozen=True)
@@ -69,24 +76,36 @@ class _Rewriting:
     clauses: Clauses
     source: Relation
     joined: tuple[Relation, ...]
+    has_deletes: bool
 
     @classmethod
-    def of(cls, clauses: Clauses) -> _Rewriting:
+    def of(cls, clauses: Clauses, *, has_deletes: bool) -> _Rewriting:
         tree = clauses.statement.tree
         joined = tuple(relation(join.this) for join in tree.args.get("joins") or ())
-        return cls(clauses, relation(tree.args["from_"].this), joined)
+        return cls(clauses, relation(tree.args["from_"].this), joined, has_deletes)
 
     @property
     def parsed(self) -> str:
-        return f"{self.source.column(ERROR_COLUMN)} IS NULL"
+        return f"{self.source.column(ERROR_COLUMN)} IS NULL{self._is_there}"
+
+    @property
+    def _is_there(self) -> str:
+        return f" AND NOT {self.source.column(DELETED_COLUMN)}" if self.has_deletes else ""
+
+    @property
+    def _internal(self) -> tuple[str, ...]:
+        return (*SOURCE_COLUMNS, DELETED_COLUMN) if self.has_deletes else SOURCE_COLUMNS
 
     def edits(self) -> Iterator[_Edit]:
         yield from self._hint()
         for item, expression in zip(self.clauses.items, self.clauses.statement.tree.expressions, strict=True):
             yield from self._item(item, expression.alias)
         yield from self._stars()
-        coordinates = ", ".join(self.source.column(name) for name in SOURCE_COLUMNS)
+        coordinates = ", ".join(self.source.column(name) for name in self._internal)
         yield _after(self.clauses.items[-1][-1], f", {coordinates}")
+        if self.has_deletes:
+            yield from self._filter()
+            return
         matched: list[str] = []
         for join, joined in zip(self.clauses.joins, self.joined, strict=True):
             yield from self._join(join, [self.parsed, *matched])
@@ -96,6 +115,20 @@ class _Rewriting:
         for lateral in self.clauses.laterals:
             yield from self._lateral(lateral.words, lateral.body, filled)
         yield from self._where([*matched, *self._filled_items(), *filled])
+
+    def _filter(self) -> Iterator[_Edit]:
+        """Let a row be gone that the condition does not take, which is evaluated for rows that are there."""
+        where, where_word, origin = self.clauses.where, self.clauses.where_word, self.clauses.origin
+        if where_word is None:
+            return
+        condition = self.clauses.statement.slice(where)
+        deleted, alias = self.source.column(DELETED_COLUMN), quoted(self.source.alias)
+        is_gone = f"CASE WHEN {self.parsed} THEN NOT coalesce(({condition}), false) ELSE {deleted} END"
+        star = f"{alias}.* EXCEPT ({deleted})"
+        selected = f"{star}, {is_gone} AS {DELETED_COLUMN}"
+        yield _before(origin[0], f"(SELECT {selected} FROM ")  # noqa: S608  the user's own text
+        yield _after(origin[-1], f") AS {alias}")
+        yield _Edit(where_word.start, where[-1].end, "")
 
     def _hint(self) -> Iterator[_Edit]:
         for token in self.clauses.head[1:]:
@@ -142,7 +175,7 @@ class _Rewriting:
 
     def _hidden(self, tokens: tuple[SqlToken, ...], index: int) -> list[str]:
         """Return the internal columns that a star would show."""
-        of_source = [self.source.column(name) for name in SOURCE_COLUMNS]
+        of_source = [self.source.column(name) for name in self._internal]
         if tokens[index - 1].kind != "DOT":
             return of_source + [joined.column(MATCHED_COLUMN) for joined in self.joined]
         if index > 2 and tokens[index - 3].kind == "DOT":

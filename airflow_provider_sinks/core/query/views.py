@@ -20,5 +20,8 @@ SOURCE_COLUMNS = (
 
 ERROR_COLUMN = "__sinks_error"
 
+DELETED_COLUMN = "__sinks_deleted"
+"""What the view ``source`` carries too where records say what became of rows: whether the row is gone."""
+
 MATCHED_COLUMN = "__sinks_matched"
 """What each lookup view carries beside the table's columns: constantly true."""

@@ -42,8 +42,11 @@ from airflow_provider_sinks.core.schemas.avro_types import (
     Record,
     Union,
 )
+from airflow_provider_sinks.core.schemas.too_deep import refusing_what_is_too_deep
 from airflow_provider_sinks.core.spec.problems import UnfitPartsError
 
+_DEEPEST = 100
+_PARTS_MAX = 50_000
 _LOGICAL: Mapping[str, tuple[str, ...]] = {
     "decimal": ("bytes", "fixed"),
     "date": ("int",),
@@ -64,6 +67,11 @@ def parse(text: str, references: Iterable[str] = ()) -> AvroSchema:
     :param references: the texts of the schemas whose types it names, what they need themselves first.
     :raises UnfitPartsError: with every problem, each named by its place in the schema.
     """
+    with refusing_what_is_too_deep():
+        return _parsed(text, references)
+
+
+def _parsed(text: str, references: Iterable[str]) -> AvroSchema:
     reader = _Reader()
     for reference in references:
         reader.refer(_json(reference))
@@ -84,6 +92,14 @@ def _json(text: str) -> Any:
         raise UnfitPartsError([Problem("", f"is not JSON: {error}", "an Avro schema is JSON")]) from None
 
 
+@dataclass(frozen=True)
+class _Extent:
+    """How much a name stands for: who walks a schema meets it again wherever the name stands."""
+
+    parts: int
+    height: int
+
+
 @dataclass
 class _Reader:
     problems: list[Problem] = field(default_factory=list)
@@ -91,6 +107,10 @@ class _Reader:
     records: dict[str, Record] = field(default_factory=dict)
     trees: dict[str, Any] = field(default_factory=dict)
     _open: list[str] = field(default_factory=list)
+    _extents: dict[str, _Extent] = field(default_factory=dict)
+    _parts: int = 0
+    _depth: int = 0
+    _deepest: int = 0
 
     def refer(self, tree: Any) -> None:
         """Take the types of a schema that is referred to."""
@@ -99,6 +119,22 @@ class _Reader:
             self.trees[own_name(definition, namespace)[0]] = (definition, namespace)
 
     def read(self, tree: Any, namespace: str, path: str) -> AvroType:
+        self._depth += 1
+        self._count(_Extent(1, 0))
+        try:
+            return self._read(tree, namespace, path)
+        finally:
+            self._depth -= 1
+
+    def _count(self, extent: _Extent) -> None:
+        self._parts += extent.parts
+        self._deepest = max(self._deepest, self._depth + extent.height)
+        if self._parts > _PARTS_MAX:
+            raise UnfitPartsError([Problem("", f"has more than {_PARTS_MAX:,} parts")])
+        if self._deepest > _DEEPEST:
+            raise UnfitPartsError([Problem("", f"has more than {_DEEPEST} types inside each other")])
+
+    def _read(self, tree: Any, namespace: str, path: str) -> AvroType:
         if isinstance(tree, str):
             return self._by_name(tree, namespace, path)
         if isinstance(tree, list):
@@ -131,6 +167,7 @@ class _Reader:
             if full in self._open:
                 return Named(full)
             if full in self.known:
+                self._count(self._extents[full])
                 return self.known[full]
         return self._wrong(path, f"{name!r} is no type", nearest(name, [*PRIMITIVES, *COMPLEX, *self.known]))
 
@@ -152,7 +189,10 @@ class _Reader:
         elif name in self.known or name in self._open:
             self._wrong(path, f"{name!r} is defined twice", "refer to it by its name")
         self._open.append(name)
+        begun, outside, self._deepest = self._parts, self._deepest, self._depth
         made = self._made(tree, kind, name, inner, path)
+        self._extents[name] = _Extent(self._parts - begun, self._deepest - self._depth)
+        self._deepest = max(outside, self._deepest)
         self._open.pop()
         self.known[name] = made
         if isinstance(made, Record):

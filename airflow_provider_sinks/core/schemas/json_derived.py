@@ -84,11 +84,19 @@ def derive(columns: Sequence[Column], title: str, doc: str, *, nullable: bool = 
     :param nullable: whether columns may be null at all; of a key none may.
     :raises UnfitPartsError: with every column that has no form in JSON Schema.
     """
+    return written(object_of(columns, nullable=nullable), title, doc)
+
+
+def object_of(columns: Sequence[Column], *, nullable: bool = True) -> Object:
+    """Return the type of an object of some columns.
+
+    :raises UnfitPartsError: with every column that has no form in JSON Schema.
+    """
     problems: list[Problem] = []
     made = _object(columns, "", problems, nullable=nullable)
     if problems:
         raise UnfitPartsError(problems)
-    return written(made, title, doc)
+    return made
 
 
 def misfits(columns: Sequence[Column], schema: JsonSchema) -> tuple[Problem, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from math import isfinite
 from typing import Any
 
@@ -113,8 +114,11 @@ def bounds_of(kind: str, tree: Mapping[str, Any]) -> Bounds:
 
 
 def _number(value: Any) -> float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
-    return value if is_number else None
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    with suppress(OverflowError):  # an integer of hundreds of digits
+        return value if isfinite(value) else None
+    return None
 
 
 def count_of(value: Any) -> int | None:

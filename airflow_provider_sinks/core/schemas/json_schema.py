@@ -40,6 +40,7 @@ from airflow_provider_sinks.core.schemas.json_types import (
     Unchecked,
 )
 from airflow_provider_sinks.core.schemas.json_written import written
+from airflow_provider_sinks.core.schemas.too_deep import refusing_what_is_too_deep
 from airflow_provider_sinks.core.spec.problems import UnfitPartsError
 
 _DEEPEST = 50
@@ -70,6 +71,11 @@ def parse(text: str, references: Iterable[tuple[str, str]] = ()) -> JsonSchema:
     :param references: the schemas that it refers to: the name by which it does, and the text.
     :raises UnfitPartsError: it is no schema, or refers to what is not there, with every problem.
     """
+    with refusing_what_is_too_deep():
+        return _parsed(text, references)
+
+
+def _parsed(text: str, references: Iterable[tuple[str, str]]) -> JsonSchema:
     others = {name: _json(other) for name, other in references}
     tree = _json(text)
     reader = _Reader(others)
@@ -231,14 +237,21 @@ class _Reader:
 def _inside(document: Any, pointer: str) -> Any:
     """Return what a JSON pointer leads to, or an anchor; ``None`` where there is nothing."""
     if pointer and not pointer.startswith("/"):
-        found = document.get("$defs") or document.get("definitions") or {}
-        return next((one for one in found.values() if pointer in (one.get("$anchor"), one.get("$id"))), None)
+        return _anchored(document, pointer)
     for step in pointer.split("/")[1:]:
         name = step.replace("~1", "/").replace("~0", "~")
         if not isinstance(document, dict) or name not in document:
             return None
         document = document[name]
     return document
+
+
+def _anchored(document: Any, anchor: str) -> Any:
+    whole = document if isinstance(document, dict) else {}
+    found = whole.get("$defs") or whole.get("definitions")
+    named = found.values() if isinstance(found, dict) else ()
+    schemas = (one for one in named if isinstance(one, dict))
+    return next((one for one in schemas if anchor in (one.get("$anchor"), one.get("$id"))), None)
 
 
 def _asserts(tree: Mapping[str, Any]) -> bool:

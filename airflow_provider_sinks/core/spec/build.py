@@ -37,7 +37,10 @@ class KafkaKeywords(TypedDict, total=False):
     record: str
     auto_register: bool | str
     value: str
-    tombstones: bool
+    tombstones: bool | str
+    deletes: str
+    compact_epoch: bool
+    schemas_enable: bool
     key_in_value: bool
     headers: str | Mapping[str, str]
     timestamp: str | Mapping[str, str]
@@ -48,6 +51,7 @@ class KafkaKeywords(TypedDict, total=False):
     compression: str
 
     format: str
+    envelope: str
     registry: str
     subjects: str
 
@@ -63,6 +67,7 @@ class PostgresKeywords(TypedDict, total=False):
     create: bool
     tombstones: str
     progress: str
+    on_schema_change: str
 
     columns: Sequence[str]
 
@@ -76,6 +81,7 @@ class IcebergKeywords(TypedDict, total=False):
     columns: Sequence[str]
     partition_by: str | Sequence[str]
     properties: Mapping[str, str | int | bool]
+    on_schema_change: str
 
 
 class DeltaKeywords(TypedDict, total=False):
@@ -87,6 +93,7 @@ class DeltaKeywords(TypedDict, total=False):
     create: bool
     columns: Sequence[str]
     partition_by: str | Sequence[str]
+    on_schema_change: str
 
 
 class SparkFormatKeywords(TypedDict, total=False):

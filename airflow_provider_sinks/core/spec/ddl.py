@@ -64,6 +64,17 @@ def columns_of(ddl: str) -> tuple[str, ...]:
     return tuple(names)
 
 
+def struct_fields(kind: str) -> tuple[str, ...]:
+    """Return the names of the fields of a struct.
+
+    :param kind: its type, ``struct<…>``.
+    """
+    reader = _Reader(_tokens(kind))
+    reader.take("struct")
+    reader.take("<")
+    return tuple(_fields(reader, ">", 1))
+
+
 def _tokens(ddl: str) -> list[str]:
     tokens, place = [], 0
     while place < len(ddl):

@@ -17,6 +17,8 @@ from airflow_provider_sinks.core.spec.topic_config import check_topic_config
 
 TOPIC_PATTERN = "^[a-zA-Z0-9._-]{1,249}$"
 NAME_PATTERN = "^[A-Za-z0-9_-]{1,100}$"
+CONN_ID_PATTERN = r"^[\w.-]+$"
+"""What a form takes as the id of a connection."""
 VIEW_PATTERN = "^[A-Za-z_][A-Za-z0-9_]{0,62}$"
 CHECKPOINT_SCHEMES = (
     "file",
@@ -147,6 +149,15 @@ def check_folder(value: Any) -> Any:
     return value
 
 
+def _connection_id(value: Any) -> Any:
+    """Return the id of an Airflow connection: what looks like an address is none, though Airflow takes it."""
+    is_id = isinstance(value, str) and re.fullmatch(r"[\w#!()\-.:/\\]{1,200}", value)
+    if isinstance(value, str) and (not is_id or "://" in value or re.fullmatch(r"[^:/]+:\d{2,5}", value)):
+        hint = "the id of a connection, not its address"
+        raise UnfitError(f"{_without_login(value)!r} is not an Airflow connection id", hint)
+    return value
+
+
 def _without_login(text: str) -> str:
     return text.rpartition("@")[2][:40]
 
@@ -191,10 +202,7 @@ Checkpoint = Annotated[StrictStr, BeforeValidator(check_folder), BeforeValidator
 TopicName = Annotated[
     StrictStr, BeforeValidator(_topic_name), WithJsonSchema({"type": "string", "pattern": TOPIC_PATTERN})
 ]
-ConnectionId = Annotated[
-    StrictStr,
-    _match(r"[\w#!()\-.:/\\]{1,200}", "an Airflow connection id", "the id of a connection, not its address"),
-]
+ConnectionId = Annotated[StrictStr, BeforeValidator(_connection_id)]
 SinkName = Annotated[
     StrictStr,
     _match(NAME_PATTERN, "a name", "1 to 100 letters, digits, _ and -"),

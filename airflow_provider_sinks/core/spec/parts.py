@@ -22,6 +22,7 @@ from pydantic import (
 
 from airflow_provider_sinks.core.dead_letters.limits import SetAsideLimits
 from airflow_provider_sinks.core.errors import nearest
+from airflow_provider_sinks.core.evolution import OnSchemaChange
 from airflow_provider_sinks.core.spec.durations import Duration, format_duration
 from airflow_provider_sinks.core.spec.fields import (
     Columns,
@@ -123,6 +124,13 @@ class Lookup(Part):
         return address(value, "postgres", "table")
 
 
+class Tombstones(enum.StrEnum):
+    """What a row means whose columns outside of the key are all null, where rows replace each other."""
+
+    IGNORE = "ignore"
+    DELETE = "delete"
+
+
 class TargetOptions(Part):
     """The options of a kind of target."""
 
@@ -132,6 +140,20 @@ class ConnectedTarget(TargetOptions):
 
     connection: ConnectionId
     key: Columns = ()
+
+
+class EvolvingTarget(TargetOptions):
+    """The options of a target whose table can be altered."""
+
+    on_schema_change: OnSchemaChange | None = Field(
+        default=None,
+        description="what a start does where the query's columns do not fit the table; none: refuse",
+    )
+
+    @property
+    def may_change(self) -> OnSchemaChange:
+        """What a start may do to the table; without a word it refuses."""
+        return self.on_schema_change or OnSchemaChange.REFUSE
 
 
 class Target(Part):

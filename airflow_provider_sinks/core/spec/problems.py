@@ -10,8 +10,13 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from airflow_provider_sinks.core.errors import Problem, nearest
+from airflow_provider_sinks.core.evolution import OPTION
 
 ROLES = {"source": "target", "target": "source"}
+_ELSEWHERE = {
+    OPTION: "a table has it: postgres, iceberg, delta; the schemas of a Kafka target follow by auto_register"
+}
+"""Options that only some targets have, and what does the same for the others."""
 
 
 class UnfitError(ValueError):
@@ -148,6 +153,8 @@ def _better_name(path: tuple[int | str, ...], model: type[BaseModel]) -> str:
     if other and name in _names_at(model, (other, *path[1:-1])):
         near = nearest(name, own)
         return f"it belongs to a {other}" + (f"; {near}" if near else "")
+    if name in _ELSEWHERE:
+        return _ELSEWHERE[name]
     return nearest(name, own) or ("one of " + ", ".join(own) if own else "")
 
 

@@ -15,6 +15,7 @@ from airflow_provider_sinks.core.query.analysis import INTERNAL, SOURCE, QuerySh
 from airflow_provider_sinks.core.query.sql import SqlError
 from airflow_provider_sinks.core.schemas.languages import demand_holdable, parse, spark_columns
 from airflow_provider_sinks.core.schemas.subjects import needs_record
+from airflow_provider_sinks.core.spec.changes import change_problems, envelope_problems, target_problems
 from airflow_provider_sinks.core.spec.ddl import columns_of
 from airflow_provider_sinks.core.spec.parts import REGISTERED_FORMATS, Format
 from airflow_provider_sinks.core.spec.problems import UnfitError, UnfitPartsError
@@ -84,13 +85,15 @@ def _source_key(spec: SinkSpec) -> Iterator[Problem]:
     kafka, where = spec.source.kafka, "source.kafka.key_as"
     if kafka.key_as is None:
         return
-    if kafka.key_as.format is Format.JSON:
+    if kafka.key_as.format is Format.JSON and not (kafka.has_deletes or kafka.key_as.columns):
         yield Problem(f"{where}.format", "json is not read in keys", "text, and from_json in the query")
     elif kafka.key_as.format.is_registered:
         kind, choice = kafka.key_as.format, kafka.key_as.schema_
         yield from _registered_schema(f"{where}.schema", kind, choice, has_columns=False)
     elif kafka.key_as.schema_ is not None:
         yield Problem(f"{where}.schema", f"does not go with format {kafka.key_as.format}", "leave it out")
+    if kafka.has_deletes:
+        return
     yield from _internal_names(f"{where}.column", [kafka.key_as.column])
     values = (spec.source_columns or ())[:-1]
     if kafka.key_as.column.lower() in {name.lower() for name in values}:
@@ -273,6 +276,7 @@ RULES: tuple[Rule, ...] = (
     (needs("source"), _required),
     (needs("source"), _source_key),
     (needs("source"), _source_registry),
+    (needs("source"), envelope_problems),
     (needs("source"), _watermark_column),
     (needs("lookups"), _lookup_names),
     (needs("query", "select", "where"), _one_way_to_select),
@@ -282,4 +286,6 @@ RULES: tuple[Rule, ...] = (
     (needs(*QUERY, "target", "writers"), _row_wise),
     (needs(*QUERY, "output_mode"), _state),
     (needs(*QUERY), _refresh),
+    (needs(*QUERY), change_problems),
+    (needs(*QUERY, "target"), target_problems),
 )

@@ -27,6 +27,7 @@ from airflow_provider_sinks.core.dead_letters.limits import SetAsideLimits
 from airflow_provider_sinks.core.dead_letters.replay import Replay
 from airflow_provider_sinks.core.decision.facts import Creation, Role
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
+from airflow_provider_sinks.core.evolution import OnSchemaChange
 from airflow_provider_sinks.core.query.analysis import QueryShape, analyse, select_sql
 from airflow_provider_sinks.core.query.rewrite import row_wise_sql
 from airflow_provider_sinks.core.query.sql import SqlError
@@ -44,6 +45,7 @@ from airflow_provider_sinks.core.spec.kinds import not_installed, sink_model, un
 from airflow_provider_sinks.core.spec.parts import (
     ConnectedTarget,
     DeadLetterPart,
+    EvolvingTarget,
     Format,
     Lookup,
     Part,
@@ -194,7 +196,8 @@ class SinkSpec(Part, ABC):
     @property
     def job_sql(self) -> str:
         """The query that the job runs: with the source coordinates in it where the query is row-wise."""
-        return row_wise_sql(self.shape) if self.shape.row_wise else self.sql
+        has_deletes = self.source.kafka.has_deletes
+        return row_wise_sql(self.shape, has_deletes=has_deletes) if self.shape.row_wise else self.sql
 
     @property
     def source_columns(self) -> tuple[str, ...] | None:
@@ -272,6 +275,19 @@ class SinkSpec(Part, ABC):
         return ()
 
     @property
+    def deletes_by(self) -> tuple[str, ...] | None:
+        """The columns of the output by which the target takes rows away; ``None`` where it never does.
+
+        Empty where it could, and its options do not say so: its own rules tell.
+        """
+        return None
+
+    @property
+    def replaces_by_key(self) -> bool:
+        """Whether its readers take the newest row of a key for all there is of it, as the options say."""
+        return False
+
+    @property
     @abstractmethod
     def progress_is_shared(self) -> bool:
         """Whether other sinks may have records in the same progress place."""
@@ -315,6 +331,12 @@ class SinkSpec(Part, ABC):
     def registered_formats(self) -> frozenset[Format]:
         """The formats of its source and target whose schemas a registry has."""
         return self.source.kafka.registered_formats
+
+    @property
+    def on_schema_change(self) -> OnSchemaChange:
+        """What a start does where the target's columns are others; a target without the option refuses."""
+        options = self.target.options
+        return options.may_change if isinstance(options, EvolvingTarget) else OnSchemaChange.REFUSE
 
     def refresh_of(self, lookup: str) -> timedelta | None:
         """Return how old a lookup's rows may be: 60 s in row-wise queries where the spec says nothing."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import enum
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
 from typing import Annotated, Any
@@ -10,7 +12,7 @@ from pydantic import Field, model_validator
 
 from airflow_provider_sinks.core.schemas.languages import parse, spark_columns
 from airflow_provider_sinks.core.schemas.subjects import TOPIC_NAME
-from airflow_provider_sinks.core.spec.ddl import columns_of
+from airflow_provider_sinks.core.spec.ddl import columns_of, struct_fields
 from airflow_provider_sinks.core.spec.durations import Duration
 from airflow_provider_sinks.core.spec.fields import (
     Columns,
@@ -32,6 +34,9 @@ from airflow_provider_sinks.core.spec.schema_options import (
     declared,
 )
 
+DELETED_FIELD = "__deleted"
+"""By what Debezium's rewriting of deletes says in a row whether it is gone."""
+
 
 class Watermark(Part):
     """How late a row may come, by a column with its time."""
@@ -40,12 +45,30 @@ class Watermark(Part):
     delay: Annotated[Duration, no_longer_than(timedelta(days=365), "Spark keeps state for as long")]
 
 
+class SourceEnvelope(enum.StrEnum):
+    """What a record means: a row, a row in the place of the last one of its key, or a change of a row."""
+
+    APPEND = "append"
+    UPSERT = "upsert"
+    DEBEZIUM = "debezium"
+
+
 class SourceKey(Part):
-    """The key of a source record, as a column of the view ``source``."""
+    """The key of a source record: one column of the view ``source``, or the key of the rows that it holds."""
 
     column: Text = "key"
-    format: Format = Format.BYTES
+    columns: Columns | None = Field(
+        default=None, description="for envelope upsert or debezium: the columns of a row that the key holds"
+    )
+    format: Format = Field(default=Format.BYTES, description="none, with columns: json")
     schema_: SchemaChoice | None = Field(default=None, alias="schema")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_columns(cls, value: Any) -> Any:
+        if isinstance(value, Mapping) and value.get("columns") and "format" not in value:
+            return {**value, "format": Format.JSON}
+        return value
 
 
 class KafkaSource(Part):
@@ -60,6 +83,7 @@ class KafkaSource(Part):
         description="of JSON Spark DDL: viewtime long, userid string; in a registry's formats "
         "the schema to read by",
     )
+    envelope: SourceEnvelope | None = Field(default=None, description="what a record means; none: append")
     key_as: SourceKey | None = None
     registry: ConnectionId | None = Field(
         default=None, description="id of an Airflow connection of type http to a schema registry"
@@ -106,24 +130,59 @@ class KafkaSource(Part):
         return frozenset(one for one in named if one.is_registered)
 
     @property
+    def has_deletes(self) -> bool:
+        """Whether its records are changes of rows, of which some take a row away."""
+        return self.envelope not in (None, SourceEnvelope.APPEND)
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        """The columns by which its rows are told apart; none where records are rows of their own."""
+        return self.key_as.columns or () if self.has_deletes and self.key_as is not None else ()
+
+    @property
     def columns(self) -> tuple[str, ...] | None:
         """The user's columns of the view ``source``; None if the schema cannot be read."""
+        if self.has_deletes:
+            return self._row_columns
         key = () if self.key_as is None else (self.key_as.column,)
         value = self._value_columns
         return None if value is None else (*value, *key)
 
     @property
+    def has_no_rows(self) -> bool:
+        """Whether the schema that is written down speaks of no rows in this envelope."""
+        return self.has_deletes and self._value_fields is not None and self._row_columns is None
+
+    @property
+    def _row_columns(self) -> tuple[str, ...] | None:
+        """The columns of the rows that records are changes of."""
+        fields = self._value_fields
+        if fields is None or self.format is Format.JSON:
+            return None if fields is None else tuple(fields)
+        row = row_fields(self.envelope, fields)
+        if row is None:
+            return None
+        known = {name.lower() for name in row}
+        return (*row, *(name for name in self.key_columns if name.lower() not in known))
+
+    @property
     def _value_columns(self) -> tuple[str, ...] | None:
+        fields = self._value_fields
+        return None if fields is None else tuple(fields)
+
+    @property
+    def _value_fields(self) -> Mapping[str, str] | None:
+        """The fields of a value, with their types where the format's schema is read here."""
         if self.format is Format.JSON:
             with suppress(UnfitError):
-                return None if self.ddl is None else columns_of(self.ddl)
+                return None if self.ddl is None else dict.fromkeys(columns_of(self.ddl), "")
             return None
         if not self.format.is_registered:
-            return ("value",)
+            return {"value": ""}
         if self.declared is None or self.declared.inline is None or self.declared.references:
             return None  # the registry knows
         with suppress(UnfitPartsError):
-            return tuple(name for name, _ in spark_columns(parse(self.format, self.declared.inline)))
+            return dict(spark_columns(parse(self.format, self.declared.inline)))
         return None
 
     @property
@@ -147,6 +206,18 @@ class KafkaSource(Part):
         if key is not None and self.key_as is not None:
             changed["key_as"] = self.key_as.model_copy(update={"schema_": key})
         return self.model_copy(update=changed)
+
+
+def row_fields(envelope: SourceEnvelope | None, fields: Mapping[str, str]) -> tuple[str, ...] | None:
+    """Return the columns of a row that a registered schema speaks of; ``None`` where it speaks of none.
+
+    :param fields: of the value, each with its type as DDL.
+    """
+    if envelope is SourceEnvelope.DEBEZIUM and {"after", "op"} <= set(fields):
+        return struct_fields(fields["after"]) if fields["after"].startswith("struct<") else None
+    if envelope is SourceEnvelope.DEBEZIUM and DELETED_FIELD not in fields:
+        return None
+    return tuple(name for name in fields if name != DELETED_FIELD)
 
 
 class Source(Part):

@@ -19,6 +19,7 @@ from airflow_provider_sinks.core.errors import ConfigurationError, Problem, Sink
 from airflow_provider_sinks.core.progress.witness import Witness
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.hooks.connections import usable_options
+from airflow_provider_sinks.metadata.memory import Memory
 from airflow_provider_sinks.operators.alter.dependent_sinks import DependentSinks
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def _known(sinks: DependentSinks) -> list[tuple[SinkSpec, Witness | None]]:
 
 
 def _witness(memory: Mapping[str, Any] | None) -> Witness | None:
-    return Witness.from_mapping(memory) if memory and "generation" in memory else None
+    return Memory.from_mapping(memory).witness if memory else None
 
 
 def _connections(spec: SinkSpec, new: ConnectionFields) -> dict[str, Given]:

@@ -121,6 +121,13 @@ def _folder(value: object) -> str | None:
     return text
 
 
+def _names(value: object) -> Any:
+    fits = isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
+    if value is not None and not fits:
+        raise UnfitError(f"is {value!r}", 'names of sinks: ["clicks_once"]')
+    return value
+
+
 def _deploy_mode(value: Any) -> Any:
     if value not in _DEPLOY_MODES:
         raise UnfitError(f"is {value!r}", '"client" or "cluster"')
@@ -171,6 +178,7 @@ class SubmitArguments(Arguments):
     cancel_on_kill: Flag = True
     follow_connections: Flag = True
     poll_interval: Annotated[float, PlainValidator(_poll_interval)] = 10
+    own_sinks: Annotated[Any, PlainValidator(_names)] = None
     retries: Retries = None
     status_uri: Annotated[str | None, PlainValidator(_folder)] = None
     conf: Annotated[Any, PlainValidator(_conf)] = None

@@ -17,6 +17,7 @@ from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.hooks import connections
 from airflow_provider_sinks.operators.validate.spark_checks import spark_checks, submit_command
 from airflow_provider_sinks.operators.validate.sql_questions import ask_spark
+from airflow_provider_sinks.operators.validate.target_columns import target_column_checks
 from airflow_provider_sinks.operators.validate.target_schemas import target_schema_checks
 
 _LEAST_SECONDS = 1.0
@@ -59,9 +60,21 @@ def sink_reports(
     written = [_with_source(spec, report) for spec, report in zip(specs, reports, strict=True)]
     answers = _answers(written, lookups, submit_command(spark_conn_id), _left(over_at), ask)
     return [
-        replace(report, checks=(*report.checks, *_behind(spec, answer, ask, _left(over_at))))
+        replace(report, checks=(*report.checks, *_behind(spec, answer, report, ask, _left(over_at))))
         for spec, report, answer in zip(specs, reports, answers, strict=True)
     ]
+
+
+def spark_answer(spec: SinkSpec, spark_conn_id: str, seconds: float = VALIDATION_SECONDS) -> SqlAnswer:
+    """Return what Spark says about the SQL of a sink, for which its lookups and schemas are looked at.
+
+    :param seconds: how long all of it may take.
+    """
+    over_at = time.monotonic() + seconds
+    found = validate(given(spec.connections), spec, seconds=seconds, with_types=True)
+    whole, command = _with_source(spec, found), submit_command(spark_conn_id)
+    (answer,) = _answers([whole], [found.lookups], command, _left(over_at), AskSpark.AUTO)
+    return answer if answer is not None else NoAnswer("Spark was not asked")
 
 
 def _with_source(spec: SinkSpec, report: Report) -> SinkSpec:
@@ -70,13 +83,16 @@ def _with_source(spec: SinkSpec, report: Report) -> SinkSpec:
     return spec.with_source_schemas(found.get(Part.VALUE), found.get(Part.KEY)) if found else spec
 
 
-def _behind(spec: SinkSpec, answer: SqlAnswer | None, ask: AskSpark, seconds: float) -> Iterator[Check]:
+def _behind(
+    spec: SinkSpec, answer: SqlAnswer | None, report: Report, ask: AskSpark, seconds: float
+) -> Iterator[Check]:
     """Make the checks that need what Spark said."""
     if answer is None:
         yield not_wanted(spec.name)
     else:
         yield from sql_checks(spec.name, answer, ask)
     yield from target_schema_checks(spec, answer, seconds)
+    yield from target_column_checks(spec, answer, report, seconds)
 
 
 def _left(over_at: float) -> float:

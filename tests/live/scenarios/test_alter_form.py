@@ -6,10 +6,12 @@ import json
 import time
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from airflow_provider_sinks.clients.wait import holds_within
 from airflow_provider_sinks.local.airflow import AirflowStack, DagRun
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.processes import LocalServiceError
@@ -20,9 +22,43 @@ from airflow_provider_sinks.forms import alter_connection_dag
 
 form = alter_connection_dag({DAG_ID!r})
 """
-_READS_SECONDS = 5.0
-"""An answer within the same second comes before the scheduler knows that the task waits: it fails it."""
-SKIPPED, DONE = "skipped", "success"
+LOSING_ID = "alter_and_lose_an_answer"
+_LOSING_FILE = """
+import time
+from pathlib import Path
+
+from airflow.sdk import BaseOperatorLink
+from airflow_provider_sinks.forms import alter_connection_dag
+
+TAKEN = Path({taken!r})
+
+
+class EndsLate(BaseOperatorLink):
+    name = "ends late"
+
+    def get_link(self, operator, *, ti_key):
+        while not TAKEN.exists():
+            time.sleep(0.1)
+        return ""
+
+
+def taken(context, event):
+    if context["ti"].try_number == 1:
+        TAKEN.touch()
+        time.sleep(30)  # until Airflow ends this process, as its task has failed
+    return take(context, event)
+
+
+form = alter_connection_dag({dag_id!r})
+approve = form.get_task("approve")
+approve.operator_extra_links = (EndsLate(),)
+take, approve.execute_complete = approve.execute_complete, taken
+"""
+"""The process that asked ends while another takes the answer: the scheduler confuses the two."""
+_OVER_SECONDS, _LOOK_SECONDS = 300.0, 0.25
+_READS_SECONDS = 15.0
+"""By then the process that has asked is over, and Airflow loses no answer."""
+SKIPPED, DONE, FAILED = "skipped", "success", "failed"
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +67,15 @@ def form(airflow: AirflowStack) -> Iterator[AirflowStack]:
     file = airflow.dags_folder / f"{DAG_ID}.py"
     file.write_text(_FILE)
     yield airflow
+    file.unlink()
+
+
+@pytest.fixture
+def losing(form: AirflowStack, tmp_path: Path) -> Iterator[str]:
+    """The same form, in an Airflow that loses the first answer."""
+    file = form.dags_folder / f"{LOSING_ID}.py"
+    file.write_text(_LOSING_FILE.format(taken=str(tmp_path / "taken"), dag_id=LOSING_ID))
+    yield LOSING_ID
     file.unlink()
 
 
@@ -47,12 +92,24 @@ def filled_in(form: AirflowStack, conn_id: str, **fields: Any) -> DagRun:
 
 
 def answered(form: AirflowStack, run: DagRun, answer: str) -> str:
-    """Answer the question of a run, and return how the run ended."""
-    form.wait_for_task(run, "approve", "awaiting_input")
-    time.sleep(_READS_SECONDS)
-    path = f"{run.path}/taskInstances/approve/-1/hitlDetails"
-    form.call("PATCH", path, {"chosen_options": [answer], "params_input": {}})
-    return form.wait_for_run(run)
+    """Answer the question of a run as often as it is asked, and return how the run ended.
+
+    At once, which Airflow may lose; then as somebody does who reads what is asked again.
+    """
+    task = f"{run.path}/taskInstances/approve"
+    begun: dict[int, float] = {}
+
+    def is_over() -> bool:
+        if form.task_states(run).get("approve") == "awaiting_input":
+            number = form.call("GET", task)["try_number"]
+            asked = begun.setdefault(number, time.monotonic())
+            if number == 1 or time.monotonic() - asked > _READS_SECONDS:
+                answer_now = {"chosen_options": [answer], "params_input": {}}
+                form.call("PATCH", f"{task}/-1/hitlDetails", answer_now)
+        return form.run_state(run) in (DONE, FAILED)
+
+    assert holds_within(is_over, _OVER_SECONDS, pause_seconds=_LOOK_SECONDS)
+    return form.run_state(run)
 
 
 def options(form: AirflowStack, conn_id: str) -> dict[str, Any]:
@@ -85,6 +142,16 @@ def test_an_option_is_taken_away_only_where_somebody_says_yes(
     assert answered(form, run, answer) == DONE
     assert form.task_states(run)["apply"] == (DONE if is_dropped else SKIPPED)
     assert ("client.id" not in options(form, conn_id)) is is_dropped
+
+
+def test_an_answer_that_airflow_loses_is_asked_for_again(
+    form: AirflowStack, losing: str, conn_id: str
+) -> None:
+    run = form.trigger(losing, {"conn_id": conn_id, "drop": ["client.id"], "dry_run": False})
+
+    assert answered(form, run, "Approve") == DONE
+    assert form.call("GET", f"{run.path}/taskInstances/approve")["try_number"] > 1
+    assert "client.id" not in options(form, conn_id)
 
 
 @pytest.mark.parametrize(

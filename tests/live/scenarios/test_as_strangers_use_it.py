@@ -20,7 +20,7 @@ import pytest
 from airflow_provider_sinks.local.airflow import AirflowStack
 from airflow_provider_sinks.local.broker import KafkaBroker
 from tests.faults import topics
-from tests.live.airflow_sinks import airflow_sinks
+from tests.live.airflow_sinks import airflow_sinks, listed
 from tests.live.client_sink import client_arguments, client_sink
 from tests.live.sinks_in_airflow import TASK, AirflowSink
 
@@ -260,9 +260,11 @@ def test_an_orphan_that_runs_is_ended_and_forgotten_by_drop(
         lambda: airflow_sinks(sink, "status", code=None)["state"] == "orphaned", "the orphan", 180
     )
 
+    row = listed(sink)
     dropped = airflow_sinks(sink, "drop", "--yes")
     sink.wait_no_driver(120)
 
+    assert (row["state"], row["task"]) == ("orphaned", "running")
     assert dropped["steps"][0].startswith("end ")
     assert airflow.task_states(run)[TASK] == "failed"
     variables = airflow.call("GET", "variables", limit=1000)["variables"]
@@ -283,6 +285,16 @@ _REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         "checkpoint: holds a login",
     ),
     "dots": ({"checkpoint": "/data/../etc"}, {}, "checkpoint: leads out of its folder by .."),
+    "scheme": (
+        {"checkpoint": "hfds://bucket/sinks"},
+        {},
+        "checkpoint: 'hfds' is no scheme of a file system (did you mean \"hdfs\"?)",
+    ),
+    "bound": (
+        {"dead_letter": {"topic": "dead", "partitions": 10_001}},
+        {},
+        "dead_letter.partitions: 10,001 is more than 10,000",
+    ),
     "conf": ({}, {"conf": {"spark.speculation": "true"}}, "spark.speculation"),
     "substitute": (
         {},

@@ -69,6 +69,38 @@ def test_the_form_of_the_ui(airflow: AirflowStack, canary: str, fields: dict[str
     assert canary not in event_log(airflow) + shown(airflow)
 
 
+_VALIDATE = """
+import datetime
+
+from airflow.sdk import DAG
+
+from airflow_provider_sinks.operators.validate_connection import ValidateConnectionOperator
+
+with DAG({dag_id!r}, schedule=None, start_date=datetime.datetime(2025, 1, 1)):
+    ValidateConnectionOperator(task_id="validate", conn_id={conn_id!r})
+"""
+
+
+def test_a_private_key_in_the_extra_is_refused_with_the_way_on(airflow: AirflowStack, canary: str) -> None:
+    conn_id = f"shows_its_key_{uuid.uuid4().hex[:8]}"
+    extra = {"bootstrap.servers": "localhost:1", "security.protocol": "SSL"}
+    key = KEY.replace("secret", canary)
+    airflow.add_connection(conn_id, "kafka", extra={**extra, "ssl.key.pem": key})
+    file = airflow.dags_folder / f"validate_{conn_id}.py"
+    file.write_text(_VALIDATE.format(dag_id=file.stem, conn_id=conn_id))
+
+    run = airflow.trigger(file.stem)
+    ended = airflow.wait_for_run(run)
+    said = airflow.task_log(run, "validate")
+    file.unlink()
+
+    assert ended == "failed"
+    assert "ssl.key.pem: stands in the extra, where Airflow shows it in clear" in said
+    assert "put the key into the password field" in said
+    assert canary not in said
+    airflow.call("DELETE", f"connections/{conn_id}")
+
+
 def test_what_the_docs_warn_of_is_so(airflow: AirflowStack, canary: str) -> None:
     extra = json.dumps({"sasl.password": canary})
 

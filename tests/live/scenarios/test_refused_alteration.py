@@ -66,6 +66,7 @@ def _demand_told_until_committed(sink: AirflowSink, error: str, launch: int) -> 
     def has_committed() -> bool:
         shown = sink.shown()
         assert shown["rows_total"] > 0, shown
+        assert shown["epoch"] > 0, shown
         if shown["launch"] == launch and shown["rows"]:
             return shown["error"] is None
         assert shown["error"]["primary"] == error, shown

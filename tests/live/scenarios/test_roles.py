@@ -36,6 +36,11 @@ from airflow_provider_sinks.forms import alter_connection_dag
 
 form = alter_connection_dag({FOR_OPS!r}, users=["op"], approvers={{"op": "Op"}})
 """
+_SINKS = """
+sinks:
+  - {name: orders, source: kafka_prod/orders, target: kafka_prod/orders-out}
+"""
+"""A file that no DAG reads: the forms find the names in it."""
 OLD, NEW = "old", "new"
 PASSWORDS = {user: f"{user}{uuid.uuid4().hex}" for user in (OLD, NEW)}
 STORED, GIVEN = "other_secret", "sinks_secret_kafka"
@@ -60,6 +65,8 @@ def listener() -> Iterator[Listener]:
 @pytest.fixture(scope="module")
 def forms(airflow: AirflowStack, broker: KafkaBroker) -> Iterator[AirflowStack]:
     """An Airflow with the shipped forms, one for ops only, a connection and two Variables."""
+    sinks = airflow.dags_folder / "sinks_of_the_forms.yaml"
+    sinks.write_text(_SINKS)
     for name in FILES:
         shutil.copy(DAGS / name, airflow.dags_folder / name)
     (airflow.dags_folder / f"{FOR_OPS}.py").write_text(_FOR_OPS)
@@ -71,6 +78,7 @@ def forms(airflow: AirflowStack, broker: KafkaBroker) -> Iterator[AirflowStack]:
     yield airflow
     for name in (*FILES, f"{FOR_OPS}.py"):
         (airflow.dags_folder / name).unlink()
+    sinks.unlink()
     airflow.call("DELETE", "connections/kafka_prod")
 
 
@@ -118,6 +126,13 @@ def test_who_may_trigger_a_shipped_form(forms: AirflowStack, role: str, form: st
     answer = Person(forms, role).fill_in(form, SHIPPED[form])
 
     assert answer.status_code == MAY_TRIGGER[role], answer.text
+
+
+def test_a_form_that_asks_for_a_sink_suggests_those_of_its_folder(forms: AirflowStack) -> None:
+    for form in (form for form, fields in SHIPPED.items() if "sink" in fields):
+        field = forms.call("GET", f"dags/{form}/details")["params"]["sink"]
+
+        assert "orders" in field["schema"]["examples"], form
 
 
 @pytest.mark.parametrize(("role", "seen"), [("viewer", 403), ("user", 403), ("op", 200)])

@@ -75,6 +75,18 @@ class YamlFile:
     def remove(self) -> None:
         self._python.unlink()
 
+    @property
+    def import_errors(self) -> list[str]:
+        """What Airflow lists as errors of the file."""
+        told = self._sinks[0].airflow.call("GET", "importErrors", limit=100)["import_errors"]
+        return [error["stack_trace"] for error in told if error["filename"].endswith(self._python.name)]
+
+    @property
+    def readings(self) -> list[str]:
+        """What Airflow logged each time when it read the file."""
+        logs = self._sinks[0].airflow.home.glob(f"logs/dag_processor/*-*/*/{self._python.name}.log")
+        return max(logs).read_text().split("Filling up the DagBag")[1:]
+
 
 @pytest.fixture(scope="module", autouse=True)
 def spark_connection(airflow: AirflowStack) -> None:
@@ -112,6 +124,7 @@ def test_running_sinks_survive_a_typo_and_start_again_once_it_is_mended(
         listed = [one.dag["is_stale"], other.dag["is_stale"]]
         for sink in (one, other):
             sink.wait_more_rows(1)
+        readings, errors = file.readings, file.import_errors
 
         file.write(behind="  - {name: [\n")
         for sink in (one, other):
@@ -133,6 +146,9 @@ def test_running_sinks_survive_a_typo_and_start_again_once_it_is_mended(
         other.wait_more_rows(1)
 
     assert listed == [False, False]
+    assert errors == []
+    assert max(reading.count('"level":"warning"') for reading in readings) == 1
+    assert f"sinks[{one.name}].tirgger: is not known" in "".join(readings)
     assert "sinks[" in said
     assert 'tirgger: is not known (did you mean "trigger"?)' in said
     for sink in (one, other):

@@ -12,6 +12,7 @@ from airflow_provider_sinks.core.decision.positions import positions_of_records
 from airflow_provider_sinks.core.decision.reasons.reason import Evidence, Reason, ReasonEntry, Text
 from airflow_provider_sinks.core.decision.way_on import RESET, ROLLED_BACK, WayOn
 from airflow_provider_sinks.core.progress.history import Finding, lost_writers
+from airflow_provider_sinks.core.progress.identity import ResourceKind
 from airflow_provider_sinks.core.progress.record import ProgressKey
 from airflow_provider_sinks.core.wording import count, offsets, remembered, summary
 
@@ -41,8 +42,9 @@ def look_first(evidence: Evidence) -> str:
         return ""
     return (
         f"Look first whether {evidence.observation.data.title(Role.DATA)} still holds what source offsets "
-        f"from {offsets(positions)} on led to. If that is gone too, as after a failover or when a backup was "
-        "restored, go on from the records: whatever begins behind them leaves it out."
+        f"from {offsets(positions)} on led to. If it does, restore a newer copy of the progress table, if "
+        "there is one. If that is gone too, as after a failover or when a backup was restored, do not: go on "
+        "from the records, for whatever begins behind them leaves it out."
     )
 
 
@@ -53,7 +55,7 @@ def _progress_lost(evidence: Evidence) -> Text:
         return Text(
             f"{evidence.sink} has written to another {system}",
             (
-                f"Airflow's witness knows {remembered(evidence.request.witness)}, in {system} {elsewhere}. "
+                f"Airflow's witness knows {_remembered(evidence)}, in {system} {elsewhere}. "
                 f"The target's connection leads to {system} {evidence.found.system}, where {evidence.title} "
                 f"{_emptiness(evidence)}. Starting anew would write them again. "
                 f"{_contents(evidence.observation)}"
@@ -80,11 +82,17 @@ def _who_remembers(evidence: Evidence) -> str:
     if witness is not None and evidence.request.saw_something_taken:
         renamed = witness.identities.progress.name
         where = f', recorded in "{renamed}"' if renamed != evidence.found.name else ""
-        return f"Airflow's witness knows {remembered(witness)}{where}"
+        return f"Airflow's witness knows {_remembered(evidence)}{where}"
     return (
         f"the transaction coordinator {broker}: rows were written under the ids of this sink's name, by an "
         f"earlier sink of the name, by one with another progress {evidence.found.kind.value}, or by this one"
     )
+
+
+def _remembered(evidence: Evidence) -> str:
+    witness = evidence.request.witness
+    letters = f" and {count(witness.dead, 'dead letter')}" if witness and witness.dead else ""
+    return f"{remembered(witness)}{letters}"
 
 
 def _lead_back(evidence: Evidence) -> str:
@@ -115,26 +123,32 @@ def _progress_emptied_in_part(evidence: Evidence) -> Text:
         f"{evidence.title} of {evidence.sink} was emptied in part",
         (
             f"Records that must be there are gone, or older than the others say: keys {keys}."
-            f"{begins} Left are {summary(evidence.history)}. What the lost ones said is not known, and might "
-            f"be written again. {_contents(evidence.observation)}"
+            f"{begins} Left are {summary(evidence.history.first_hand())}. What the lost ones said is not "
+            f"known, and might be written again. {_contents(evidence.observation)}"
         ),
     )
 
 
 def _restore(evidence: Evidence) -> str:
-    copy = f"If there is a copy of the progress {evidence.found.kind.value}, restore it first."
-    return " ".join(filter(None, [copy, look_first(evidence)]))
+    data, progress = evidence.observation.data, evidence.found.kind
+    if not data.kind is progress is ResourceKind.TABLE:
+        return f"If there is a copy of the progress {progress.value}, restore it first."
+    return look_first(evidence) or (
+        f"Look first whether {data.title(Role.DATA)} still holds all rows. If it does, restore a copy of the "
+        "progress table, if there is one. If some are gone too, do not: they would be left out."
+    )
 
 
 def _progress_rolled_back(evidence: Evidence) -> Text:
-    witness = evidence.request.witness
+    witness, history = evidence.request.witness, evidence.history
+    positions = positions_of_records(evidence.observation, evidence.request) or history.known_positions()
     return Text(
         f"progress of {evidence.sink} was rolled back",
         (
-            f"{evidence.title} records {summary(evidence.history)}, but Airflow's witness knows "
+            f"{evidence.title} records {summary(history.first_hand())}, but Airflow's witness knows "
             f"{remembered(witness)}{_more_letters(evidence)}. What was written between the two, and is "
             f"still there, would be written again: by the records the source goes on at offsets "
-            f"{offsets(evidence.history.known_positions())}, by the witness at "
+            f"{offsets(positions)}, by the witness at "
             f"{offsets(witness.offsets if witness else {})}."
         ),
     )

@@ -1,7 +1,8 @@
 """The rows of an epoch that replace others by their key: the newest row of each key, and the keys themselves.
 
 A table takes each key once in an epoch: neither a file of deleted keys nor a merge can tell which of two rows
-of one snapshot is the newer. So rows wait in a file of this machine until the last is there.
+of one snapshot is the newer. A topic may be spared the others. So rows wait in a file of this machine until
+the last is there.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from typing import IO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from airflow_provider_sinks.connectors.rows import long_array
 
 _ROW = "__sinks_row"
 _IN_MEMORY_BYTES = 64 * 1024 * 1024
@@ -39,6 +43,11 @@ class NewestRows:
         if self._held_bytes >= _IN_MEMORY_BYTES:
             self._spill()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no row was taken."""
+        return not self._keys
+
     def keys(self) -> pa.Table:
         """Return each key once."""
         return self._newest().select(self._key)
@@ -48,7 +57,7 @@ class NewestRows:
         last = self._newest().column(_ROW)
         first = 0
         for batch in self._all():
-            numbers = pa.array(range(first, first + batch.num_rows), pa.int64())
+            numbers = long_array(np.arange(first, first + batch.num_rows))
             yield batch.filter(pc.is_in(numbers, value_set=last.combine_chunks()))
             first += batch.num_rows
 
@@ -60,7 +69,7 @@ class NewestRows:
 
     def _newest(self) -> pa.Table:
         keys = pa.Table.from_batches(self._keys)
-        numbered = keys.append_column(_ROW, pa.array(range(keys.num_rows), pa.int64()))
+        numbered = keys.append_column(_ROW, long_array(np.arange(keys.num_rows)))
         found = numbered.group_by(self._key).aggregate([(_ROW, "max")])
         return found.rename_columns([name.replace(f"{_ROW}_max", _ROW) for name in found.column_names])
 

@@ -1,0 +1,25 @@
+"""Which errors of Postgres a row may be the cause of, by their SQLSTATE: for Python and PL/pgSQL alike."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+OF_A_ROW: Final = "^(2[123]|4[45]|54|P0|(?!5[35-8]|72|XX)[5-9I-Z])"
+"""One key twice, data, constraints; a view's check; limits; and whatever a trigger raises.
+
+The SQL standard leaves classes that begin with 5 to 9 or I to Z to others. What of them is not the server's
+own is of whoever wrote the trigger; so is 45, which it gives to nobody.
+"""
+OF_A_CAST: Final = "^(42601|XX000)$"
+"""What some types, full texts and those of extensions, say about a text that they do not take."""
+
+
+def is_of_a_row(state: str) -> bool:
+    """Return whether a row may be the cause, so that others may be taken."""
+    return re.search(OF_A_ROW, state) is not None
+
+
+def may_be_of_a_cast(state: str) -> bool:
+    """Return whether a text that some type does not take may be the cause."""
+    return re.search(OF_A_CAST, state) is not None

@@ -1,0 +1,190 @@
+"""A start alters a Postgres table and announces itself: both, or neither, however often it is tried."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from airflow_provider_sinks.connectors.postgres import altering
+from airflow_provider_sinks.connectors.postgres.preflight import owner_check
+from airflow_provider_sinks.core.checks.check import Outcome
+from airflow_provider_sinks.core.errors import ConfigurationError, FencedError, UnavailableError
+from airflow_provider_sinks.core.evolution import Compatible, Incompatible, NeedsMigration
+from airflow_provider_sinks.core.progress.record import ProgressRecord
+from airflow_provider_sinks.testing.played_start import WRITERS, PlayedStart
+from tests.contract.evolving_start import EvolvingStart
+from tests.contract.postgres_table import Table, longs, with_coordinates
+
+WIDENS = {"on_schema_change": "widen"}
+OUTPUT = {
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "what", "type": "string"},
+        {"name": "region", "type": "string"},
+        {"name": "__sinks_offset", "type": "long"},
+    ]
+}
+SHAPE = """
+    SELECT attname, format_type(atttypid, atttypmod), attcollation::regcollation::text FROM pg_attribute
+    WHERE attrelid = '{table}'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum"""
+BEFORE = [("id", "integer", "-"), ("what", "character varying(5)", '"C"')]
+AFTER = [("id", "bigint", "-"), ("what", "text", '"C"'), ("region", "text", '"default"')]
+
+
+@pytest.fixture
+def table(tables: Any) -> Table:
+    made: Table = tables('id integer PRIMARY KEY, what varchar(5) COLLATE "C"', **WIDENS)
+    made.epoch(1, {"id": pa.array([1], pa.int32()), "what": ["a"]})
+    return made
+
+
+def announcement_of(start: PlayedStart, epoch: int) -> ProgressRecord:
+    """Return the record of a start behind the first epoch."""
+    ends = {0: 1001, 1: 0}
+    return start.record(epoch, ends, ends, writers=WRITERS)
+
+
+def _is_untouched(table: Table) -> bool:
+    return table.execute(SHAPE) == BEFORE
+
+
+def test_a_table_is_altered_once_with_the_announcement_and_written_by_its_new_columns(table: Table) -> None:
+    start = EvolvingStart(table).begun()
+    steps, record = start.migration(OUTPUT).steps, announcement_of(start, 1)
+
+    for _ in range(2):  # the answer to the first commit may be lost
+        start.evolvable().apply(steps, record)
+
+    assert table.execute(SHAPE) == AFTER
+    assert start.evolvable().diff(OUTPUT) == Compatible()
+    assert start.connector.progress().in_force == record
+    table.start = start
+    start.factory = start.connector.factory()
+    writer = table.open_writer()
+    writer.write_batch(
+        with_coordinates({"id": longs(2**40), "what": ["longer than five"], "region": ["eu"]}, 2000)
+    )
+    writer.flush()
+    writer.pre_commit(start.record(2, {0: 2000, 1: 0}, {0: 2001, 1: 0}, rows=1, rows_total=2))
+    writer.commit_epoch()
+    assert table.rows() == [(1, "a", None), (2**40, "longer than five", "eu")]
+
+
+def test_the_writers_of_a_run_before_commit_nothing_into_an_altered_table(table: Table) -> None:
+    older, epoch = table.start, {"id": pa.array([2], pa.int32()), "what": ["b"]}
+    start = EvolvingStart(table).begun()
+    start.evolvable().apply(start.migration(OUTPUT).steps, announcement_of(start, 1))
+
+    with pytest.raises(FencedError):
+        older.connector.demand_in_force()
+    with pytest.raises(FencedError):
+        table.epoch(2, epoch)
+    assert table.rows("id") == [(1,)]
+
+
+def test_a_table_that_was_altered_before_the_announcement_is_written_as_it_is_then(table: Table) -> None:
+    start = EvolvingStart(table).begun()
+    output: Any = SimpleNamespace(dtypes=[("id", "bigint"), ("what", "string"), ("region", "string")])
+    start.connector.expect(output)
+    migration = start.migration(OUTPUT)
+    for text in migration.statements:
+        table.execute(text)
+    assert start.evolvable().diff(OUTPUT) == Compatible()
+
+    start.connector.announce(announcement_of(start, 0))
+
+    assert start.connector.factory()
+
+
+def test_a_column_of_the_partition_key_is_left_as_it_is(table: Table) -> None:
+    columns = "id bigint, what varchar(5), region varchar(2)"
+    table.execute(
+        "DROP TABLE {table}; CREATE TABLE {table} ({columns}) PARTITION BY LIST (region)", columns=columns
+    )
+
+    found = EvolvingStart(table).evolvable().diff(OUTPUT)
+
+    assert isinstance(found, NeedsMigration)
+    assert {step.name for step in found.steps} == {"what"}
+
+
+def test_a_start_that_is_overtaken_alters_nothing(table: Table) -> None:
+    start = EvolvingStart(table).begun()
+    steps, record = start.migration(OUTPUT).steps, announcement_of(start, 1)
+    EvolvingStart(table).begun()
+
+    with pytest.raises(FencedError):
+        start.evolvable().apply(steps, record)
+    assert _is_untouched(table)
+
+
+def test_a_table_that_is_in_use_is_waited_for_and_then_left_alone(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(altering, "LOCK", timedelta(milliseconds=200))
+    start = EvolvingStart(table).begun()
+    steps, record = start.migration(OUTPUT).steps, announcement_of(start, 1)
+
+    with table.direct.transaction():
+        table.execute("SELECT FROM {table}")
+        with pytest.raises(UnavailableError, match="somebody uses it") as refused:
+            start.evolvable().apply(steps, record)
+    assert "not free within 0.2 s; nothing was changed" in refused.value.detail
+    assert _is_untouched(table)
+    assert start.connector.progress().in_force != record
+
+
+def test_what_is_in_the_way_of_one_step_leaves_all_undone_and_is_told(table: Table) -> None:
+    table.execute("CREATE VIEW {schema}.seen AS SELECT what FROM {table}")
+    start = EvolvingStart(table).begun()
+
+    with pytest.raises(ConfigurationError, match="cannot be altered") as refused:
+        start.evolvable().apply(start.migration(OUTPUT).steps, announcement_of(start, 1))
+    assert "cannot alter type of a column used by a view" in refused.value.detail
+    assert 'ALTER COLUMN "what" TYPE text' in refused.value.detail
+    assert _is_untouched(table)
+
+
+def test_a_table_that_was_swapped_or_altered_since_the_look_is_compared_anew(table: Table) -> None:
+    start = EvolvingStart(table).begun()
+    steps, record = start.migration(OUTPUT).steps, announcement_of(start, 1)
+    table.execute("ALTER TABLE {table} ADD COLUMN region integer")
+
+    with pytest.raises(UnavailableError, match="was altered by somebody else meanwhile"):
+        start.evolvable().apply(steps, record)
+    table.execute("ALTER TABLE {table} DROP COLUMN region; ALTER TABLE {table} RENAME TO was")
+    table.execute("CREATE TABLE {table} (LIKE {schema}.was INCLUDING ALL)")
+    with pytest.raises(UnavailableError, match="was altered by somebody else meanwhile"):
+        start.evolvable().apply(steps, record)
+    assert _is_untouched(table)
+
+
+def test_a_login_that_does_not_own_the_table_is_told_who_does(table: Table) -> None:
+    login = f"{table.schema}_writer"
+    table.execute(f"CREATE ROLE {login} LOGIN PASSWORD 'secret'; GRANT USAGE ON SCHEMA {{schema}} TO {login}")
+    table.execute(f"GRANT ALL ON {{table}}, {{schema}}._sinks_progress, {{dead}} TO {login}")
+    mine = table._options
+    table._options = replace(mine, parameters={**mine.parameters, "user": login, "password": "secret"})
+    try:
+        found = EvolvingStart(table).evolvable().diff(OUTPUT)
+        evolvable = EvolvingStart(table).connector.as_schema_evolvable()
+        assert isinstance(evolvable, altering.PostgresEvolution)
+        check = owner_check("pg", "orders", evolvable.owner())
+    finally:
+        for made in table.made:
+            made.close()
+        table.execute(f"DROP OWNED BY {login}; DROP ROLE {login}")
+
+    assert isinstance(found, Incompatible)
+    assert found.primary.endswith("may not be altered")
+    assert 'ADD COLUMN "region" text NULL; or GRANT ' in found.hint
+    assert found.hint.endswith(f" TO {login};")
+    assert (check.outcome, check.hint) == (
+        Outcome.UNKNOWN,
+        f"GRANT {table.direct.info.user} TO {login}; or leave on_schema_change out.",
+    )

@@ -1,0 +1,76 @@
+"""Whose turn it is in a table's progress: a newer start has never less than what this run has committed."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_provider_sinks.connectors.table_format import protocol
+from airflow_provider_sinks.connectors.table_format.state import Place, Standing, State
+from airflow_provider_sinks.core.errors import FencedError, RefusedError, SinkError
+from airflow_provider_sinks.core.progress.record import DRIVER, SINGLE_WRITER
+from tests.facts import record
+
+ROLLED_BACK = r'^progress of sink "orders" was rolled back while the sink ran'
+
+
+def standing_at(run: str, epoch: int, snapshot: int, generation: int = 1) -> State:
+    """Return the progress behind an epoch, which came with a snapshot."""
+    newest = record(generation=generation, epoch=epoch, run=run)
+    return State(run, {DRIVER: newest, SINGLE_WRITER: newest}, Place(snapshot, snapshot))
+
+
+OURS = standing_at("ours", 5, 20)
+
+
+@pytest.mark.parametrize(
+    ("found", "error"),
+    [
+        pytest.param(standing_at("theirs", 4, 19), RefusedError, id="an-epoch-is-gone"),
+        pytest.param(standing_at("theirs", 9, 19, generation=0), RefusedError, id="a-generation-is-gone"),
+        pytest.param(standing_at("theirs", 5, 19), RefusedError, id="the-announcement-alone-is-gone"),
+        pytest.param(standing_at("theirs", 4, 30), RefusedError, id="somebody-went-on-behind-the-gap"),
+        pytest.param(standing_at("theirs", 5, 20), FencedError, id="a-newer-start-has-fenced"),
+        pytest.param(standing_at("theirs", 5, 21), FencedError, id="and-announced-itself"),
+        pytest.param(standing_at("theirs", 6, 22), FencedError, id="and-committed"),
+        pytest.param(standing_at("theirs", 0, 22, generation=2), FencedError, id="and-begun-anew"),
+    ],
+)
+def test_another_run_is_newer_only_if_it_has_all_that_this_one_knows(
+    found: State, error: type[SinkError]
+) -> None:
+    with pytest.raises(error) as caught:
+        protocol.demand_in_force("orders", found, "ours", protocol.reached(OURS))
+
+    assert caught.value.primary.startswith("progress of" if error is RefusedError else "a newer start of")
+
+
+@pytest.mark.parametrize(
+    ("generation", "epoch", "error", "words"),
+    [
+        pytest.param(1, 7, RefusedError, ROLLED_BACK, id="epochs-are-gone"),
+        pytest.param(2, 1, RefusedError, ROLLED_BACK, id="the-announcement-is-gone"),
+        pytest.param(1, 5, FencedError, "does not follow epoch 5", id="by-another-record"),
+        pytest.param(1, 3, FencedError, "does not follow epoch 5", id="long-done"),
+        pytest.param(0, 9, FencedError, "does not follow epoch 5", id="of-an-older-generation"),
+    ],
+)
+def test_an_epoch_is_published_behind_the_one_before_alone(
+    generation: int, epoch: int, error: type[SinkError], words: str
+) -> None:
+    new = record(generation=generation, epoch=epoch, rows=1)
+
+    with pytest.raises(error, match=words):
+        protocol.published(
+            "orders", "ours", OURS, Standing.ON_IT, record=new, at=Place(21, 21), told=None, known=(1, 5, 20)
+        )
+
+
+def test_the_next_epoch_is_published() -> None:
+    new = record(epoch=6, rows=1)
+
+    state = protocol.published(
+        "orders", "ours", OURS, Standing.ON_IT, record=new, at=Place(21, 21), told=None, known=(1, 5, 20)
+    )
+
+    assert state is not None
+    assert protocol.reached(state) == (1, 6, 21)
