@@ -300,7 +300,7 @@ def test_a_replayed_letter_says_where_its_record_came_from_and_a_null_key_comes_
         "source": {"kafka": {"connection": "kafka", "topic": source, "schema": "id string, name string"}},
     }
 
-    status = replay(stage, sink).run()
+    status = replay(stage, sink, overwrite=True).run()
 
     (_, after) = _said(stage.read(sink.out))[-1]
     assert isinstance(after, Mapping)
