@@ -81,8 +81,10 @@ def _told(times: RowTimes, *codes: int, cause: int | None = None) -> None:
     [
         ([KafkaError.INVALID_TIMESTAMP], None),
         ([KafkaError._INVALID_DIFFERENT_RECORD, KafkaError.INVALID_RECORD], KafkaError.INVALID_TIMESTAMP),
+        ([KafkaError._PURGE_QUEUE, KafkaError.INVALID_TIMESTAMP], None),
+        ([KafkaError._PURGE_INFLIGHT, KafkaError.INVALID_TIMESTAMP], None),
     ],
-    ids=["one", "several"],
+    ids=["one", "several", "one behind it is told of first", "one on its way is told of first"],
 )
 @pytest.mark.parametrize(
     ("config", "said"),

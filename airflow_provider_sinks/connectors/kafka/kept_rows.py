@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow as pa
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
 
 from airflow_provider_sinks.connectors.epoch_writer import WriteResult
 from airflow_provider_sinks.connectors.kafka.row_limits import RowLimits
@@ -129,25 +129,25 @@ class KeptRows:
                 self._demand_arrived()
             except HiddenLimitsError as again:
                 self._learn(again)
-                continue
-            except UnavailableError:  # librdkafka has noticed before all rows were handed over
+            except UnavailableError:  # librdkafka has noticed before all rows were handed over, or counts anew
                 self._transaction.restart()
-                continue
-            if self._limits.first_failure is None:
+            else:
                 return self._written - before
-            self._transaction.restart()
         raise _unsettled()
 
     def _demand_arrived(self) -> None:
         """Wait until all rows have arrived.
 
         :raises HiddenLimitsError: the broker has refused one for its time.
-        :raises UnavailableError: they did not arrive in time.
+        :raises UnavailableError: they did not arrive in time, or one did not for another reason.
         """
         self._ways.rest()
         if not self._transaction.flush():
             raise _unsettled()
         self._limits.demand_delivered()
+        failure = self._limits.first_failure
+        if failure is not None:
+            raise self._transaction.translated(KafkaException(failure), "flush")
 
     def _learn(self, refused: HiddenLimitsError) -> None:
         """Give up what is open, and find out which times the broker refuses."""

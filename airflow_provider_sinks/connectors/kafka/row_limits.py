@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +17,7 @@ from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.record_size import CLIENT_LIMIT, TOPIC_LIMIT
 from airflow_provider_sinks.connectors.kafka.row_times import RowTimes
 from airflow_provider_sinks.connectors.kafka.topic_facts import grant
+from airflow_provider_sinks.connectors.kafka.undelivered import Undelivered
 from airflow_provider_sinks.connectors.rows import byte_lengths
 from airflow_provider_sinks.core.errors import UnavailableError
 
@@ -31,15 +31,6 @@ _INVALID = frozenset(
         KafkaError._INVALID_DIFFERENT_RECORD,  # noqa: SLF001  public in C
     }
 )
-
-
-@dataclass(frozen=True)
-class Undelivered:
-    """A message that a broker refused."""
-
-    error: KafkaError
-    topic: str
-    size_bytes: int
 
 
 class RowLimits:
@@ -99,8 +90,7 @@ class RowLimits:
 
     def note_undelivered(self, error: KafkaError, topic: str, size_bytes: int) -> None:
         """Remember the first message that a broker refused; those behind it fail because of it."""
-        if self.undelivered is None:
-            self.undelivered = Undelivered(error, topic, size_bytes)
+        self.undelivered = Undelivered(error, topic, size_bytes).behind(self.undelivered)
 
     @property
     def first_failure(self) -> KafkaError | None:

@@ -30,6 +30,7 @@ from airflow_provider_sinks.connectors.kafka.object_producer import ObjectProduc
 from airflow_provider_sinks.connectors.kafka.row_producer import ProducerKind, RowProducer
 from airflow_provider_sinks.connectors.kafka.run import KafkaRun
 from airflow_provider_sinks.connectors.kafka.transactions import producer_config, refusal, warm_up
+from airflow_provider_sinks.connectors.kafka.undelivered import is_consequence
 from airflow_provider_sinks.core.errors import FencedError, UnavailableError
 from airflow_provider_sinks.core.progress.record import ProgressKey, ProgressRecord, WriterId
 
@@ -177,6 +178,7 @@ class Transaction:
             while self.live.flush(_FLUSH_SECONDS) and self._deliveries.first_failure is None:
                 if time.monotonic() > deadline:
                     return False
+            self._await_cause()
         except KafkaException as error:
             raise self.translated(error, "flush") from error
         return True
@@ -231,6 +233,7 @@ class Transaction:
         """
         with contextlib.suppress(KafkaException):  # a fatal error is raised by it once more
             self.live.poll(0)
+            self._await_cause()
         cause = error.args[0] if error.args else None
         self._deliveries.demand_delivered(cause if isinstance(cause, KafkaError) else None)
         if isinstance(cause, KafkaError) and cause.code() == KafkaError._STATE:  # noqa: SLF001  public in C
@@ -247,6 +250,12 @@ class Transaction:
             cause.str(),
             "The task is repeated; nothing of it is visible.",
         )
+
+    def _await_cause(self) -> None:
+        """Wait a moment for why a message was refused, where only those behind it are reported yet."""
+        failure = self._deliveries.first_failure
+        if failure is not None and is_consequence(failure):
+            self.live.flush(_FLUSH_SECONDS)
 
     def _commit_again(self) -> bool:
         try:
