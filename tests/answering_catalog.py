@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -37,6 +38,8 @@ class Said:
 
 MUTE = Said(0)
 """No answer: the way stays open until whoever asked has gone."""
+TRICKLE = Said(-1)
+"""An answer of a byte now and then, until whoever asked has gone."""
 
 
 @dataclass
@@ -82,12 +85,24 @@ def answering_catalog(answers: Mapping[str, Any]) -> Iterator[AnsweringCatalog]:
             if said is MUTE:
                 self.rfile.read(1)
                 return
+            if said is TRICKLE:
+                self._trickle()
+                return
             self.send_response(said.status)
             if said.location:
                 self.send_header("Location", said.location)
             self.send_header("Content-Length", str(len(said.body)))
             self.end_headers()
             self.wfile.write(said.body)
+
+        def _trickle(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", "1000000")
+            self.end_headers()
+            with contextlib.suppress(ConnectionError):
+                while True:
+                    self.wfile.write(b" ")
+                    time.sleep(0.1)
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         catalog = AnsweringCatalog(f"http://127.0.0.1:{server.server_address[1]}", answers)

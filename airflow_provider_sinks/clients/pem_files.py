@@ -5,7 +5,7 @@ One rule for all, and the same words whatever is the matter: no message tells wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
@@ -37,6 +37,14 @@ def with_pem_files_read(conn_id: str, options: Mapping[str, str], prefix: str = 
     if problems:
         raise ConfigurationError(f'connection "{conn_id}" names files that cannot be used', problems)
     return read
+
+
+def pem_text_problems(options: Mapping[str, str]) -> Iterator[Problem]:
+    """Judge the PEM that stands in options as text: Python's TLS takes ASCII only, in comments too."""
+    for inline in PEM_FILES.values():
+        if not options.get(inline, "").isascii():
+            what = "holds letters beyond ASCII, and PEM has none"
+            yield Problem(inline, what, "keep the lines from -----BEGIN to -----END, without comments")
 
 
 def _pem(path: str) -> str:

@@ -18,7 +18,7 @@ from airflow_provider_sinks.forms.fields import (
     server_problems,
     server_rule,
 )
-from airflow_provider_sinks.forms.form_dag import demand_fitting, form_dag
+from airflow_provider_sinks.forms.form_dag import LOOK_AGAIN, demand_fitting, form_dag
 from airflow_provider_sinks.forms.people import People
 from airflow_provider_sinks.operators.alter_connection_restart import AlterConnectionRestartOperator
 
@@ -81,7 +81,7 @@ def alter_connection_dag(
     fields = _fields(connections, servers, secret_prefix, airflow_api_conn_id)
     with form_dag(alter_connection_dag, dag_id, fields, dag) as made:
         asked = {**_ASKED, **leave, "airflow_api_conn_id": airflow_api_conn_id, **people.guarded}
-        plan = AlterConnectionRestartOperator(task_id="plan", dry_run=True, **asked)
+        plan = AlterConnectionRestartOperator(task_id="plan", dry_run=True, **LOOK_AGAIN, **asked)
         apply = AlterConnectionRestartOperator(
             task_id="apply",
             dry_run="{{ params.dry_run }}",  # whoever may mark others as done has no dry run carried out

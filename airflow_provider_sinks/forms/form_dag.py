@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from airflow.sdk import DAG, Param
@@ -15,6 +15,8 @@ from airflow_provider_sinks.dag.settings import check_dag_arguments
 from airflow_provider_sinks.forms.people import ACCESS_CONTROL
 
 _START_DATE = datetime(2025, 1, 1, tzinfo=UTC)  # fixed: the same bytes each time
+LOOK_AGAIN: dict[str, Any] = {"retries": 3, "retry_delay": timedelta(seconds=15)}
+"""For tasks that only look: an answer that is lost on the way fails no run. A refusal fails it at once."""
 _SET_HERE = {"schedule": "a form runs when somebody triggers it", "params": "they are the fields of the form"}
 
 

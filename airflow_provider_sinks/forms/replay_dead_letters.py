@@ -10,7 +10,7 @@ from airflow.sdk import DAG, Param
 from airflow_provider_sinks.core.connection.airflow_account import CONN_ID
 from airflow_provider_sinks.dag.settings import check_spark_arguments
 from airflow_provider_sinks.forms.fields import Sinks, sink_field, sink_problems
-from airflow_provider_sinks.forms.form_dag import demand_fitting, form_dag
+from airflow_provider_sinks.forms.form_dag import LOOK_AGAIN, demand_fitting, form_dag
 from airflow_provider_sinks.forms.people import People
 from airflow_provider_sinks.forms.sink_life import DRY_RUN, SINK, TIME_PATTERN, approved, dry_run_field
 from airflow_provider_sinks.operators.replay_dead_letters import BeginReplayOperator, replaying
@@ -53,7 +53,8 @@ def replay_dead_letters_dag(
     asked |= {name: f"{{{{ params.{name} }}}}" for name in ("overwrite", "forget")}
     with form_dag(replay_dead_letters_dag, dag_id, fields, dag) as made:
         begin = BeginReplayOperator(task_id="begin", dry_run=DRY_RUN, **asked)
-        approved(people, BeginReplayOperator(task_id="plan", dry_run=True, **asked), begin)
+        plan = BeginReplayOperator(task_id="plan", dry_run=True, **LOOK_AGAIN, **asked)
+        approved(people, plan, begin)
         begin >> replaying(begin, spark_conn_id, spark, **people.guarded)
     return made
 

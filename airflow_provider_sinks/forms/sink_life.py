@@ -9,7 +9,7 @@ from airflow.sdk import DAG, BaseOperator, Param, task
 
 from airflow_provider_sinks.core.connection.airflow_account import CONN_ID
 from airflow_provider_sinks.forms.fields import Sinks, sink_field, sink_problems
-from airflow_provider_sinks.forms.form_dag import demand_fitting, form_dag
+from airflow_provider_sinks.forms.form_dag import LOOK_AGAIN, demand_fitting, form_dag
 from airflow_provider_sinks.forms.people import People
 from airflow_provider_sinks.operators.sink_life import (
     PauseSinkOperator,
@@ -95,7 +95,7 @@ def rewind_dag(
     with form_dag(rewind_dag, dag_id, fields, dag) as made:
         approved(
             people,
-            RewindSinkOperator(task_id="plan", dry_run=True, **asked),
+            RewindSinkOperator(task_id="plan", dry_run=True, **LOOK_AGAIN, **asked),
             RewindSinkOperator(task_id="rewind", dry_run=DRY_RUN, **asked),
         )
     return made
@@ -130,7 +130,7 @@ def reset_dag(
     with form_dag(reset_dag, dag_id, fields, dag) as made:
         approved(
             people,
-            ResetSinkOperator(task_id="plan", dry_run=True, **asked),
+            ResetSinkOperator(task_id="plan", dry_run=True, **LOOK_AGAIN, **asked),
             ResetSinkOperator(task_id="reset", dry_run=DRY_RUN, **asked),
         )
     return made

@@ -142,7 +142,7 @@ class AlterConnectionRestartOperator(BaseOperator):
         instance = context["ti"]
         index = -1 if instance.map_index is None else instance.map_index
         holder = Holder(instance.dag_id, instance.run_id, instance.task_id, index)
-        me = Alterer(holder, is_retry=instance.try_number > 1)
+        me = Alterer(holder, is_retry=instance.try_number > 1 and not order.is_dry_run)
         sinks = DependentSinks(api, order.conn_id, context["task_state_store"], self.log)
         locked = LockedConnection(order.conn_id, ConnectionStore(api), me)
         return Alteration(order, locked, sinks, self.log)

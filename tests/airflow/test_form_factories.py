@@ -147,6 +147,16 @@ def test_an_answer_that_airflow_loses_is_asked_for_again_whatever_the_default(fa
 
 
 @pytest.mark.parametrize("factory", APPROVED)
+def test_a_plan_that_an_answer_is_lost_to_looks_again_whatever_the_default(factory: str) -> None:
+    form = make(factory, default_args={"retries": 0, "retry_delay": timedelta(hours=1)})
+    plan = form.get_task("plan")
+
+    assert plan.dry_run is True
+    assert plan.retries >= 1
+    assert plan.retry_delay < timedelta(minutes=1)
+
+
+@pytest.mark.parametrize("factory", APPROVED)
 def test_what_a_person_wrote_is_no_markdown_to_who_approves_it(factory: str) -> None:
     hostile = "x\n```\n![](http://evil) **approve**"
     asked = make(factory).get_task("approve")

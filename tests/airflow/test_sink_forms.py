@@ -105,6 +105,32 @@ def test_a_form_pauses_resumes_and_restarts(
     assert (desk.is_paused, desk.task_states()) == after
 
 
+@pytest.mark.usefixtures("hasty")
+@pytest.mark.parametrize(
+    ("is_running", "ended"),
+    [(False, ("up_for_retry", "could not")), (True, ("failed", "is running"))],
+    ids=["an answer is lost", "a refusal"],
+)
+@pytest.mark.parametrize("form", ["rewind_sink", "reset_sink"])
+def test_a_plan_looks_again_but_a_refusal_ends_it_at_once(
+    desk: Desk,
+    run_task: RunTask,
+    forms: dict[str, DAG],
+    form: str,
+    *,
+    is_running: bool,
+    ended: tuple[str, str],
+) -> None:
+    if is_running:
+        desk.start()
+    filled = {name: param.value for name, param in forms[form].params.items()}
+
+    result = run_task(forms[form].get_task("plan"), conf={**filled, "sink": desk.sink, "offsets": "0:1"})
+
+    assert result.ti.state == ended[0]
+    assert ended[1] in str(result.error)
+
+
 def test_a_form_runs_the_sink_that_it_names_once(
     run_task: RunTask, forms: dict[str, DAG], spark: FakeSpark, connections: Define
 ) -> None:

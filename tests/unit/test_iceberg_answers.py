@@ -17,14 +17,24 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
 from airflow_provider_sinks.connectors.epoch_writer import InDoubtError
-from airflow_provider_sinks.connectors.iceberg import bound_catalogs
+from airflow_provider_sinks.connectors.iceberg import bounded_answers
 from airflow_provider_sinks.connectors.iceberg.catalog import TableCatalog
 from airflow_provider_sinks.connectors.iceberg.options import IcebergOptions
 from airflow_provider_sinks.connectors.preflight import validate
 from airflow_provider_sinks.core.connection.fields import ConnectionFields
 from airflow_provider_sinks.core.errors import ConfigurationError, SinkError, UnavailableError
 from airflow_provider_sinks.core.spec.sink import SinkSpec
-from tests.answering_catalog import CONFIG, MUTE, TABLE, TOKENS, AnsweringCatalog, answering_catalog, table
+from tests.answering_catalog import (
+    CONFIG,
+    MUTE,
+    TABLE,
+    TOKENS,
+    TRICKLE,
+    AnsweringCatalog,
+    Said,
+    answering_catalog,
+    table,
+)
 
 LOADED: list[Any] = []
 OWN = {"s3.endpoint": "http://store", "s3.secret-access-key": "stored"}
@@ -151,7 +161,8 @@ def test_a_region_that_would_be_an_address_is_left_out(region: Any) -> None:
 
 @pytest.fixture
 def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bound_catalogs, "ANSWER_SECONDS", (0.5, 0.5))
+    monkeypatch.setattr(bounded_answers, "ANSWER_SECONDS", (0.5, 0.5))
+    monkeypatch.setattr(bounded_answers, "SLOWEST_SECONDS", 1.0)
 
 
 @pytest.mark.timeout(30)
@@ -163,6 +174,26 @@ def test_a_catalog_that_says_nothing_is_unavailable(mute: str) -> None:
         opened(catalog, "id").load("web.clicks")
 
     assert told.value.retryable
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.usefixtures("_hasty")
+@pytest.mark.parametrize("slow", [TOKENS, CONFIG, TABLE])
+def test_a_catalog_whose_answer_does_not_end_is_unavailable(slow: str) -> None:
+    answers = {TOKENS: {"access_token": "a", "token_type": "b"}, TABLE: table(), slow: TRICKLE}
+    with answering_catalog(answers) as catalog, pytest.raises(UnavailableError, match="not ended after 1 s"):
+        opened(catalog, "id").load("web.clicks")
+
+
+def test_an_answer_that_is_too_long_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded_answers, "LONGEST_BYTES", 1000)
+    answers = {TABLE: Said(200, 2000 * b" ")}
+
+    with (
+        answering_catalog(answers) as catalog,
+        pytest.raises(UnavailableError, match="more than 1,000 bytes"),
+    ):
+        opened(catalog).load("web.clicks")
 
 
 @pytest.mark.timeout(30)

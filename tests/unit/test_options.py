@@ -232,6 +232,7 @@ def test_what_loads_code_or_reads_files_is_refused(name: str, reason: str) -> No
         ({**SSL, "ssl.certificate.pem": "x"}, "ssl.key.location: is missing: a certificate is given"),
         ({**SSL, "ssl.ca.location": "/a", "ssl.ca.pem": "x"}, "ssl.ca.pem: stands beside ssl.ca.location"),
         ({**SSL, "ssl.endpoint.identification.algorithm": "http"}, "'http' is not known (https or none)"),
+        ({**SSL, "ssl.ca.pem": f"# Prüfstelle\n{CERTIFICATE}"}, "ssl.ca.pem: holds letters beyond ASCII"),
     ],
 )
 def test_what_is_wrong_with_a_kafka_connection(extra: dict[str, Any], problem: str) -> None:

@@ -20,9 +20,9 @@ from pyiceberg.exceptions import NoSuchPropertyException, NoSuchTableError
 from pyiceberg.io import FileIO
 from pyiceberg.table import Table, TableProperties
 from pyiceberg.typedef import EMPTY_DICT, Properties
-from requests import PreparedRequest, Response, Session
-from requests.adapters import HTTPAdapter
+from requests import Session
 
+from airflow_provider_sinks.connectors.iceberg.bounded_answers import BoundedAdapter
 from airflow_provider_sinks.connectors.iceberg.file_io import BoundFileIO, storage_of
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, SinkError, UnavailableError
 
@@ -39,8 +39,6 @@ LENT: Final = _REGIONS | {
 """What a REST catalog may give for its storage: keys, and no address. A region is a part of one."""
 _PATHS = frozenset({"namespace-separator", "prefix"})
 """How a REST catalog wants its own paths."""
-ANSWER_SECONDS = (10.0, 60.0)
-"""How long a REST catalog is waited for: until it is reached, and for each piece of an answer."""
 
 
 def _lent(told: Mapping[str, Any]) -> dict[str, str]:
@@ -110,20 +108,6 @@ def bound_hive_catalog() -> type[Catalog]:
     return BoundHiveCatalog
 
 
-class _WithinTime(HTTPAdapter):
-    """Sends with a limit of time: PyIceberg names none, and requests has none by itself."""
-
-    def send(
-        self,
-        request: PreparedRequest,
-        stream: bool = False,
-        timeout: Any = None,
-        *more: Any,
-        **named: Any,
-    ) -> Response:
-        return super().send(request, stream, timeout or ANSWER_SECONDS, *more, **named)
-
-
 class BoundRestCatalog(_Bound, RestCatalog):
     """A REST catalog."""
 
@@ -135,7 +119,7 @@ class BoundRestCatalog(_Bound, RestCatalog):
         super()._config_headers(session)
         session.max_redirects = 0
         for scheme in ("http://", "https://"):
-            session.mount(scheme, _WithinTime())
+            session.mount(scheme, BoundedAdapter())
 
     def _fetch_config(self) -> None:
         """Take paths and keys of the storage from the server, and nothing else."""

@@ -19,11 +19,15 @@ def answered(error: BaseException) -> str | None:
     from pydantic import ValidationError
     from requests import HTTPError, RequestException, TooManyRedirects
 
+    from airflow_provider_sinks.connectors.iceberg.bounded_answers import LongAnswerError
+
     match error, error.__cause__:
         case (_, HTTPError(response=found)) if found is not None:
             return _said(found)
         case (TooManyRedirects(response=found), _) if found is not None:
             return f"HTTP {found.status_code}: it leads on to another address, which is not followed"
+        case (LongAnswerError(), _):
+            return one_line(str(error))
         case (RequestException(), _):
             return _lost(error)
         case (ValidationError(), _):

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from airflow_provider_sinks.clients.pem_files import PEM_FILES, with_pem_files_read
+from airflow_provider_sinks.clients.pem_files import PEM_FILES, pem_text_problems, with_pem_files_read
 from airflow_provider_sinks.connectors.kafka.java_options import java_options
 from airflow_provider_sinks.connectors.kafka.option_names import ALIASES, ALLOWED, DROPPED, SECRETS, refusal
 from airflow_provider_sinks.core.connection.options import ConnectionOptions
@@ -180,6 +180,7 @@ def _ssl(options: Mapping[str, str], protocol: str) -> Iterator[Problem]:
     for located, inline in PEM_FILES.items():
         if located in options and inline in options:
             yield Problem(inline, f"stands beside {located}", "keep one of them")
+    yield from pem_text_problems(options)
     certificate = any(f"ssl.certificate.{end}" in options for end in ("location", "pem"))
     key = any(f"ssl.key.{end}" in options for end in ("location", "pem"))
     if certificate != key:

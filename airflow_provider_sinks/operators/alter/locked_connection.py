@@ -30,7 +30,7 @@ _LOOK_AGAIN_SECONDS = 0.5
 class Alterer:
     """Who alters.
 
-    :param is_retry: an earlier try of the same task may have begun.
+    :param is_retry: an earlier try of the same task may have begun; never that of a dry run.
     """
 
     holder: Holder
