@@ -172,6 +172,26 @@ def incompatible(
     return Incompatible(f'table "{table}" does not fit the query', tuple(problems), hint)
 
 
+def never_added(name: str, why: str, hint: str) -> Problem:
+    """Return why a table that lacks a column gets it by nobody.
+
+    :param hint: what to write instead.
+    """
+    return Problem(f"column {name!r}", f"is not in the table, and cannot be added: {why}", hint)
+
+
+def of_case(name: str, columns: Iterable[str]) -> Problem | None:
+    """Return why a column is not added beside another whose name differs in case alone.
+
+    :param columns: in their order: the first of two has the name.
+    """
+    first = next((other for other in columns if other.lower() == name.lower()), name)
+    if first == name:
+        return None
+    why = f"it is one with column {first!r} to Spark, which tells no letters apart by their case"
+    return never_added(name, why, "give it that name, or quite another one, in the query, with AS")
+
+
 def columns_of(output: Mapping[str, Any]) -> dict[str, Any]:
     """Return Spark's types of a query's own columns.
 

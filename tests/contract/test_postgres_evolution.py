@@ -113,6 +113,98 @@ def test_a_column_of_the_partition_key_is_left_as_it_is(table: Table) -> None:
     assert {step.name for step in found.steps} == {"what"}
 
 
+@pytest.mark.parametrize(
+    ("definition", "fixed"),
+    [
+        pytest.param("PARTITION BY RANGE ((lower(what)))", {"what"}, id="an expression"),
+        pytest.param(
+            "PARTITION BY RANGE (id, (lower(what)))", {"id", "what"}, id="a column and an expression"
+        ),
+        pytest.param(
+            "PARTITION BY RANGE (id); CREATE TABLE {schema}.part PARTITION OF {table} "
+            "FOR VALUES FROM (0) TO (9) PARTITION BY LIST (what)",
+            {"id", "what"},
+            id="a partition's own",
+        ),
+    ],
+)
+def test_what_partitions_go_by_is_left_as_it_is(table: Table, definition: str, fixed: set[str]) -> None:
+    table.execute(f"DROP TABLE {{table}}; CREATE TABLE {{table}} (id integer, what varchar(5)) {definition}")
+    start = EvolvingStart(table).begun()
+
+    found = start.evolvable().diff({"fields": [{"name": "id", "type": "integer"}, *OUTPUT["fields"][1:]]})
+
+    assert isinstance(found, NeedsMigration)
+    assert {step.name for step in found.steps} == {"what", "region"} - fixed
+    start.evolvable().apply(found.steps, announcement_of(start, 1))
+    assert ("region", "text", '"default"') in table.execute(SHAPE)
+
+
+@pytest.mark.parametrize(
+    ("definition", "why"),
+    [
+        ("CREATE TABLE {table} PARTITION OF {schema}.every DEFAULT", "has just the columns of TABLE "),
+        ("CREATE TABLE {table} OF {schema}.kind", "has just the columns of TYPE "),
+    ],
+)
+def test_a_table_whose_columns_are_anothers_is_refused_before_the_start(
+    table: Table, definition: str, why: str
+) -> None:
+    columns = "id bigint, what varchar(5)"
+    table.execute("DROP TABLE {table}; CREATE TYPE {schema}.kind AS ({columns})", columns=columns)
+    table.execute("CREATE TABLE {schema}.every ({columns}) PARTITION BY LIST (id)", columns=columns)
+    table.execute(definition)
+
+    found = EvolvingStart(table).evolvable().diff(OUTPUT)
+
+    assert isinstance(found, Incompatible)
+    (problem,) = found.problems
+    assert problem.where == "column 'region'"
+    assert why in problem.what
+
+
+def test_a_table_that_inherits_gets_columns_and_keeps_the_types_of_those_that_it_inherits(
+    table: Table,
+) -> None:
+    table.execute("DROP TABLE {table}; CREATE TABLE {schema}.every (id bigint, what varchar(5))")
+    table.execute("CREATE TABLE {table} (own varchar(5)) INHERITS ({schema}.every)")
+    start = EvolvingStart(table).begun()
+
+    migration = start.migration({"fields": [*OUTPUT["fields"], {"name": "own", "type": "string"}]})
+
+    assert {step.name for step in migration.steps} == {"region", "own"}
+    start.evolvable().apply(migration.steps, announcement_of(start, 1))
+    assert [name for name, kind, _ in table.execute(SHAPE) if kind == "text"] == ["own", "region"]
+
+
+def test_a_check_that_the_wider_rows_fail_is_told_as_what_no_retry_helps(table: Table) -> None:
+    table.execute("ALTER TABLE {table} ADD COLUMN price real CHECK (price::text = '0.1')")
+    table.execute("UPDATE {table} SET price = 0.1")
+    start = EvolvingStart(table).begun()
+    output = {"fields": [{"name": "id", "type": "integer"}, {"name": "price", "type": "double"}]}
+    migration = start.migration(output)
+
+    with pytest.raises(ConfigurationError, match="cannot be altered") as refused:
+        start.evolvable().apply(migration.steps, announcement_of(start, 1))
+    assert "check constraint" in refused.value.detail
+
+
+def test_a_statement_that_takes_too_long_is_told_as_what_a_retry_may_help(table: Table) -> None:
+    slow = "CREATE OR REPLACE FUNCTION {schema}.slow(bigint) RETURNS boolean LANGUAGE sql AS 'SELECT {body}'"
+    table.execute(slow, body="true")
+    table.execute("ALTER TABLE {table} ADD CHECK ({schema}.slow(id))")
+    table.execute(slow, body="pg_sleep(5) IS NOT NULL")
+    start = EvolvingStart(table).begun()
+    steps, record = start.migration(OUTPUT).steps, announcement_of(start, 1)
+    evolvable = start.evolvable()
+    assert isinstance(evolvable, altering.PostgresEvolution)
+    evolvable.control.ask(lambda connection: connection.execute("SET statement_timeout = '1s'"))
+
+    with pytest.raises(UnavailableError, match="was not altered in time"):
+        evolvable.apply(steps, record)
+    assert _is_untouched(table)
+
+
 def test_a_start_that_is_overtaken_alters_nothing(table: Table) -> None:
     start = EvolvingStart(table).begun()
     steps, record = start.migration(OUTPUT).steps, announcement_of(start, 1)

@@ -12,7 +12,7 @@ import pytest
 
 from airflow_provider_sinks.connectors.epoch_writer import InDoubtError
 from airflow_provider_sinks.core.errors import FencedError, UnavailableError
-from airflow_provider_sinks.core.evolution import Compatible, NeedsMigration
+from airflow_provider_sinks.core.evolution import Compatible, Incompatible, NeedsMigration
 from airflow_provider_sinks.core.progress.record import ProgressRecord
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.testing.connector_contract import FIRST, SECOND
@@ -151,6 +151,23 @@ def _add(lake: Lake, migration: NeedsMigration) -> None:
 
     with lake.table().update_schema() as update:
         update.add_column(step.name, StringType())
+
+
+def test_iceberg_is_looked_at_with_all_partitionings_that_it_had(tmp_path: Path, postgres: Postgres) -> None:
+    lake = IcebergHarness(postgres, tmp_path / "parted")
+    PlayedStart(lake).start().epoch(1, FIRST)
+    lake._target = {"on_schema_change": "add_columns"}
+    with lake.table().update_spec() as update:
+        update.add_field("part", "bucket[4]", "moment")
+    with lake.table().update_spec() as update:
+        update.remove_field("moment")
+
+    found = EvolvingStart(lake).begun().evolvable().diff(_output())
+
+    assert isinstance(found, Incompatible)
+    assert [problem.where for problem in found.problems] == ["column 'moment'"]
+    assert "of now or of before" in found.problems[0].what
+    _close(lake)
 
 
 def test_iceberg_reads_older_files_by_the_wider_type(tmp_path: Path, postgres: Postgres) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from airflow_provider_sinks.connectors.postgres.evolution import compare, evolved, widened
+from airflow_provider_sinks.connectors.postgres.fit import new_table
 from airflow_provider_sinks.connectors.postgres.observe import Layout
+from airflow_provider_sinks.connectors.postgres.row_errors import is_of_a_moment
 from airflow_provider_sinks.connectors.postgres.spec import PostgresTarget
 from airflow_provider_sinks.connectors.postgres.types import Column
+from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.core.evolution import (
     AddColumn,
     Compatible,
@@ -121,13 +126,66 @@ def test_columns_alone_need_no_more_than_add_columns() -> None:
     assert found.hint == "With target.postgres.on_schema_change: add_columns a start adds colour."
 
 
-@pytest.mark.parametrize("name", ["ID", "xmin", "ctid"])
-def test_a_column_that_is_there_but_for_its_case_or_by_nature_is_not_added(name: str) -> None:
-    found = compare({"id": "bigint", name: "bigint"}, target("add_columns"), _TABLE)
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("ID", "one with column 'id' to Spark"),
+        ("xmin", "Postgres alone writes"),
+        ("ctid", "Postgres alone writes"),
+    ],
+)
+@pytest.mark.parametrize("policy", ["refuse", "add_columns"])
+def test_a_column_that_is_there_but_for_its_case_or_by_nature_is_told_so(
+    name: str, why: str, policy: str
+) -> None:
+    found = compare({"id": "bigint", name: "bigint"}, target(policy), _TABLE)
 
     assert isinstance(found, Incompatible)
-    assert [problem.where for problem in found.problems] == [f"column {name!r}"]
-    assert "on_schema_change" not in found.hint
+    (problem,) = found.problems
+    assert problem.where == f"column {name!r}"
+    assert why in problem.what
+    assert problem.hint.endswith("in the query, with AS")
+    assert found.hint == ""
+
+
+def test_a_table_is_not_made_with_a_column_that_each_has() -> None:
+    with pytest.raises(ConfigurationError, match="cannot be made") as refused:
+        new_table({"id": "bigint", "ctid": "string"}, target("refuse"))
+
+    assert "column 'ctid': each table of Postgres has one of this name" in refused.value.detail
+
+
+@pytest.mark.parametrize(
+    ("ruled_by", "hint"),
+    [
+        ("TABLE all_orders", "ALTER TABLE all_orders ADD COLUMN"),
+        ("TYPE an_order", "ALTER TYPE an_order ADD ATTR"),
+    ],
+)
+def test_a_table_whose_columns_another_rules_gets_none_of_its_own(ruled_by: str, hint: str) -> None:
+    given = {"id": "bigint", "price": "float", "colour": "string"}
+    found = compare(given, target("widen"), replace(_TABLE, ruled_by=ruled_by))
+
+    assert isinstance(found, Incompatible)
+    (problem,) = found.problems
+    assert problem.what.endswith(f"the table has just the columns of {ruled_by}")
+    assert problem.hint.startswith(hint)
+
+
+@pytest.mark.parametrize(
+    ("state", "passes"),
+    [
+        *((state, True) for state in ("57014", "57P01", "40P01", "53100", "55P03", "08006", "25P04", "")),
+        *(
+            (state, False)
+            for state in ("23514", "23502", "22003", "2BP01", "0A000", "42501", "54011", "P0001")
+        ),
+    ],
+)
+def test_what_a_statement_says_of_itself_or_of_the_rows_does_not_pass_by_itself(
+    state: str, passes: bool
+) -> None:
+    assert is_of_a_moment(state) is passes
 
 
 def test_a_column_whose_type_nobody_may_change_stays_as_it_is() -> None:
@@ -175,10 +233,19 @@ def test_names_and_collations_are_quoted_into_the_statement() -> None:
             id="a new column of the key",
         ),
         pytest.param(
-            {"id": "bigint", "v": "void"}, {"id": "bigint"}, {}, "is not in the table", id="no type"
+            {"id": "bigint", "v": "void"},
+            {"id": "bigint"},
+            {},
+            "is not in the table, and cannot be added: Postgres has no type for Spark's void",
+            id="no type",
         ),
         pytest.param(
-            {"id": "bigint", "n" * 64: "int"}, {"id": "bigint"}, {}, "is not in the table", id="cut off name"
+            {"id": "bigint", "n" * 64: "int"},
+            {"id": "bigint"},
+            {},
+            "is not in the table, and cannot be added: "
+            "its name has 64 bytes, and Postgres cuts names off at 63",
+            id="cut off name",
         ),
     ],
 )

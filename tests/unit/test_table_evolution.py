@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
-from pyiceberg.transforms import IdentityTransform
+from pyiceberg.table import Table
+from pyiceberg.transforms import BucketTransform, IdentityTransform
 
+from airflow_provider_sinks.connectors.delta.adding import needs_features
 from airflow_provider_sinks.connectors.delta.fit import compare as compare_delta
 from airflow_provider_sinks.connectors.delta.layout import Layout
 from airflow_provider_sinks.connectors.delta.spec import DeltaTarget
@@ -16,7 +21,7 @@ from airflow_provider_sinks.connectors.delta.types import created as delta_table
 from airflow_provider_sinks.connectors.iceberg.fit import compare as compare_iceberg
 from airflow_provider_sinks.connectors.iceberg.spec import IcebergTarget
 from airflow_provider_sinks.connectors.iceberg.types import created as iceberg_table
-from airflow_provider_sinks.connectors.iceberg.widening import ICEBERG_TYPES
+from airflow_provider_sinks.connectors.iceberg.widening import ICEBERG_TYPES, put_into
 from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.core.evolution import (
     AddColumn,
@@ -24,6 +29,7 @@ from airflow_provider_sinks.core.evolution import (
     Incompatible,
     NeedsMigration,
     SchemaDiff,
+    Step,
     WidenColumn,
 )
 from airflow_provider_sinks.core.spec.sink import SinkSpec
@@ -167,6 +173,103 @@ def test_what_may_not_be_done_is_incompatible_with_the_option_that_would_do_it(
     assert isinstance(found, Incompatible)
     assert [problem.where for problem in found.problems] == [f"column {name!r}" for name in where]
     assert found.hint == hint
+
+
+_ADDED = "is not in the table, and cannot be added: "
+
+
+@pytest.mark.parametrize(
+    ("found", "what", "hint"),
+    [
+        pytest.param(
+            iceberg("add_columns", {"id": "integer", "by_id": "integer"}, partitioned=True),
+            "a field of the table's partitioning, of now or of before, has this name",
+            "give it another name in the query, with AS",
+            id="the name of a partition",
+        ),
+        pytest.param(
+            delta("add_columns", {"at": "timestamp_ntz"}),
+            "readers that know no features of Delta could no longer read it, with timestamp_ntz",
+            "CAST(at AS TIMESTAMP) in the query",
+            id="a time without a zone",
+        ),
+        pytest.param(
+            delta("refuse", {"ID": "integer"}),
+            "it is one with column 'id' to Spark, which tells no letters apart by their case",
+            "give it that name, or quite another one, in the query, with AS",
+            id="one name to Spark",
+        ),
+        pytest.param(
+            iceberg("add_columns", {"x": "void"}),
+            "Iceberg has no type for Spark's void",
+            "CAST it in the query",
+            id="no type",
+        ),
+    ],
+)
+def test_what_is_never_added_is_told_with_the_reason_and_with_what_helps(
+    found: SchemaDiff, what: str, hint: str
+) -> None:
+    assert isinstance(found, Incompatible)
+    (problem,) = found.problems
+    assert (problem.what, problem.hint) == (_ADDED + what, hint)
+
+
+@pytest.mark.parametrize(
+    ("field", "needs"),
+    [
+        ({"name": "timestamp_ntz", "type": "long"}, False),
+        ({"name": "at", "type": "timestamp_ntz"}, True),
+        ({"name": "at", "type": {"type": "array", "elementType": "timestamp_ntz"}}, True),
+        ({"name": "at", "type": {"type": "map", "keyType": "string", "valueType": "timestamp_ntz"}}, True),
+        (
+            {"name": "a", "type": {"type": "struct", "fields": [{"name": "timestamp_ntz", "type": "long"}]}},
+            False,
+        ),
+        ({"name": "a", "type": {"type": "struct", "fields": [{"name": "b", "type": "timestamp_ntz"}]}}, True),
+    ],
+)
+def test_a_feature_of_delta_is_needed_by_a_type_and_by_no_name(field: dict[str, Any], needs: bool) -> None:
+    assert needs_features([field]) is needs
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Iterator[Table]:
+    """An Iceberg table that was partitioned by ``by_id``, and is not any more."""
+    catalog = SqlCatalog("lake", uri="sqlite:///:memory:", warehouse=tmp_path.as_uri())
+    catalog.create_namespace("shop")
+    by = PartitionSpec(PartitionField(1, 1000, BucketTransform(4), "by_id"))
+    made = catalog.create_table("shop.orders", iceberg_table({"id": "integer"}), partition_spec=by)
+    with made.update_spec() as update:
+        update.remove_field("by_id")
+    yield catalog.load_table("shop.orders")
+    catalog.close()
+
+
+def test_the_name_of_a_partition_that_was_is_refused_before_the_start(table: Table) -> None:
+    target = IcebergTarget.model_validate(
+        {"catalog": "lake", "table": "shop.orders", "on_schema_change": "add_columns"}
+    )
+    given = {"id": "integer", "by_id": "long"}
+    found = compare_iceberg(given, target, table.schema(), table.spec(), table.specs().values())
+
+    assert isinstance(found, Incompatible)
+    assert found.problems[0].where == "column 'by_id'"
+    assert table.spec().is_unpartitioned()
+
+
+@pytest.mark.parametrize(
+    ("step", "why"),
+    [
+        (WidenColumn("id", "int", "string"), "Cannot change column type: id: int -> string"),
+        (AddColumn("by_id", "bigint", "long"), "Cannot create partition with a name that exists"),
+    ],
+)
+def test_what_pyiceberg_refuses_is_told_in_our_words(table: Table, step: Step, why: str) -> None:
+    with pytest.raises(ConfigurationError, match="cannot be altered") as refused:
+        put_into(table.transaction(), "shop.orders", [step])
+
+    assert why in refused.value.detail
 
 
 @pytest.mark.parametrize(

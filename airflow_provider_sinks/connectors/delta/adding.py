@@ -7,8 +7,8 @@ Delta reads a file by another type than it was written with only where a table h
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from airflow_provider_sinks.connectors.delta.types import columns_of, created
 from airflow_provider_sinks.connectors.table_format.evolution import Types, is_done, may_begin
@@ -34,14 +34,13 @@ class DeltaTypes(Types):
     def __init__(self, *, has_features: bool) -> None:
         self._has_features = has_features
 
-    def added(self, name: str, given: SparkType) -> str | None:
+    def added(self, name: str, given: SparkType) -> str:
         """Return the type of a new column, if Delta has one, and room for its name."""
-        if not self._has_features and needs_features(json.dumps(given)):
-            return None
-        try:
-            fields = json.loads(created({name: given}))["fields"]
-        except UnfitError:
-            return None
+        fields = json.loads(created({name: given}))["fields"]
+        if not self._has_features and needs_features(fields):
+            what = "readers that know no features of Delta could no longer read it, with timestamp_ntz"
+            cast = name if isinstance(given, str) else "..."
+            raise UnfitError(what, f"CAST({cast} AS TIMESTAMP) in the query")
         return columns_of(fields)[name].kind
 
     def widened(self, given: str, own: str) -> str | None:
@@ -50,12 +49,19 @@ class DeltaTypes(Types):
         return None
 
 
-def needs_features(schema: str) -> bool:
-    """Whether a table with these types cannot be read by whoever knows no features of Delta.
+def needs_features(fields: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether a table with these columns cannot be read by whoever knows no features of Delta.
 
-    :param schema: in Spark's JSON.
+    :param fields: as Spark's JSON has them.
     """
-    return '"timestamp_ntz"' in schema
+    return any(_has_features_inside(field["type"]) for field in fields)
+
+
+def _has_features_inside(kind: SparkType) -> bool:
+    if isinstance(kind, str):
+        return kind == "timestamp_ntz"
+    parts = (kind.get(part, "") for part in ("elementType", "keyType", "valueType"))
+    return needs_features(kind.get("fields", ())) or any(map(_has_features_inside, parts))
 
 
 def left_of(table: DeltaVersion, steps: Sequence[Step]) -> dict[str, SparkType]:

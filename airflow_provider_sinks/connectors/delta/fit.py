@@ -102,7 +102,7 @@ def problems_of(
 def compare(given: Mapping[str, SparkType], target: DeltaTarget, layout: Layout) -> SchemaDiff:
     """Return what makes a table that is there fit the query, or why nothing does."""
     fixed = {*target.key, *layout.partitioned_by}
-    types = DeltaTypes(has_features=needs_features(layout.schema))
+    types = DeltaTypes(has_features=needs_features(layout.fields))
     table = Evolving(target.path, layout.columns, fixed, target.may_change, types)
     steps = table.steps(given, target.columns)
     problems = problems_of(given, target, layout, table.after(steps))

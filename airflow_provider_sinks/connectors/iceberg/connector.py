@@ -172,7 +172,9 @@ class IcebergConnector(TableConnector["Table"]):
 
     def _difference(self, given: Mapping[str, SparkType]) -> SchemaDiff:
         table = self._look(Role.DATA)[1]
-        return Compatible() if table is None else compare(given, self._target, table.schema(), table.spec())
+        if table is None:
+            return Compatible()
+        return compare(given, self._target, table.schema(), table.spec(), table.specs().values())
 
     def _fitting(self, given: Mapping[str, SparkType]) -> Schema:
         """Return the table's schema, or what it will be, if the query's columns fit it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.connectors.iceberg.layout import Layout
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
 
 _OPTION = "target.iceberg"
+_NAME_OF_A_PARTITION = "a field of the table's partitioning, of now or of before, has this name"
+_NAME_OF_A_PART = "with its dot it would be one with a part of another column"
 
 
 def demand_named(given: Mapping[str, SparkType], target: IcebergTarget) -> None:
@@ -115,13 +117,21 @@ def problems_of(
 
 
 def compare(
-    given: Mapping[str, SparkType], target: IcebergTarget, schema: Schema, spec: PartitionSpec
+    given: Mapping[str, SparkType],
+    target: IcebergTarget,
+    schema: Schema,
+    spec: PartitionSpec,
+    older: Iterable[PartitionSpec] = (),
 ) -> SchemaDiff:
-    """Return what makes a table that is there fit the query, or why nothing does."""
+    """Return what makes a table that is there fit the query, or why nothing does.
+
+    :param older: other partitionings that the table had: Iceberg keeps the names of their fields.
+    """
     parts = {str(schema.find_column_name(field.source_id)).partition(".")[0] for field in spec.fields}
-    fixed = {*target.key, *parts}
-    taken = [*(field.name for field in spec.fields), *schema.column_names]  # with those inside of structs
-    table = Evolving(target.table, columns_of(schema), fixed, target.may_change, ICEBERG_TYPES, taken)
+    fixed, columns = {*target.key, *parts}, columns_of(schema)
+    taken = {name.lower(): _NAME_OF_A_PART for name in schema.column_names if name not in columns}
+    taken |= {field.name.lower(): _NAME_OF_A_PARTITION for one in (spec, *older) for field in one.fields}
+    table = Evolving(target.table, columns, fixed, target.may_change, ICEBERG_TYPES, taken)
     steps = table.steps(given, target.columns)
     problems = problems_of(given, target, schema, spec, table.after(steps))
     return table.judged(given, target.columns, steps, problems)

@@ -20,7 +20,6 @@ from airflow_provider_sinks.connectors.table_format.types import (
 )
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, UnavailableError
 from airflow_provider_sinks.core.evolution import AddColumn, Step, WidenColumn
-from airflow_provider_sinks.core.spec.problems import UnfitError
 
 if TYPE_CHECKING:
     from pyiceberg.table import Transaction
@@ -36,12 +35,9 @@ class IcebergTypes(Types):
 
     kind = "iceberg"
 
-    def added(self, name: str, given: SparkType) -> str | None:
+    def added(self, name: str, given: SparkType) -> str:
         """Return the type of a new column, if Iceberg has one."""
-        try:
-            return columns_of(created({name: given}))[name].kind
-        except UnfitError:
-            return None
+        return columns_of(created({name: given}))[name].kind
 
     def widened(self, given: str, own: str) -> str | None:
         """Return the type that Iceberg promotes a column to."""
@@ -63,11 +59,13 @@ def put_into(transaction: Transaction, name: str, steps: Sequence[Step]) -> None
     :raises UnavailableError: the table is another one than when they were decided.
     :raises ConfigurationError: Iceberg takes them not, for what the table was before.
     """
+    from pyiceberg.exceptions import ValidationError
+
     try:
         _put_into(transaction, name, steps)
-    except ValueError as error:
+    except (ValueError, ValidationError) as error:
         problem = Problem(f"columns {', '.join(step.name for step in steps)}", str(error))
-        hint = "Give them other names in the query, with AS, or alter the table by hand."
+        hint = "Give them other names or types in the query, with AS or CAST, or alter the table by hand."
         raise ConfigurationError(f'table "{name}" cannot be altered', [problem], hint) from error
 
 

@@ -17,6 +17,7 @@ from psycopg import sql
 from airflow_provider_sinks.connectors.postgres import observe as look
 from airflow_provider_sinks.connectors.postgres.creation import identifier
 from airflow_provider_sinks.connectors.postgres.evolution import compare, is_done, may_begin, statement
+from airflow_provider_sinks.connectors.postgres.row_errors import is_of_a_moment
 from airflow_provider_sinks.connectors.postgres.session import Connection, ControlConnection
 from airflow_provider_sinks.connectors.postgres.spec import PostgresTarget
 from airflow_provider_sinks.connectors.table_format.types import spark_kind
@@ -144,7 +145,9 @@ def _do(connection: Connection, name: str, step: Step) -> None:
             f"Raise transaction_timeout, or write it as the owner, at a quiet time: {text.as_string(None)};"
         )
         raise UnavailableError(f'table "{name}" was not altered in time', str(error).strip(), hint) from error
-    except (psycopg.ProgrammingError, psycopg.NotSupportedError) as error:
+    except psycopg.Error as error:
+        if is_of_a_moment(error.sqlstate or ""):
+            raise
         raise _refused(name, str(error).strip(), text.as_string(None)) from error
 
 

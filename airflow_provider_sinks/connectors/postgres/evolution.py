@@ -13,7 +13,7 @@ from typing import assert_never
 from psycopg import sql
 
 from airflow_provider_sinks.connectors.postgres.creation import identifier
-from airflow_provider_sinks.connectors.postgres.fit import problems_of, written
+from airflow_provider_sinks.connectors.postgres.fit import obstacle, problems_of, written
 from airflow_provider_sinks.connectors.postgres.observe import Layout
 from airflow_provider_sinks.connectors.postgres.spec import PostgresTarget
 from airflow_provider_sinks.connectors.postgres.types import (
@@ -33,7 +33,6 @@ from airflow_provider_sinks.core.evolution import (
     WidenColumn,
     incompatible,
 )
-from airflow_provider_sinks.core.spec.fields import LONGEST_POSTGRES_NAME_BYTES
 
 _WIDER: Mapping[str, tuple[str, ...]] = {
     "smallint": ("integer", "bigint"),
@@ -41,8 +40,6 @@ _WIDER: Mapping[str, tuple[str, ...]] = {
     "real": ("double precision",),
 }
 _KIND = "postgres"
-_OF_THE_SYSTEM = frozenset({"cmax", "cmin", "ctid", "tableoid", "xmax", "xmin"})
-"""Columns that each table has already."""
 
 
 def compare(given: Mapping[str, str], target: PostgresTarget, table: Layout) -> SchemaDiff:
@@ -133,14 +130,12 @@ def _allowed(
     given: Mapping[str, str], target: PostgresTarget, table: Layout, policy: OnSchemaChange
 ) -> Iterator[Step]:
     """Give the steps that a policy lets a start do. A key is what tells rows apart: it stays as it is."""
-    known = {name.lower() for name in table.columns}
     for name in written(list(given), target):
         if name not in given or name in target.key:
             continue
         column, kind = table.columns.get(name), created(given[name])
         if column is None:
-            if policy.adds and kind is not None and _is_name(name) and name.lower() not in known:
-                known.add(name.lower())
+            if policy.adds and kind is not None and obstacle(name, given, target, table) is None:
                 yield AddColumn(name, kind, given[name])
         elif policy.widens and (after := widened(given[name], column)) is not None:
             yield WidenColumn(name, column.kind, after)
@@ -165,7 +160,3 @@ def _of_type(column: Column, kind: str) -> Column:
 def _collation(column: Column) -> str:
     """Return what keeps the collation of a text: a new type would have the database's own."""
     return f" COLLATE {column.collation}" if column.collation else ""
-
-
-def _is_name(name: str) -> bool:
-    return len(name.encode()) <= LONGEST_POSTGRES_NAME_BYTES and name not in _OF_THE_SYSTEM

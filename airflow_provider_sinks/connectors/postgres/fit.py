@@ -8,9 +8,13 @@ from airflow_provider_sinks.connectors.postgres.observe import Layout
 from airflow_provider_sinks.connectors.postgres.spec import PostgresTarget
 from airflow_provider_sinks.connectors.postgres.types import Column, Conversion, conversion, created
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, nearest
+from airflow_provider_sinks.core.evolution import never_added, of_case
+from airflow_provider_sinks.core.spec.fields import LONGEST_POSTGRES_NAME_BYTES
 
 _OPTION = "target.postgres"
 _ANOTHER_TYPE = "CAST it in the query"
+_ANOTHER_NAME = "give it another name in the query, with AS"
+_OF_THE_SYSTEM = frozenset({"cmax", "cmin", "ctid", "tableoid", "xmax", "xmin"})
 
 
 def written(given: Sequence[str], target: PostgresTarget) -> tuple[str, ...]:
@@ -31,9 +35,9 @@ def new_table(given: Mapping[str, str], target: PostgresTarget) -> Layout:
     problems = [*_missing_in_query(given, target)]
     kinds = {name: created(given[name]) for name in names if name in given}
     problems += [
-        Problem(f"column {name!r}", f"Postgres has no type for Spark's {given[name]}", _ANOTHER_TYPE)
-        for name, kind in kinds.items()
-        if kind is None
+        Problem(f"column {name!r}", *why)
+        for name in kinds
+        if (why := _no_column(name, given[name])) is not None
     ]
     if problems:
         raise ConfigurationError(f'table "{target.table}" cannot be made from the query', problems)
@@ -72,6 +76,30 @@ def demand_fit(given: Mapping[str, str], target: PostgresTarget, table: Layout) 
         raise ConfigurationError(f'table "{target.table}" does not fit the query', problems)
 
 
+def obstacle(name: str, given: Mapping[str, str], target: PostgresTarget, table: Layout) -> Problem | None:
+    """Return why a column that the table lacks cannot be added to it; nothing where it can.
+
+    :param given: Spark's types by column.
+    """
+    if (why := _no_column(name, given[name])) is not None:
+        return never_added(name, *why)
+    if table.ruled_by:
+        what = "COLUMN" if table.ruled_by.startswith("TABLE ") else "ATTRIBUTE"
+        hint = f"ALTER {table.ruled_by} ADD {what} ..., or name the `columns` to write"
+        return never_added(name, f"the table has just the columns of {table.ruled_by}", hint)
+    return of_case(name, [*table.columns, *written(list(given), target)])
+
+
+def _no_column(name: str, kind: str) -> tuple[str, str] | None:
+    """Return why no table has a column of this name and type, and what helps."""
+    if name in _OF_THE_SYSTEM:
+        return "each table of Postgres has one of this name, which Postgres alone writes", _ANOTHER_NAME
+    if (length := len(name.encode())) > LONGEST_POSTGRES_NAME_BYTES:
+        why = f"its name has {length} bytes, and Postgres cuts names off at {LONGEST_POSTGRES_NAME_BYTES}"
+        return why, _ANOTHER_NAME
+    return None if created(kind) else (f"Postgres has no type for Spark's {kind}", _ANOTHER_TYPE)
+
+
 def _column(name: str, kind: str) -> Column:
     return Column(name, kind, kind.partition("(")[0])
 
@@ -87,7 +115,11 @@ def _missing_in_query(given: Mapping[str, str], target: PostgresTarget) -> Itera
 def _missing_in_table(given: Mapping[str, str], target: PostgresTarget, table: Layout) -> Iterator[Problem]:
     names = written(list(given), target)
     for name in names:
-        if name not in table.columns:
+        if name in table.columns:
+            continue
+        if name in given and (problem := obstacle(name, given, target, table)) is not None:
+            yield problem
+        else:
             hint = nearest(name, table.columns) or "ALTER TABLE, or name the `columns` to write"
             yield Problem(f"column {name!r}", "is not in the table", hint)
     for name, column in table.columns.items():

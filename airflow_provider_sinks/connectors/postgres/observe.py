@@ -36,9 +36,13 @@ _COLUMNS = f"""
            (SELECT quote_ident(n.nspname) || '.' || quote_ident(c.collname)
             FROM pg_collation c JOIN pg_namespace n ON n.oid = c.collnamespace
             WHERE c.oid = a.attcollation AND c.collname <> 'default'),
-           a.attinhcount > 0 OR EXISTS (SELECT FROM pg_partitioned_table p
-                                        WHERE p.partrelid = a.attrelid AND a.attnum = ANY(p.partattrs))
-    FROM pg_attribute a CROSS JOIN LATERAL (
+           a.attinhcount > 0 OR c.reloftype <> 0 OR a.attname IN (
+               SELECT part.attname FROM pg_partition_tree(to_regclass(%(table)s)) t
+               JOIN pg_attribute part ON part.attrelid = t.relid
+               JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = part.attrelid
+                AND d.objsubid = part.attnum AND d.refclassid = d.classid AND d.refobjid = d.objid
+                AND d.refobjsubid = 0 AND d.deptype = 'i')
+    FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid CROSS JOIN LATERAL (
         WITH RECURSIVE inner_type AS (
             SELECT a.atttypid AS oid, a.atttypmod AS typmod
             UNION ALL
@@ -46,7 +50,7 @@ _COLUMNS = f"""
             WHERE d.typtype = 'd')
         SELECT i.oid, i.typmod FROM inner_type i JOIN pg_type t ON t.oid = i.oid WHERE t.typtype <> 'd'
     ) base
-    WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped
+    WHERE a.attrelid = to_regclass(%(table)s) AND a.attnum > 0 AND NOT a.attisdropped
     ORDER BY a.attnum"""  # noqa: S608  our own words
 _UNIQUE = """
     SELECT array(SELECT a.attname::text FROM unnest(i.indkey::int2[]) WITH ORDINALITY k (num, at)
@@ -55,7 +59,12 @@ _UNIQUE = """
     FROM pg_index i
     WHERE i.indrelid = to_regclass(%s) AND i.indisunique AND i.indisvalid AND i.indimmediate
       AND i.indpred IS NULL AND i.indexprs IS NULL"""
-_SORT = "SELECT relpersistence = 'u', row_security_active(oid) FROM pg_class WHERE oid = to_regclass(%s)"
+_SORT = """
+    SELECT relpersistence = 'u', row_security_active(oid),
+           CASE WHEN relispartition THEN (SELECT 'TABLE ' || inhparent::regclass FROM pg_inherits
+                                          WHERE inhrelid = oid)
+                WHEN reloftype <> 0 THEN 'TYPE ' || reloftype::regtype ELSE '' END
+    FROM pg_class WHERE oid = to_regclass(%s)"""
 _KINDS = {
     "v": "a view",
     "m": "a materialized view",
@@ -83,12 +92,15 @@ class Layout:
     :param unique: the columns of each unique index that every row is in.
     :param is_unlogged: a crash of the server empties it.
     :param has_row_security: policies decide which rows this login may write.
+    :param ruled_by: what alone is given columns, as ``ALTER`` names it: the table that this one is a
+        partition of, or the type that it is of.
     """
 
     columns: Mapping[str, Column]
     unique: frozenset[frozenset[str]] = frozenset()
     is_unlogged: bool = False
     has_row_security: bool = False
+    ruled_by: str = ""
 
     def shape(self, written: Collection[str]) -> Shape:
         """Return what must stay as it is while these columns are written."""
@@ -141,16 +153,15 @@ def observe(
 def layout(connection: Connection, table: str) -> Layout | None:
     """Return the columns and unique indexes of a table, or ``None`` where there is none."""
     name = identifier(table).as_string(connection)
-    found = connection.execute(_COLUMNS, [name]).fetchall()
+    found = connection.execute(_COLUMNS, {"table": name}).fetchall()
     if not found:
         return None
-    is_unlogged, has_row_security = connection.execute(_SORT, [name]).fetchone() or (False, False)
+    sort = connection.execute(_SORT, [name]).fetchone() or (False, False, "")
     unique = connection.execute(_UNIQUE, [name]).fetchall()
     return Layout(
         {column[0]: Column(*column) for column in found},
         frozenset(frozenset(names) for (names,) in unique),
-        is_unlogged,
-        has_row_security,
+        *sort,
     )
 
 

@@ -1,11 +1,12 @@
-"""Which errors of Postgres a row may be the cause of, by their SQLSTATE: for Python and PL/pgSQL alike."""
+"""What an error of Postgres comes of, by its SQLSTATE: a row, for Python and PL/pgSQL alike, or a moment."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-OF_A_ROW: Final = "^(2[123]|4[45]|54|P0|(?!5[35-8]|72|XX)[5-9I-Z])"
+_OF_THE_SERVER: Final = "5[35-8]|72|XX"
+OF_A_ROW: Final = f"^(2[123]|4[45]|54|P0|(?!{_OF_THE_SERVER})[5-9I-Z])"
 """One key twice, data, constraints; a view's check; limits; and whatever a trigger raises.
 
 The SQL standard leaves classes that begin with 5 to 9 or I to Z to others. What of them is not the server's
@@ -13,6 +14,14 @@ own is of whoever wrote the trigger; so is 45, which it gives to nobody.
 """
 OF_A_CAST: Final = "^(42601|XX000)$"
 """What some types, full texts and those of extensions, say about a text that they do not take."""
+
+_OF_A_MOMENT: Final = f"^(08|25|40|{_OF_THE_SERVER}|$)"
+"""The connection, the transaction and its time, a deadlock, the server; and what has no state."""
+
+
+def is_of_a_moment(state: str) -> bool:
+    """Return whether the same statement may be taken at the next try."""
+    return re.search(_OF_A_MOMENT, state) is not None
 
 
 def is_of_a_row(state: str) -> bool:

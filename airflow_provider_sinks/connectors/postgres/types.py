@@ -70,7 +70,8 @@ class Column:
     :param exact: its type with a length, and without a domain: ``numeric(10,2)``.
     :param plain: its type without both, for a cast: ``bpchar``, where ``character`` has one letter.
     :param collation: which of its texts are the same, unless it is the database's own.
-    :param is_fixed: Postgres lets nobody change its type here: it is inherited, or of the partition key.
+    :param is_fixed: Postgres lets nobody change its type here: it is inherited, of a type, or of a partition
+        key, also of that of a partition.
     """
 
     name: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from airflow_provider_sinks.connectors.table_format.fit import written
@@ -19,7 +19,10 @@ from airflow_provider_sinks.core.evolution import (
     Step,
     WidenColumn,
     incompatible,
+    never_added,
+    of_case,
 )
+from airflow_provider_sinks.core.spec.problems import UnfitError
 
 
 class Types(ABC):
@@ -29,8 +32,11 @@ class Types(ABC):
     """The kind of target, as a spec names it."""
 
     @abstractmethod
-    def added(self, name: str, given: SparkType) -> str | None:
-        """Return the type of a new column, in the common form; nothing where the format has none."""
+    def added(self, name: str, given: SparkType) -> str:
+        """Return the type of a new column, in the common form.
+
+        :raises UnfitError: there is no such column, and what would help.
+        """
 
     @abstractmethod
     def widened(self, given: str, own: str) -> str | None:
@@ -50,7 +56,7 @@ class Evolving:
     :param name: of the table.
     :param columns: that it has.
     :param fixed: columns that stay as they are: of the key, and of the partitioning.
-    :param taken: names that the format gives to no column.
+    :param taken: names, in small letters, that the format gives to no column, and why.
     """
 
     name: str
@@ -58,7 +64,7 @@ class Evolving:
     fixed: Collection[str]
     policy: OnSchemaChange
     types: Types
-    taken: Collection[str] = ()
+    taken: Mapping[str, str] = field(default_factory=dict)
 
     def steps(self, given: Mapping[str, SparkType], names: Sequence[str] | None) -> tuple[Step, ...]:
         """Return what makes it fit a query, as far as the option allows.
@@ -94,28 +100,41 @@ class Evolving:
         if not problems:
             statements = tuple(statement(self.name, step) for step in steps)
             return NeedsMigration(self.name, steps, statements) if steps else Compatible()
-        possible = self._steps(given, written(list(given), names), OnSchemaChange.WIDEN)
-        left = [step for step in possible if step not in steps]
-        return incompatible(self.types.kind, self.name, self.policy, problems, left=left)
+        wanted = written(list(given), names)
+        left = [step for step in self._steps(given, wanted, OnSchemaChange.WIDEN) if step not in steps]
+        never = {
+            why.where: why for name in wanted if (why := self._obstacle(name, given, wanted)) is not None
+        }
+        told = [never.get(problem.where, problem) for problem in problems]
+        return incompatible(self.types.kind, self.name, self.policy, told, left=left)
 
     def _steps(
         self, given: Mapping[str, SparkType], names: Sequence[str], policy: OnSchemaChange
     ) -> Iterator[Step]:
-        known = {name.lower() for name in (*self.columns, *self.taken)}
         for name in names:
             if name not in given or name in self.fixed:
                 continue
             column = self.columns.get(name)
             if column is None:
-                kind = self.types.added(name, given[name])
-                if policy.adds and kind is not None and name.lower() not in known:
-                    known.add(name.lower())
-                    yield AddColumn(name, kind, given[name])
+                if policy.adds and self._obstacle(name, given, names) is None:
+                    yield AddColumn(name, self.types.added(name, given[name]), given[name])
             elif (
                 policy.widens
                 and (wider := self.types.widened(spark_kind(given[name]), column.kind)) is not None
             ):
                 yield WidenColumn(name, column.kind, wider)
+
+    def _obstacle(self, name: str, given: Mapping[str, SparkType], names: Sequence[str]) -> Problem | None:
+        """Return why a column that is missing cannot be added; nothing where it can."""
+        if name in self.columns or name not in given:
+            return None
+        if (why := self.taken.get(name.lower())) is not None:
+            return never_added(name, why, "give it another name in the query, with AS")
+        try:
+            self.types.added(name, given[name])
+        except UnfitError as unfit:
+            return never_added(name, str(unfit).removeprefix(f"column {name!r}: "), unfit.hint)
+        return of_case(name, [*self.columns, *names])
 
 
 def is_done(step: Step, columns: Mapping[str, Column]) -> bool:
