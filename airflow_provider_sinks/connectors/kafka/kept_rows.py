@@ -129,7 +129,9 @@ class KeptRows:
                 self._demand_arrived()
             except HiddenLimitsError as again:
                 self._learn(again)
-            except UnavailableError:  # librdkafka has noticed before all rows were handed over, or counts anew
+            except (
+                UnavailableError
+            ):  # librdkafka has noticed before all rows were handed over, or counts anew
                 self._transaction.restart()
             else:
                 return self._written - before
