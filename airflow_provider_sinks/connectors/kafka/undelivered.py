@@ -31,5 +31,5 @@ class Undelivered:
     size_bytes: int
 
     def behind(self, first: Undelivered | None) -> Undelivered:
-        """Return which of two tells more: the first, unless it only followed from what is told of this one."""
+        """Return which of two tells more: the first, unless it only followed from this one."""
         return self if first is None or is_consequence(first.error) else first
