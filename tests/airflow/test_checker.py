@@ -20,7 +20,7 @@ from airflow_provider_sinks.testing import Limits, Report, assert_no_findings, c
 
 ROOT = Path(__file__).parents[2]
 PLANTED = ROOT / "tests" / "planted"
-LIMITS = Limits(parse_seconds=2, hang_seconds=6)
+LIMITS = Limits(parse_seconds=5, hang_seconds=15)
 MARKER = re.compile(r"# planted: ([\w-]+)")
 GOOD = "from airflow_provider_sinks import Sink, sink_dag\n"
 

@@ -448,7 +448,6 @@ def test_a_second_holder_of_the_id_fences_the_first(make: Makes, topic: TopicFac
 def test_what_was_aborted_is_never_seen_and_the_next_transaction_is(make: Makes, topic: TopicFactory) -> None:
     name, producer = topic(), make.begun(linger_ms="900")
     _write(producer, name, [b"aborted"] * 10_000)
-    producer.purge()
     producer.abort_transaction(_SECONDS)
 
     producer.begin_transaction()
@@ -457,6 +456,22 @@ def test_what_was_aborted_is_never_seen_and_the_next_transaction_is(make: Makes,
 
     assert [r.value for r in _read(make, name)] == [b"committed"]
     assert {code for code, _, _ in make.undelivered} <= {KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT}
+
+
+def test_what_was_purged_is_never_seen_and_the_transaction_of_the_next_producer_is(
+    make: Makes, topic: TopicFactory
+) -> None:
+    """Behind a purge a producer is dropped: the broker may miss what was on its way, and refuse what follows."""
+    name, producer = topic(), make.begun(linger_ms="900")
+    _write(producer, name, [b"purged"] * 10_000)
+    producer.purge()
+    producer.abort_transaction(_SECONDS)
+
+    successor = make.begun()
+    _write(successor, name, [b"committed"])
+    successor.commit_transaction(_SECONDS)
+
+    assert [r.value for r in _read(make, name)] == [b"committed"]
 
 
 def test_a_broker_that_goes_away_in_the_middle_is_told_and_the_commit_goes_on(

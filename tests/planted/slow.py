@@ -4,5 +4,5 @@ import time
 
 from airflow_provider_sinks import Sink, sink_dag
 
-time.sleep(3)  # planted: slow
+time.sleep(6)  # planted: slow
 dag = sink_dag(Sink(name="slow", source="k/slow", target="k/slow-out"))

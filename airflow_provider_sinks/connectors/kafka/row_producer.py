@@ -80,7 +80,10 @@ class RowProducer(Protocol):
         """Wait until nothing waits any more; return how much still does."""
 
     def purge(self) -> None:
-        """Throw away what was not sent, and what was not answered."""
+        """Throw away what was not sent, and what was not answered; only of use to who drops the producer.
+
+        The broker may miss what was on its way, and refuse what this producer sends behind it.
+        """
 
     def list_topics(self, *, timeout: float) -> object:
         """Ask a broker for the list of all topics: what it takes for that comes up."""
