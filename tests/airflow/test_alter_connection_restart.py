@@ -69,6 +69,18 @@ def test_arguments_and_a_statement_do_the_same(api: AirflowApi, run_task: RunTas
     assert after_first == shown(api) == wanted
 
 
+@pytest.mark.usefixtures("api")
+def test_a_second_try_of_a_dry_run_is_judged_as_the_first(run_task: RunTask, alter: Alter) -> None:
+    """The retry of a change takes what it finds done for its own; a dry run has done nothing."""
+    look = alter(**QUIET, drop=["socket.timeout.ms"], dry_run=True)
+
+    first, second = run_task(look), run_task(look, again=True)
+
+    assert first.state == second.state == "failed"
+    assert str(first.error) == str(second.error)
+    assert "socket.timeout.ms" in str(second.error)
+
+
 def test_a_sink_that_is_not_running_is_named_and_not_waited_for(
     api: AirflowApi, run_task: RunTask, alter: Alter, dag: DAG, capfd: pytest.CaptureFixture[str]
 ) -> None:
