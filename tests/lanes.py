@@ -25,8 +25,6 @@ _SCENARIOS = _HERE / "live" / "scenarios"
 _LONG = [_HERE / "faults" / name for name in ("test_control.py", "test_windows.py")]
 """Take minutes: kills of Spark's own sink, to show that the fault tests can fail, and of a sink with state.
 ``make test-faults`` has them."""
-_OF_THE_REST = [_HERE / "live" / f"test_sink_job_{name}.py" for name in ("spark_formats", "stateful")]
-"""Start drivers too; they play with the rest, so that the lanes end at about the same time."""
 _END = re.compile(r"^=+ (ERRORS|FAILURES|warnings summary|faults: .*|slowest .*|short test summary info) =+$")
 _CLOSING = re.compile(r"^=+ (?P<what>.+ in [\d.]+s( \(.*\))?) =+$")
 _COUNT = re.compile(r"(\d+) ([a-z]+)(?=,| in )")
@@ -36,19 +34,15 @@ _WIDTH = 80
 def waiting() -> list[Path]:
     """The tests that wait for most of their time, for what a silent or a dead broker lets them wait for.
 
-    The contract of connectors waits for writers that were fenced to find out by whom. Behind it some that
-    start drivers: it has the time.
+    Behind them some that start drivers: this lane has the time.
     """
-    names = (
-        "live/test_kafka_client.py",
-        "live/test_sink_job_silence.py",
-        "live/test_dead_letter_replay.py",
-        "contract",
-        "live/test_sink_job_files.py",
-        "live/test_sink_job_envelopes.py",
-        "live/test_sink_job_avro.py",
-    )
-    return [_HERE / name for name in names]
+    jobs = ("silence", "exit_codes", "dead_letters", "refusals", "setup", "postgres")
+    return [*_live("kafka_client"), *_jobs(*jobs), *_live("dead_letter_replay", "decisions")]
+
+
+def contracts() -> list[Path]:
+    """The contract of connectors, which waits for fenced writers to find out by whom; and others."""
+    return [_HERE / "contract", *_jobs("files", "envelopes", "avro"), *_live("row_producers", "epoch_bytes")]
 
 
 def drivers() -> list[Path]:
@@ -56,15 +50,24 @@ def drivers() -> list[Path]:
 
     The fault tests come first: they need most of the processors, and the other lanes least in the beginning.
     """
-    live = sorted(set(_HERE.glob("live/test_sink_job_*.py")) - set(waiting()) - set(_OF_THE_REST))
-    return [_HERE / "faults", *live]
+    elsewhere = {*waiting(), *contracts(), *_jobs("spark_formats", "stateful")}
+    jobs = sorted(set(_HERE.glob("live/test_sink_job_*.py")) - elsewhere)
+    return [_HERE / "faults", *jobs, *_live("arrow_batches", "driver_log")]
 
 
 def all_others() -> list[str]:
     """The rest, whatever it is: a new file cannot be forgotten."""
-    ignored = [_SCENARIOS, *drivers(), *waiting()]
+    ignored = [_SCENARIOS, *drivers(), *waiting(), *contracts()]
     folders = [_HERE / "unit", _HERE / "airflow", _HERE / "live"]
     return [*map(str, folders), *(f"--ignore={path}" for path in ignored)]
+
+
+def _live(*names: str) -> list[Path]:
+    return [_HERE / "live" / f"test_{name}.py" for name in names]
+
+
+def _jobs(*names: str) -> list[Path]:
+    return _live(*(f"sink_job_{name}" for name in names))
 
 
 class Lane:
@@ -122,6 +125,7 @@ def main() -> int:
         Lane(all_others()),
         Lane([*map(str, drivers()), *(f"--ignore={path}" for path in _LONG)]),
         Lane(map(str, waiting())),
+        Lane(map(str, contracts())),
     ]
 
     def end(number: int, frame: FrameType | None) -> None:

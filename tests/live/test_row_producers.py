@@ -461,7 +461,7 @@ def test_what_was_aborted_is_never_seen_and_the_next_transaction_is(make: Makes,
 def test_what_was_purged_is_never_seen_and_the_transaction_of_the_next_producer_is(
     make: Makes, topic: TopicFactory
 ) -> None:
-    """Behind a purge a producer is dropped: the broker may miss what was on its way, and refuse what follows."""
+    """Behind a purge a producer is dropped: the broker may miss what was on its way, and refuse more."""
     name, producer = topic(), make.begun(linger_ms="900")
     _write(producer, name, [b"purged"] * 10_000)
     producer.purge()

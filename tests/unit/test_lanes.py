@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lanes import Lane, all_others, closing_line, drivers, waiting
+from tests.lanes import Lane, all_others, closing_line, contracts, drivers, waiting
 
 _ONE_OF_EACH = """
 def test_right(): pass
@@ -38,7 +38,8 @@ def test_a_lane_that_never_says_how_it_ended_is_an_error(tmp_path: Path) -> None
 
 def test_every_live_test_is_in_one_lane() -> None:
     ignored = [argument.removeprefix("--ignore=") for argument in all_others() if "=" in argument]
+    apart = [*drivers(), *waiting(), *contracts()]
 
-    assert all(path.exists() for path in (*drivers(), *waiting()))
-    assert not set(drivers()) & set(waiting())
-    assert {str(path) for path in (*drivers(), *waiting())} <= set(ignored)
+    assert all(path.exists() for path in apart)
+    assert len(apart) == len(set(apart))
+    assert set(map(str, apart)) <= set(ignored)
