@@ -253,3 +253,33 @@ def test_a_refusal_that_was_not_told_yet_is_no_fence(
 
     with pytest.raises(kind, match=said):
         raise found.translated(KafkaException(KafkaError(KafkaError._STATE)), "produce_batch")
+
+
+class Purging:
+    """A producer that tells first of a message behind the refused one, and of that by the next look."""
+
+    def __init__(self, on_undelivered: Any) -> None:
+        self._told = on_undelivered
+        self._codes = [KafkaError._PURGE_QUEUE, KafkaError.INVALID_TIMESTAMP]
+
+    def flush(self, timeout: float) -> int:
+        del timeout
+        if self._codes:
+            self._told(KafkaError(self._codes.pop(0)), "data", 3)
+        return len(self._codes)
+
+    def list_topics(self, *, timeout: float) -> None:
+        del timeout
+
+
+@pytest.mark.usefixtures("limits")
+def test_a_flush_does_not_end_before_the_cause_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transaction, "producer_config", lambda *_: {})
+    run = KafkaRun("s", "run", 1, "sinks", _TOPICS, timedelta(seconds=9), _OPTIONS)
+    sizes = RowLimits(_OPTIONS, "s", _TOPICS, "none", RowTimes(_OPTIONS, "s", _TOPICS))
+    kind: Any = lambda _, __, on_undelivered: Purging(on_undelivered)  # noqa: E731
+
+    Transaction(run, "p0", sizes, kind=kind).flush()
+
+    assert sizes.first_failure is not None
+    assert sizes.first_failure.code() == KafkaError.INVALID_TIMESTAMP
