@@ -6,15 +6,25 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from deltalake import CommitProperties, write_deltalake
 
-from airflow_provider_sinks.connectors.table_format.state import State
+from airflow_provider_sinks.connectors.delta.factory import STAGED
+from airflow_provider_sinks.connectors.delta.spec import DeltaTarget
+from airflow_provider_sinks.connectors.table_format.spec import Mode
+from airflow_provider_sinks.connectors.table_format.stage import Stage, StagedFile
+from airflow_provider_sinks.connectors.table_format.state import State, key_of
+from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
+from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.progress.identity import Identities, Identity
 from airflow_provider_sinks.core.progress.record import DRIVER, SINGLE_WRITER, ProgressRecord
 from tests.faults.buckets import BUCKET_ROWS
+from tests.faults.driver import SinkUnderTest
 from tests.faults.feed import Row
-from tests.faults.lake_output import LakeWatch, look_of
-from tests.faults.lake_tables import Snapshot
+from tests.faults.lake_output import LakeOutput, LakeWatch, look_of
+from tests.faults.lake_tables import DeltaReader, Snapshot
 
 ROWS = [Row.make(0, seq) for seq in range(BUCKET_ROWS + 3)]
 NEWEST = [*ROWS[BUCKET_ROWS - 4 : BUCKET_ROWS], *ROWS[BUCKET_ROWS:]]
@@ -71,3 +81,47 @@ def test_a_table_that_cannot_be_read_is_told() -> None:
     watch.look_around()
 
     assert watch.torn == ["cannot be read: FileNotFoundError: sinks-1.parquet"]
+
+
+SINK = "by-hand"
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """A Delta table with the first three rows and their record, that somebody has written who is no sink."""
+    seen = snapshot(ROWS[:3], 3)
+    assert seen.state is not None
+    said = CommitProperties(custom_metadata={key_of(SINK): seen.state.encode()})
+    rows = pa.Table.from_pylist([{**row, "version": 1} for row in seen.rows])
+    write_deltalake(tmp_path / "table", rows, commit_properties=said)
+    return tmp_path / "table"
+
+
+def stage(table: Path, name: str, row: Row, *, is_whole: bool = True) -> None:
+    """Leave a stage with one row beside a table."""
+    folder = table / STAGED / SINK / "run"
+    folder.mkdir(parents=True, exist_ok=True)
+    file = StagedFile(Role.DATA, str(folder / f"{name}.parquet"))
+    pq.write_table(pa.table({"id": [row.id]}), file.path)
+    (folder / f"{name}.json").write_bytes(Stage(name, "run", (file,), is_whole).encode())
+
+
+def test_rows_and_progress_of_one_version_are_read(table: Path) -> None:
+    read = DeltaReader(SINK, DeltaTarget(path=str(table))).read()
+
+    assert sorted(row["id"] for row in read.rows) == [row.id for row in ROWS[:3]]
+    assert list(look_of(read, replaces=False).torn()) == []
+
+
+def test_what_was_staged_is_left_behind_unless_its_rows_are_there(table: Path, tmp_path: Path) -> None:
+    output = LakeOutput(
+        SinkUnderTest({}, ResolvedConnections({}), tmp_path),
+        DeltaReader(SINK, DeltaTarget(path=str(table))),
+        Mode.APPEND,
+    )
+    stage(table, "published", ROWS[0])
+    assert output.left_behind() == 0
+    stage(table, "lost", ROWS[3])
+    stage(table, "begun", ROWS[0], is_whole=False)
+
+    assert output.left_behind() == 2
