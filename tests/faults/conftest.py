@@ -1,9 +1,10 @@
 """How often faults strike, by which seed, and who tells the stories.
 
-``FAULT_ROUNDS``  kills in each chapter, the first of them aimed at an open transaction; of the driver so many
-                  random ones beside it. 1 unless it is set; the full count is
-                  ``make test-faults FAULT_ROUNDS=20``.
-``FAULT_SEED``    where all random choices come from; printed, so that a failed run can be repeated.
+``FAULT_ROUNDS``    kills in each chapter, the first of them aimed at an open transaction; of the driver so
+                    many random ones beside it. 1 unless it is set; the full count is
+                    ``make test-faults FAULT_ROUNDS=20``.
+``FAULT_SEED``      where all random choices come from; printed, so that a failed run can be repeated.
+``FAULT_PATIENCE``  how many times as long is waited for a process, on a machine that others keep busy.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ import pytest
 
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres
-from tests.faults import memory_stories, stories
+from tests.faults import lake_stories, memory_stories, stories
 from tests.faults.campaign import Campaign
+from tests.faults.driver import PATIENCE
 from tests.faults.outcome import ROUNDS
 from tests.faults.world import World
 
@@ -40,7 +42,8 @@ def campaign(world: World, request: pytest.FixtureRequest) -> Iterator[Campaign]
     """Tell the stories of all selected tests, from the first test that waits for a chapter."""
     items = [item for item in request.session.items if isinstance(item, pytest.Function) and _is_here(item)]
     wanted = [_params(item)["told"] for item in items if "told" in _params(item)]
-    running = Campaign(world, {**stories.STORIES, **memory_stories.STORIES}, wanted, _SIDE_BY_SIDE)
+    known = {**stories.STORIES, **lake_stories.STORIES, **memory_stories.STORIES}
+    running = Campaign(world, known, wanted, _SIDE_BY_SIDE)
     request.config.stash[_RESULTS] = running.results
     yield running
     running.close()
@@ -56,7 +59,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give each test here time for all stories: the first that waits may wait for the last of them."""
     for item in items:
         if _is_here(item):
-            item.add_marker(pytest.mark.timeout(900 + _SECONDS_PER_ROUND * ROUNDS))
+            item.add_marker(pytest.mark.timeout(PATIENCE * (900 + _SECONDS_PER_ROUND * ROUNDS)))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

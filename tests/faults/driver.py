@@ -33,6 +33,8 @@ QUICK_START = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 )
 """For a JVM that lives for seconds: half the processor time of its start."""
+PATIENCE = float(os.environ.get("FAULT_PATIENCE") or 1)
+"""How many times as long is waited for a process, on a machine that others keep busy."""
 _POLL_SECONDS = 0.05
 _START_SECONDS = 180.0
 _END_SECONDS = 120.0
@@ -62,11 +64,11 @@ class Process:
 
     def wait_until(self, condition: Callable[[], bool], timeout_seconds: float = _START_SECONDS) -> None:
         """Return when ``condition()`` holds; raise with the end of the log when the process ends before."""
-        self.service.wait_until(condition, timeout_seconds)
+        self.service.wait_until(condition, timeout_seconds * PATIENCE)
 
     def wait(self, timeout_seconds: float = _END_SECONDS) -> int:
         """Return the exit code, once the whole session is over."""
-        code = self.service.wait(timeout_seconds)
+        code = self.service.wait(timeout_seconds * PATIENCE)
         self._wait_for_orphans(timeout_seconds)
         self._clear()
         return code

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from airflow_provider_sinks.connectors.delta.spec import DeltaSink
+from airflow_provider_sinks.connectors.iceberg.spec import IcebergSink
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink
 from airflow_provider_sinks.connectors.postgres.spec import PostgresSink
 from tests.faults.driver import SinkUnderTest
 from tests.faults.feed import Feed
+from tests.faults.lake_output import LakeOutput
+from tests.faults.lake_tables import DeltaReader, IcebergReader
 from tests.faults.outcome import Outcome
 from tests.faults.parts import Part
 from tests.faults.table_output import TableOutput
@@ -44,5 +48,10 @@ def output_of(world: World, sink: SinkUnderTest) -> Output:
             return TopicOutput(world, spec)
         case PostgresSink() as spec:
             return TableOutput(world.postgres, spec.target.postgres)
+        case IcebergSink() as spec:
+            iceberg = spec.target.iceberg
+            return LakeOutput(sink, IcebergReader(world.lake, spec.name, iceberg), iceberg.mode)
+        case DeltaSink() as spec:
+            return LakeOutput(sink, DeltaReader(spec.name, spec.target.delta), spec.target.delta.mode)
         case other:
             raise AssertionError(f"nobody here reads what {type(other).__name__} writes")

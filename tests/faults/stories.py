@@ -13,12 +13,12 @@ from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
 from airflow_provider_sinks.connectors.postgres.spec import Mode
 from airflow_provider_sinks.core.spec.sink import Writers
 from tests.faults import phases
+from tests.faults.buckets import BUCKET_ROWS
 from tests.faults.campaign import Story
 from tests.faults.control import at_least_once
 from tests.faults.history import History, Refusal, refusal_of
 from tests.faults.outcome import WINDOW_SECONDS
 from tests.faults.phases import Phase
-from tests.faults.table_output import BUCKET_ROWS
 from tests.faults.world import World
 from tests.slow_sql import slow
 
@@ -27,11 +27,24 @@ PHASES = (phases.DRIVER, phases.CHECKPOINT_LOST, phases.JVM, phases.EXECUTOR, ph
 TABLE_PHASES = (phases.DRIVER, phases.EXECUTOR, phases.WORKER, phases.BACKEND, phases.SERVER)
 _WINDOW = f"window(at, '{WINDOW_SECONDS} seconds')"
 
-_COLUMNS = f"""s.id, s.key, s.seq, u.version, space(2000) AS pad,
-        {slow("IF(s.seq % 4 = 0, 4, 0)", "s.id")} AS pause"""
 _JOINED = "FROM source s LEFT JOIN users u ON s.key = u.key"
-ROW_WISE = f"SELECT {_COLUMNS} {_JOINED}"
-IN_BUCKETS = f"SELECT s.seq DIV {BUCKET_ROWS} AS bucket, {_COLUMNS} {_JOINED}"
+
+
+def _columns(pad: str = "2000") -> str:
+    return f"""s.id, s.key, s.seq, u.version, space({pad}) AS pad,
+        {slow("IF(s.seq % 4 = 0, 4, 0)", "s.id")} AS pause"""
+
+
+def in_buckets(pad: str = "2000") -> str:
+    """Return a query whose rows have the key of an upsert.
+
+    :param pad: how much a row has beside, in bytes, as a SQL expression.
+    """
+    return f"SELECT s.seq DIV {BUCKET_ROWS} AS bucket, {_columns(pad)} {_JOINED}"
+
+
+ROW_WISE = f"SELECT {_columns()} {_JOINED}"
+IN_BUCKETS = in_buckets()
 WINDOWS = f"""
     SELECT key, {_WINDOW}.start AS start, count(*) AS n, space(40000) AS pad
     FROM source GROUP BY key, {_WINDOW}"""  # noqa: S608  no user's text is in it
@@ -63,7 +76,7 @@ def windowed(world: World) -> History:
 def row_wise_story(world: World, wanted: Collection[str], writers: Writers) -> Iterator[tuple[str, object]]:
     """Everything is killed, then the source topic is made anew."""
     with row_wise(world, writers) as history:
-        yield from _phases(history, PHASES, wanted)
+        yield from told_phases(history, PHASES, wanted)
         if "source" in wanted:
             history.rest()
             yield "source", _source_made_anew(history)
@@ -72,7 +85,7 @@ def row_wise_story(world: World, wanted: Collection[str], writers: Writers) -> I
 def table_story(world: World, wanted: Collection[str], mode: Mode) -> Iterator[tuple[str, object]]:
     """Everything is killed, the server of the table too."""
     with world.with_own_postgres(mode) as own, row_wise_table(own, mode) as history:
-        yield from _phases(history, TABLE_PHASES, wanted)
+        yield from told_phases(history, TABLE_PHASES, wanted)
 
 
 def windowed_story(world: World, wanted: Collection[str]) -> Iterator[tuple[str, object]]:
@@ -115,9 +128,10 @@ STORIES: dict[str, Story] = {
 }
 
 
-def _phases(
+def told_phases(
     history: History, known: Sequence[Phase], wanted: Collection[str]
 ) -> Iterator[tuple[str, object]]:
+    """Go through those of the phases that tests ask for."""
     left = [phase for phase in known if phase.name in wanted]
     while left:
         phase = left.pop(0)

@@ -11,7 +11,6 @@ import json
 import os
 import signal
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import cycle
 from typing import Any, LiteralString
 
@@ -21,15 +20,13 @@ from airflow_provider_sinks.clients.wait import holds_within
 from airflow_provider_sinks.connectors.postgres.spec import Mode, PostgresTarget
 from airflow_provider_sinks.local.postgres import Postgres
 from tests.faults import checker
-from tests.faults.checker import Verdict
-from tests.faults.feed import Feed, Row
+from tests.faults.buckets import of_the_newest
+from tests.faults.feed import Feed
 from tests.faults.outcome import Outcome
 from tests.faults.parts import Part
 from tests.faults.table_watch import TableWatch, answer
 from tests.faults.topics import Record
 
-BUCKET_ROWS = 40
-"""An upsert has a key of its own for so many rows of a source partition: a lost epoch is never made good."""
 _SETTLE_SECONDS = 20.0
 _POLL_SECONDS = 0.05
 _MADE: LiteralString = """
@@ -105,7 +102,7 @@ class TableOutput:
         verdict = checker.judge(changes, feed.rows)
         progress = [record for _, record in self._watch.look().progress]
         return Outcome(
-            verdict=self._of_the_newest(verdict, feed) if self._replaces else verdict,
+            verdict=of_the_newest(verdict, self._ids(), feed) if self._replaces else verdict,
             aborted=self.left_behind(),
             aborted_what="transactions rolled back",
             epochs=max(record.epoch for record in progress),
@@ -115,15 +112,8 @@ class TableOutput:
             versions=len({json.loads(record.value or b"")["version"] for record in changes}),
         )
 
-    def _of_the_newest(self, verdict: Verdict, feed: Feed) -> Verdict:
-        """Say which keys do not have their newest row: older ones may have been replaced within an epoch."""
-        newest: dict[tuple[str, int], Row] = {}
-        for row in feed.rows:
-            newest[row.key, row.seq // BUCKET_ROWS] = row
-        query = sql.SQL("SELECT id FROM {}").format(self._table)
-        there = {key for (key,) in answer(self._server, query)}
-        missing = tuple(sorted({row.id for row in newest.values()} - there))
-        return replace(verdict, rows=len(there), missing=missing)
+    def _ids(self) -> set[str]:
+        return {key for (key,) in answer(self._server, sql.SQL("SELECT id FROM {}").format(self._table))}
 
     def _records(self) -> Iterator[Record]:
         query = sql.SQL("SELECT n, id, key, seq, version FROM {} ORDER BY n").format(self._log)

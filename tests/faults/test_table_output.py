@@ -12,11 +12,13 @@ from airflow_provider_sinks.connectors.postgres.spec import Mode, postgres_sink
 from airflow_provider_sinks.core.progress.identity import Identities, Identity
 from airflow_provider_sinks.core.progress.record import ProgressRecord
 from airflow_provider_sinks.local.postgres import Postgres
+from tests.faults.buckets import BUCKET_ROWS
 from tests.faults.feed import Feed, Row
 from tests.faults.outcome import Outcome
 from tests.faults.stories import IN_BUCKETS
-from tests.faults.table_output import BUCKET_ROWS, TableOutput
-from tests.faults.table_watch import Look, TableWatch, fallen
+from tests.faults.table_output import TableOutput
+from tests.faults.table_watch import TableWatch
+from tests.faults.watch import Look, fallen
 from tests.faults.world import World
 
 ROWS = BUCKET_ROWS * 2

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from psycopg import sql
 
+from airflow_provider_sinks.connectors.iceberg.options import IcebergOptions
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
@@ -60,6 +61,12 @@ class World:
         """The configuration of a client that may do everything."""
         return {"bootstrap.servers": self.broker.admin_bootstrap}
 
+    @property
+    def lake(self) -> IcebergOptions:
+        """An Iceberg catalog on the database, with a warehouse of this world."""
+        extra = {"warehouse": (self.folder / "warehouse").as_uri()}
+        return IcebergOptions.from_connection("lake", **self.postgres.connection_fields, extra=extra)
+
     def random(self, trial: str) -> random.Random:
         """Return the source of randomness of one trial."""
         return random.Random(f"{self.seed}/{trial}")  # noqa: S311  repeatable, not secret
@@ -93,7 +100,8 @@ class World:
 
         :param query: over the view ``source``, and over ``users`` where it is joined with.
         :param options: of the spec; ``source`` and ``target`` are options of its source and its target.
-            A target with a ``mode`` is a Postgres table, another one a topic.
+            A target with a ``mode`` is a Postgres table, one with options of ``iceberg`` or ``delta`` a table
+            of these, another one a topic.
         """
         unique = f"{name}-{uuid.uuid4().hex[:8]}"
         kafka = {
@@ -108,7 +116,7 @@ class World:
             "name": unique,
             "source": {"kafka": {**kafka, **_taken(given, "source")}},
             "query": query,
-            "target": _target(unique, _taken(given, "target")),
+            "target": self._target(unique, _taken(given, "target")),
             "trigger": {"every": "50ms"},
             **({"lookups": lookups} if "users" in query else {}),
             **given,
@@ -125,13 +133,18 @@ class World:
     def _connections(self) -> ResolvedConnections:
         postgres = PostgresOptions.from_connection("pg", **self.postgres.connection_fields, extra={})
         kafka = KafkaOptions.from_connection_extra(self.client, "kafka")
-        return ResolvedConnections({"kafka": kafka, "pg": postgres})
+        return ResolvedConnections({"kafka": kafka, "pg": postgres, "lake": self.lake})
 
-
-def _target(sink: str, options: Mapping[str, object]) -> Mapping[str, object]:
-    if "mode" in options:
-        return {"postgres": {"connection": "pg", "table": f"public.{sink}", **options}}
-    return {"kafka": {"connection": "kafka", "topic": f"pytest_faults_{sink}", "key": ["key"], **options}}
+    def _target(self, sink: str, options: Mapping[str, object]) -> Mapping[str, object]:
+        match options:
+            case {"iceberg": dict(given)}:
+                table = {"catalog": "lake", "table": f"faults.{sink}", "create": True}
+                return {"iceberg": {**table, **given}}
+            case {"delta": dict(given)}:
+                return {"delta": {"path": str(self.folder / sink / "table"), "create": True, **given}}
+            case {"mode": _}:
+                return {"postgres": {"connection": "pg", "table": f"public.{sink}", **options}}
+        return {"kafka": {"connection": "kafka", "topic": f"pytest_faults_{sink}", "key": ["key"], **options}}
 
 
 def _taken(options: dict[str, object], name: str) -> Mapping[str, object]:

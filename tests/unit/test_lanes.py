@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lanes import Lane, all_others, closing_line, contracts, drivers, waiting
+from tests.lanes import _LONG, Lane, all_others, closing_line, contracts, drivers, waiting
 
 _ONE_OF_EACH = """
 def test_right(): pass
@@ -43,3 +43,9 @@ def test_every_live_test_is_in_one_lane() -> None:
     assert all(path.exists() for path in apart)
     assert len(apart) == len(set(apart))
     assert set(map(str, apart)) <= set(ignored)
+
+
+def test_what_is_left_out_for_its_length_is_there() -> None:
+    for path in _LONG:
+        assert path.parent in drivers()
+        assert path.exists()
