@@ -14,8 +14,9 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TextIO
 
 _REDRAW_SECONDS = 0.2
 
@@ -67,12 +68,17 @@ class _Board:
                 self._painter = threading.Thread(target=self._paint, daemon=True)
                 self._painter.start()
 
-    def end(self, line: Line) -> None:
+    def remove(self, line: Line) -> None:
         with self._lock:
             self._lines.remove(line)
-            clear = "\r\033[K" if self._painter else ""
-            sys.stderr.write(f"{clear}{line.last}\n")
-            sys.stderr.flush()
+
+    def tell(self, text: str, stream: TextIO) -> None:
+        with self._lock:
+            if self._painter:
+                sys.stderr.write("\r\033[K")
+                sys.stderr.flush()
+            stream.write(f"{text}\n")
+            stream.flush()
 
     def _paint(self) -> None:
         while True:
@@ -89,9 +95,17 @@ class _Board:
 _BOARD = _Board()
 
 
+def tell(text: str) -> None:
+    """Print for good, above the line that moves."""
+    _BOARD.tell(text, sys.stdout)
+
+
 @contextmanager
-def step(title: str) -> Iterator[Line]:
-    """Show a moving line while the block runs, and how it ended."""
+def step(title: str, tell: Callable[[str], None] | None = None) -> Iterator[Line]:
+    """Show a moving line while the block runs, and how it ended.
+
+    :param tell: takes the line of its end; by default it is printed, apart from what a program puts out.
+    """
     line = Line(title)
     _BOARD.add(line)
     try:
@@ -100,4 +114,8 @@ def step(title: str) -> Iterator[Line]:
         line.leave("failed" if isinstance(error, Exception) else "stopped")
         raise
     finally:
-        _BOARD.end(line)
+        _BOARD.remove(line)
+        if tell is None:
+            _BOARD.tell(line.last, sys.stderr)
+        else:
+            tell(line.last)

@@ -23,6 +23,10 @@ from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.progress import step
 
 SPARK_MASTER = "local[2,4]"
+_QUICK_START = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
+"""Of a job that lasts seconds: a second compiler or a parallel collector would not pay for itself."""
 USER = "sinks"
 """Of the broker's second listener."""
 PASSWORD_VARIABLE = "sinks_secret_kafka"  # noqa: S105  the name of a Variable
@@ -61,9 +65,11 @@ class Stack:
 
     def stop(self) -> None:
         """Stop what was started, Airflow first, because its tasks use the others."""
-        for name in ("airflow", "airflow_postgres", "broker", "postgres"):
-            if part := vars(self).get(name):
-                part.stop()
+        if airflow := vars(self).get("airflow"):
+            airflow.stop()
+        with ThreadPoolExecutor() as pool:
+            services = [vars(self).get(name) for name in ("airflow_postgres", "broker", "postgres")]
+            list(pool.map(lambda service: service.stop(), filter(None, services)))
 
     def launches(self, sink: str) -> Path:
         """Return the folder with the launch directories of a sink."""
@@ -90,7 +96,7 @@ class Stack:
         }
         self.airflow_postgres = Postgres.start(self.folder / "metadata")
         self.airflow = AirflowStack.start(
-            self.folder / "airflow", dags_folder, environment, postgres=self.airflow_postgres
+            self.folder / "airflow", dags_folder, environment, postgres=self.airflow_postgres, forked=True
         )
 
     def _connect(self) -> None:
@@ -116,8 +122,7 @@ def spark_settings(folder: Path) -> Path:
     folder.mkdir(parents=True)
     settings = {
         "spark.jars": ",".join(map(str, spark.kafka_jars())),
-        # A job that lasts seconds ends before Java's second compiler has paid for itself.
-        "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1",
+        "spark.driver.defaultJavaOptions": _QUICK_START,
     }
     lines = [f"{name} {value}\n".replace("\\", "\\\\") for name, value in settings.items()]
     (folder / "spark-defaults.conf").write_text("".join(lines))

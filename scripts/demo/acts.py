@@ -1,4 +1,4 @@
-"""The acts of the demo: a sink runs and is read back, topics go missing, a connection moves, a driver dies.
+"""The acts of the demo: a sink runs and is read back, topics go missing, a driver dies, a connection moves.
 
 A lost output must stop the sink; a lost progress topic of a sink that never wrote must not. Every act demands
 what it promises, and a demand that does not hold shows the last lines of the log that tells why.
@@ -6,45 +6,64 @@ what it promises, and a demand that does not hold shows the last lines of the lo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from airflow_provider_sinks.local.airflow import DagRun
 from airflow_provider_sinks.local.processes import LocalServiceError
-from airflow_provider_sinks.local.progress import step
 from airflow_provider_sinks.local.stack import Stack
 from scripts.demo import pageviews
+from scripts.demo.act import Act
 from scripts.demo.alter_act import move_a_running_sink
 from scripts.demo.audit import Audit, audit, regions_by_user
 from scripts.demo.kill_act import SINK as TABLE_SINK
 from scripts.demo.kill_act import kill_a_driver
 from scripts.demo.runs import demand, run_dag
-from scripts.demo.say import quote, say
+from scripts.demo.say import quote, say, step
 from scripts.demo.table import table
 
 SINK, SOURCE, TARGET = "pageviews_enriched", "pageviews", "pageviews-enriched"
 QUIET_SINK, QUIET_SOURCE = "clicks_clean", "clicks"
 
 _PROGRESS = "_sinks-progress-{}"
+_SIDE_BY_SIDE = "\nThe acts run side by side, and are shown in their order; a time is that of its line alone."
 
 
 def play(stack: Stack) -> None:
-    """Play the acts in their order."""
-    say(f"\n2. Run DAG {SINK}: validate, check topics, submit a Spark job.")
-    _run_once(stack)
-    say("\n3. Read the target back with a consumer that knows nothing of the sink.")
-    result = _read_back(stack)
-    say(f'\n4. Delete the data topic "{TARGET}" and run the DAG again: it must refuse.')
-    _lose_the_output(stack)
-    say(f"\n5. Sink {QUIET_SINK} has never written. Delete its progress topic: it must make it again.")
-    _lose_an_empty_progress(stack)
-    say("\n6. Alter the connection under a running sink: another listener, which demands a user.")
-    move_a_running_sink(stack)
-    say(f"\n7. Sink {TABLE_SINK} writes into Postgres. Kill its driver: Airflow launches it again.")
-    kill_a_driver(stack)
+    """Play the acts side by side, as far as none disturbs another, and show them in their order.
+
+    Two of them have a driver at a time, and the last a third: more would take memory, and gain nothing.
+    """
+    say(_SIDE_BY_SIDE)
+    first = Act(f"2. Run DAG {SINK}: validate, check topics, submit a Spark job.", lambda: _run_once(stack))
+    audited = Act(
+        "3. Read the target back with a consumer that knows nothing of the sink.",
+        lambda: _read_back(stack, first),
+    )
+    lost = Act(
+        f'4. Delete the data topic "{TARGET}" and run the DAG again: it must refuse.',
+        lambda: _lose_the_output(stack, audited),
+    )
+    emptied = Act(
+        f"5. Sink {QUIET_SINK} has never written. Delete its progress topic: it must make it again.",
+        lambda: _lose_an_empty_progress(stack),
+    )
+    killed = Act(
+        f"6. Sink {TABLE_SINK} writes into Postgres. Kill its driver: Airflow launches it again.",
+        lambda: kill_a_driver(stack, after=first),
+    )
+    moved = Act(
+        "7. Alter the connection under a running sink: another listener, which demands a user.",
+        lambda: move_a_running_sink(stack, after=emptied, alone=[lost, killed]),
+    )
+    acts: Sequence[Act[object]] = [first, audited, lost, emptied, killed, moved]
+    for act in acts:
+        act.start()
+    for act in acts:
+        act.show()
     say("\nExactly once, as an independent read_committed consumer found it:")
-    say(_summary(result))
+    say(_summary(audited.result()))
 
 
 def _run_once(stack: Stack) -> None:
@@ -52,7 +71,8 @@ def _run_once(stack: Stack) -> None:
     quote(event for event in stack.airflow.task_events(run, "submit") if event.startswith("launch "))
 
 
-def _read_back(stack: Stack) -> Audit:
+def _read_back(stack: Stack, written: Act[None]) -> Audit:
+    written.result()
     with step("Audit") as line, stack.postgres.connect() as database:
         regions = regions_by_user(database)
         result = audit(stack.broker, regions, source=SOURCE, target=TARGET, progress=_PROGRESS.format(SINK))
@@ -63,7 +83,8 @@ def _read_back(stack: Stack) -> Audit:
     return result
 
 
-def _lose_the_output(stack: Stack) -> None:
+def _lose_the_output(stack: Stack, audited: Act[Audit]) -> None:
+    audited.result()
     pageviews.delete_topic(stack.broker, TARGET)
     run = run_dag(stack, SINK, "failed")
     report = _report(stack, run)

@@ -8,23 +8,33 @@ wrote, before and after, is audited.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
 from airflow_provider_sinks.local.processes import LocalServiceError
-from airflow_provider_sinks.local.progress import step
 from airflow_provider_sinks.local.stack import PASSWORD_VARIABLE, USER, Stack
+from scripts.demo.act import Act
 from scripts.demo.audit import audit
 from scripts.demo.feed import Feed
 from scripts.demo.launches import rows_read, wait_while_it_runs
 from scripts.demo.runs import run_dag
-from scripts.demo.say import quote
+from scripts.demo.say import quote, step
 
 SINK, SOURCE, TARGET = "pageviews_clean", "pageviews", "pageviews-clean"
 _FORM, _FORM_TASKS = "alter_connection", ("plan", "decide", "approve", "apply")
 _SHOWN = ("keep: ", "commit: ", "watch: ", "undo: ", "forget: ", f"sink {SINK}: ")
 
 
-def move_a_running_sink(stack: Stack) -> None:
-    """Start the sink, move it, end it, and compare its target with its source."""
+def move_a_running_sink(stack: Stack, *, after: Act[object], alone: Sequence[Act[object]]) -> None:
+    """Start the sink, move it, end it, and compare its target with its source.
+
+    :param after: the act whose end it starts after.
+    :param alone: acts that use the connection, and compare the source as it is: what is fed and moved waits.
+    """
+    after.result()
     stack.airflow.unpause(SINK)
+    for other in alone:
+        other.result()
     with Feed(stack.broker, SOURCE) as feed:
         wait_while_it_runs(stack, SINK, "running", lambda seen: seen.rows >= feed.rows - 1000)
         before = feed.rows
@@ -38,8 +48,10 @@ def move_a_running_sink(stack: Stack) -> None:
             lambda seen: rows_read(seen) > before and seen.launch > 1,
         )
     wait_while_it_runs(stack, SINK, "has written everything", lambda seen: rows_read(seen) >= feed.rows)
-    quote([stack.airflow.command("sinks", "pause", SINK).strip()])
-    _audit(stack, feed.rows)
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        said = beside.submit(stack.airflow.command, "sinks", "pause", SINK)
+        _audit(stack, feed.rows)
+        quote([said.result().strip()])
 
 
 def _filled_in(stack: Stack) -> dict[str, object]:

@@ -12,19 +12,23 @@ from collections import Counter
 
 from airflow_provider_sinks.drivers.abandoned import DriverMark
 from airflow_provider_sinks.local.processes import LocalServiceError
-from airflow_provider_sinks.local.progress import step
 from airflow_provider_sinks.local.stack import Stack
+from scripts.demo.act import Act
 from scripts.demo.audit import read_committed, views_of
 from scripts.demo.launches import launches, wait_while_it_runs
 from scripts.demo.runs import await_end
-from scripts.demo.say import quote
+from scripts.demo.say import quote, step
 
 SINK, SOURCE = "pageviews_table", "pageviews"
 _EPOCHS_BEFORE = 3
 
 
-def kill_a_driver(stack: Stack) -> None:
-    """Start the sink, kill its driver, let Airflow launch it again, and compare table and topic."""
+def kill_a_driver(stack: Stack, *, after: Act[object]) -> None:
+    """Start the sink, kill its driver, let Airflow launch it again, and compare table and topic.
+
+    :param after: the act whose end it starts after.
+    """
+    after.result()
     run = stack.airflow.trigger(SINK)
     launch = wait_while_it_runs(
         stack, SINK, "in the middle", lambda seen: seen.epoch >= _EPOCHS_BEFORE and any(seen.lag.values())

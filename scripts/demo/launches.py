@@ -8,8 +8,8 @@ from airflow_provider_sinks.clients.wait import look_until
 from airflow_provider_sinks.core.launch.files import LaunchFiles
 from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus
 from airflow_provider_sinks.local.processes import LocalServiceError, tail
-from airflow_provider_sinks.local.progress import step
 from airflow_provider_sinks.local.stack import Stack
+from scripts.demo.say import step
 
 _WAIT_SECONDS = 240.0
 _POLL_SECONDS = 0.1

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from airflow_provider_sinks.clients.wait import look_until
 from airflow_provider_sinks.local.airflow import DagRun
 from airflow_provider_sinks.local.processes import LocalServiceError, tail
-from airflow_provider_sinks.local.progress import step
 from airflow_provider_sinks.local.stack import Stack
+from scripts.demo.say import step
 
 SINK_TASKS = ("validate", "check_topics", "submit")
 _ENDS = ("success", "failed")
+_TASK_ENDS = (*_ENDS, "skipped", "upstream_failed")
 _RUN_SECONDS = 300.0
-_POLL_SECONDS = 0.5
+_POLL_SECONDS = 1.0
 _LAST_LINES = 30
 
 
@@ -42,12 +43,15 @@ def await_end(
     with step(f"DAG {dag_id}") as line:
 
         def look() -> str:
-            line.say(_states(stack, run, tasks))
-            return stack.airflow.run_state(run)
+            states = stack.airflow.task_states(run)
+            line.say(_in_words(states, tasks))
+            # One question for each look: the API server is not to take the processor from what it watches.
+            is_over = all(states.get(task) in _TASK_ENDS for task in tasks)
+            return stack.airflow.run_state(run) if is_over else "running"
 
         state = look_until(look, _ENDS.__contains__, _RUN_SECONDS, pause_seconds=_POLL_SECONDS)
         demand(state in _ENDS, f"DAG {dag_id} did not end", stack, run, tasks)
-        line.leave(f"{state}; {_states(stack, run, tasks)}")
+        line.leave(f"{state}; {_in_words(stack.airflow.task_states(run), tasks)}")
     ended = f"the run of DAG {dag_id} ended as {state}, not as {expected}"
     demand(state == expected, ended, stack, run, tasks)
     return run
@@ -64,9 +68,8 @@ def demand(holds: bool, otherwise: str, stack: Stack, run: DagRun, tasks: Sequen
         )
 
 
-def _states(stack: Stack, run: DagRun, tasks: Sequence[str]) -> str:
+def _in_words(states: Mapping[str, str | None], tasks: Sequence[str]) -> str:
     """Return the states of a run's tasks, in their order."""
-    states = stack.airflow.task_states(run)
     return ", ".join(f"{task} {states.get(task) or 'waiting'}" for task in tasks)
 
 

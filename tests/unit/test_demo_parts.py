@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
+import threading
 import time
 from pathlib import Path
 
@@ -12,9 +14,12 @@ import psutil
 import pytest
 
 import airflow_provider_sinks
+from airflow_provider_sinks.local.processes import LocalServiceError
 from scripts.demo import demo
+from scripts.demo.act import Act
 from scripts.demo.keep import run_until_it_lets_go
 from scripts.demo.pageviews import USERS, pageviews, users
+from scripts.demo.say import say, step
 from scripts.demo.table import table
 
 KEEPER = """
@@ -87,3 +92,34 @@ def test_the_demo_stands_outside_of_the_wheel() -> None:
 
     assert modules.isdisjoint(file.stem for file in (package / "local").iterdir())
     assert [file for file in package.rglob("*.py") if "scripts." in file.read_text()] == []
+
+
+def test_acts_that_run_side_by_side_are_shown_in_their_order(capsys: pytest.CaptureFixture[str]) -> None:
+    second_is_over = threading.Event()
+
+    def first() -> None:
+        second_is_over.wait(10)
+        say("one")
+
+    def second() -> int:
+        with step("Two"):
+            say("two")
+        second_is_over.set()
+        return 2
+
+    acts = [Act("1.", first).start(), Act("2.", second).start()]
+
+    assert [act.show() for act in acts] == [None, 2]
+    assert re.sub(r"\d+\.\d s", "… s", capsys.readouterr().out) == "\n1.\none\n\n2.\ntwo\nTwo: ready (… s)\n"
+
+
+def test_an_act_that_failed_says_so_when_it_is_shown_and_to_those_that_wait_for_it() -> None:
+    def fail() -> None:
+        raise LocalServiceError("it went wrong")
+
+    failing = Act("1.", fail).start()
+    waiting = Act("2.", failing.result).start()
+
+    for act in (failing, waiting):
+        with pytest.raises(LocalServiceError, match="it went wrong"):
+            act.show()
