@@ -22,17 +22,9 @@ from types import FrameType
 
 _HERE = Path("tests")
 _SCENARIOS = _HERE / "live" / "scenarios"
-<<<<<<< HEAD
-_LONG = [_HERE / "faults" / name for name in ("test_control.py", "test_windows.py")]
-"""Take minutes: kills of Spark's own sink, to show that the fault tests can fail, and of a sink with state.
-``make test-faults`` has them."""
-=======
 _LONG = [_HERE / "faults" / f"test_{name}.py" for name in ("control", "windows", "lake_kills")]
 """Take minutes: kills of Spark's own sink, to show that the fault tests can fail, of a sink with state, and
 of sinks into Iceberg and Delta tables. ``make test-faults`` has them."""
-_OF_THE_REST = [_HERE / "live" / f"test_sink_job_{name}.py" for name in ("spark_formats", "stateful")]
-"""Start drivers too; they play with the rest, so that the lanes end at about the same time."""
->>>>>>> lakekills
 _END = re.compile(r"^=+ (ERRORS|FAILURES|warnings summary|faults: .*|slowest .*|short test summary info) =+$")
 _CLOSING = re.compile(r"^=+ (?P<what>.+ in [\d.]+s( \(.*\))?) =+$")
 _COUNT = re.compile(r"(\d+) ([a-z]+)(?=,| in )")
