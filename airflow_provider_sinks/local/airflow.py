@@ -34,6 +34,7 @@ from airflow_provider_sinks.local.processes import LocalServiceError, Service
 from airflow_provider_sinks.local.progress import step
 
 _READY_SECONDS = 300.0
+_FIRST_ANSWER_SECONDS = 60.0
 _GRACE_SECONDS = 5.0
 _POLL_SECONDS = 0.25
 _TERMINAL = frozenset({"success", "failed"})
@@ -293,6 +294,8 @@ class AirflowStack:
             if not service.running:
                 raise service.failure(f"{service.name} ended")
         try:
+            # The first request to the tasks' own API builds it, and nothing else is answered for seconds.
+            httpx.get(f"{self.url}/execution/health", timeout=_FIRST_ANSWER_SECONDS)
             parts = httpx.get(f"{self.api_url}/monitor/health", timeout=5).raise_for_status().json()
         except httpx.HTTPError:
             return False

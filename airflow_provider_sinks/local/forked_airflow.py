@@ -12,6 +12,7 @@ One program that ends ends the others, and so does a SIGTERM; the session is who
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import os
 import runpy
@@ -51,6 +52,7 @@ def main() -> int:
     _, status = os.waitpid(migration, 0)
     if status:
         return _report("db", status)
+    gc.freeze()  # no collection in a fork looks at what was imported here
     return _run_until_one_ends({_fork(name): name for name in COMPONENTS})
 
 
