@@ -14,7 +14,6 @@ import os
 import secrets
 import subprocess
 import sys
-import time
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -113,7 +112,8 @@ class AirflowStack:
                 line.say("starting four programs")
                 for service in stack._services.values():
                     service.start()
-                next(iter(stack._services.values())).wait_until(stack._healthy, _READY_SECONDS)
+                first = next(iter(stack._services.values()))
+                first.wait_until(stack._healthy, _READY_SECONDS, _POLL_SECONDS)
         except BaseException:
             stack.stop()
             raise
@@ -299,10 +299,7 @@ class AirflowStack:
             parts = httpx.get(f"{self.api_url}/monitor/health", timeout=5).raise_for_status().json()
         except httpx.HTTPError:
             return False
-        if all(part["status"] == "healthy" for part in parts.values()):
-            return True
-        time.sleep(_POLL_SECONDS)  # asked again at once, it would take the processor from those it waits for
-        return False
+        return all(part["status"] == "healthy" for part in parts.values())
 
     def _knows(self, dag_id: str) -> bool:
         if any(dag["dag_id"] == dag_id for dag in self.call("GET", "dags", limit=100)["dags"]):

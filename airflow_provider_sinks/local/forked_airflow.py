@@ -6,7 +6,8 @@ Each program imports some thousand modules before it does anything, and so does 
 is most of the processor time of their start. Tasks are forks of the scheduler, and DAG files are read in
 forks of the DAG processor, so they have ours as well.
 
-One program that ends ends the others, and so does a SIGTERM; the session is whoever started us to clean up.
+One program that ends ends the others, and so does a SIGTERM; what they have started themselves is left to
+whoever started us, and ends the whole session.
 """
 
 from __future__ import annotations

@@ -85,9 +85,12 @@ class Service:
                 start_new_session=True,
             )
 
-    def wait_until(self, answers: Callable[[], bool], timeout_seconds: float) -> None:
+    def wait_until(
+        self, answers: Callable[[], bool], timeout_seconds: float, pause_seconds: float = _POLL_SECONDS
+    ) -> None:
         """Return when ``answers()`` is true.
 
+        :param pause_seconds: between two questions, where asking takes the processor from who shall answer.
         :raises LocalServiceError: when the program ended or did not answer in time, with the end of its log.
         """
 
@@ -98,7 +101,7 @@ class Service:
                 raise self.failure(f"{self.name} ended with exit code {self._started().returncode}")
             return False
 
-        if not holds_within(answers_now, timeout_seconds, pause_seconds=_POLL_SECONDS):
+        if not holds_within(answers_now, timeout_seconds, pause_seconds=pause_seconds):
             raise self.failure(f"{self.name} did not answer within {timeout_seconds:.0f} s")
 
     def wait(self, timeout_seconds: float) -> int:

@@ -68,23 +68,15 @@ def test_a_statement_that_takes_too_long_names_the_options_that_help(tables: Any
 )
 def test_whatever_a_trigger_raises_is_of_its_row(tables: Any, does: str, why: str) -> None:
     table = tables("id bigint")
-    table.execute(
-        "CREATE FUNCTION {schema}.no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
-        " IF NEW.id = 3 THEN {does}; END IF; RETURN NEW; END $$",
-        does=does,
-    )
-    table.execute("CREATE TRIGGER t BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION {schema}.no()")
+    _before_each_row(table, f"IF NEW.id = 3 THEN {does}; END IF; RETURN NEW;")
     table.epoch(1, {"id": longs(1, 2, 3, 4)})
     assert (table.rows(), table.dead()) == ([(1,), (2,), (4,)], [(1002, why, b"raw")])
 
 
 def test_what_is_the_server_s_own_in_one_row_sets_nothing_aside(tables: Any) -> None:
     table = tables("id bigint")
-    table.execute(
-        "CREATE FUNCTION {schema}.no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
-        " RAISE 'disk full' USING ERRCODE = CASE NEW.id WHEN 1 THEN '45000' ELSE '53100' END; END $$"
-    )
-    table.execute("CREATE TRIGGER t BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION {schema}.no()")
+    full = "RAISE 'disk full' USING ERRCODE = CASE NEW.id WHEN 1 THEN '45000' ELSE '53100' END;"
+    _before_each_row(table, full)
     with pytest.raises(UnavailableError, match="disk full"):
         table.epoch(1, {"id": longs(1, 2)})
     assert table.dead() == []
@@ -99,11 +91,7 @@ def test_a_text_that_a_type_calls_a_syntax_error_is_of_its_row(tables: Any, kind
 
 def test_a_syntax_error_that_no_text_is_the_cause_of_sets_nothing_aside(tables: Any) -> None:
     table = tables("id bigint, v uuid")
-    table.execute(
-        "CREATE FUNCTION {schema}.no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
-        " EXECUTE 'SELEC'; RETURN NEW; END $$"
-    )
-    table.execute("CREATE TRIGGER t BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION {schema}.no()")
+    _before_each_row(table, "EXECUTE 'SELEC'; RETURN NEW;")
     with pytest.raises(UnavailableError, match="syntax error at or near"):
         table.epoch(1, {"id": longs(1, 2), "v": [None, None]})
     assert (table.rows(), table.dead()) == ([], [])
@@ -123,3 +111,11 @@ def test_a_stage_that_another_sink_left_on_the_same_backend_is_left_alone(tables
     writer.pre_commit(table.start.record(1, {0: 0, 1: 0}, {0: 1, 1: 0}, rows=1))
     writer.commit_epoch()
     assert table.rows() == [(1,)]
+
+
+def _before_each_row(table: Any, does: str) -> None:
+    """Have a trigger of the table do something before each row that comes."""
+    table.execute(
+        f"CREATE FUNCTION {{schema}}.no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {does} END $$"
+    )
+    table.execute("CREATE TRIGGER t BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION {schema}.no()")

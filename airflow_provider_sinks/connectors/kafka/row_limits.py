@@ -12,12 +12,12 @@ from confluent_kafka import KafkaError
 from airflow_provider_sinks.connectors.epoch_writer import RejectedRowError
 from airflow_provider_sinks.connectors.kafka.carried import Carried, header_bytes, headers_of
 from airflow_provider_sinks.connectors.kafka.columns import KEY, VALUE
+from airflow_provider_sinks.connectors.kafka.deliveries import Undelivered
 from airflow_provider_sinks.connectors.kafka.limits import TopicLimit, batch_bytes, read_limits
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.record_size import CLIENT_LIMIT, TOPIC_LIMIT
 from airflow_provider_sinks.connectors.kafka.row_times import RowTimes
 from airflow_provider_sinks.connectors.kafka.topic_facts import grant
-from airflow_provider_sinks.connectors.kafka.undelivered import Undelivered
 from airflow_provider_sinks.connectors.rows import byte_lengths
 from airflow_provider_sinks.core.errors import UnavailableError
 

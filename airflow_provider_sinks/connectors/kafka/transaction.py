@@ -18,19 +18,19 @@ import enum
 import threading
 import time
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
 from airflow_provider_sinks.clients.wait import look_until
 from airflow_provider_sinks.connectors.epoch_writer import InDoubtError
 from airflow_provider_sinks.connectors.kafka.connection import Complaints
+from airflow_provider_sinks.connectors.kafka.deliveries import Deliveries, NoRows, is_consequence
 from airflow_provider_sinks.connectors.kafka.in_force import demand_unrivalled
 from airflow_provider_sinks.connectors.kafka.object_producer import ObjectProducer
 from airflow_provider_sinks.connectors.kafka.row_producer import ProducerKind, RowProducer
 from airflow_provider_sinks.connectors.kafka.run import KafkaRun
 from airflow_provider_sinks.connectors.kafka.transactions import producer_config, refusal, warm_up
-from airflow_provider_sinks.connectors.kafka.undelivered import is_consequence
 from airflow_provider_sinks.core.errors import FencedError, UnavailableError
 from airflow_provider_sinks.core.progress.record import ProgressKey, ProgressRecord, WriterId
 
@@ -55,41 +55,6 @@ class _Open(enum.Enum):
     ROWS = enum.auto()
     COMMIT = enum.auto()
     ABORT = enum.auto()
-
-
-class Deliveries(Protocol):
-    """What a transaction asks about the rows in it."""
-
-    @property
-    def first_failure(self) -> KafkaError | None:
-        """Why a broker refused the first of them, where it did."""
-
-    def demand_delivered(self, cause: KafkaError | None = None) -> None:
-        """Raise when a broker refused one of them for what it is.
-
-        :param cause: what the transaction says of it, where it was asked.
-        """
-
-    def forget(self) -> None:
-        """Forget what was refused: the transaction is over."""
-
-    def note_undelivered(self, error: KafkaError, topic: str, size_bytes: int) -> None:
-        """Take note of a record that was not delivered."""
-
-
-class NoRows:
-    """The rows of a driver's transaction: none."""
-
-    first_failure: KafkaError | None = None
-
-    def demand_delivered(self, cause: KafkaError | None = None) -> None:
-        """Do nothing."""
-
-    def forget(self) -> None:
-        """Do nothing."""
-
-    def note_undelivered(self, error: KafkaError, topic: str, size_bytes: int) -> None:
-        """Do nothing."""
 
 
 class Transaction:
