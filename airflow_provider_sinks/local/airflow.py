@@ -15,17 +15,15 @@ import secrets
 import subprocess
 import sys
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import httpx
 
-from airflow_provider_sinks.clients.wait import holds_within
 from airflow_provider_sinks.local import forked_airflow
+from airflow_provider_sinks.local.airflow_rest_api import AirflowRestApi
 from airflow_provider_sinks.local.metadata_database import MetadataDatabase
 from airflow_provider_sinks.local.ports import LOCALHOST, free_port
 from airflow_provider_sinks.local.postgres import Postgres
@@ -36,24 +34,10 @@ _READY_SECONDS = 300.0
 _FIRST_ANSWER_SECONDS = 60.0
 _GRACE_SECONDS = 5.0
 _POLL_SECONDS = 0.25
-_TERMINAL = frozenset({"success", "failed"})
 _AUTH_MANAGER = "airflow.api_fastapi.auth.managers.simple.simple_auth_manager.SimpleAuthManager"
 
 
-@dataclass(frozen=True)
-class DagRun:
-    """Names one run of one DAG."""
-
-    dag_id: str
-    run_id: str
-
-    @property
-    def path(self) -> str:
-        """The run's place in the REST API."""
-        return f"dags/{self.dag_id}/dagRuns/{self.run_id}"
-
-
-class AirflowStack:
+class AirflowStack(AirflowRestApi):
     """One Airflow with its own home, user and password."""
 
     def __init__(
@@ -66,17 +50,15 @@ class AirflowStack:
         *,
         forked: bool = False,
     ) -> None:
+        super().__init__(free_port(), "admin", secrets.token_urlsafe(12))
         self.home = home
         self._program = [python, "-m", "airflow"]
         self.dags_folder = dags_folder
-        self.user = "admin"
-        self.password = secrets.token_urlsafe(12)
-        self._port = free_port()
         self._passwords = home / "passwords.json"
         self.metadata = MetadataDatabase(home / "airflow.db", postgres)
         self.environment = {**_clean_environment(), **self._settings(), **env}
         commands = {"": [python, "-m", forked_airflow.__name__]} if forked else self._commands()
-        self._services = {
+        self.services = {
             name: Service(f"airflow {name}".strip(), command, home, env=self.environment)
             for name, command in commands.items()
         }
@@ -110,10 +92,10 @@ class AirflowStack:
                 if not forked:
                     stack._make_tables()
                 line.say("starting four programs")
-                for service in stack._services.values():
+                for service in stack.services.values():
                     service.start()
-                first = next(iter(stack._services.values()))
-                first.wait_until(stack._healthy, _READY_SECONDS, _POLL_SECONDS)
+                first = next(iter(stack.services.values()))
+                first.wait_until(stack.healthy, _READY_SECONDS, _POLL_SECONDS)
         except BaseException:
             stack.stop()
             raise
@@ -131,93 +113,6 @@ class AirflowStack:
         stack._make_tables()
         return stack
 
-    @property
-    def url(self) -> str:
-        """Where the user interface is."""
-        return f"http://{LOCALHOST}:{self._port}"
-
-    @property
-    def api_url(self) -> str:
-        """Where the REST API is."""
-        return f"{self.url}/api/v2"
-
-    def call(self, method: str, path: str, body: object = None, **query: str | int) -> Any:
-        """Call the REST API as our user and return the answer's JSON.
-
-        :param path: below ``/api/v2``.
-        :raises LocalServiceError: when Airflow answers with an error, which is shown.
-        """
-        answer = self._client.request(method, path, json=body, params=query)
-        if answer.is_error:
-            raise LocalServiceError(f"Airflow answered {answer.status_code} to {method} {path}", answer.text)
-        return answer.json() if answer.content else None
-
-    def add_connection(self, conn_id: str, conn_type: str, **fields: object) -> None:
-        """Store a connection.
-
-        :param fields: ``host``, ``port``, ``login``, ``password``, ``schema``, and ``extra`` as a mapping.
-        """
-        extra = fields.pop("extra", None)
-        body = {"connection_id": conn_id, "conn_type": conn_type, **fields}
-        if extra is not None:
-            body["extra"] = json.dumps(extra)
-        self.call("POST", "connections", body)
-
-    def add_variable(self, key: str, value: str) -> None:
-        """Store a Variable."""
-        self.call("POST", "variables", {"key": key, "value": value})
-
-    def account(self) -> dict[str, str | int]:
-        """Return the fields of a connection that leads to this Airflow's own REST API."""
-        return {"host": LOCALHOST, "port": self._port, "login": self.user, "password": self.password}
-
-    def unpause(self, dag_id: str) -> None:
-        """Unpause a DAG as soon as Airflow knows it."""
-        self._until(lambda: self._knows(dag_id), f'DAG "{dag_id}" to be read', 60.0)
-        self.call("PATCH", f"dags/{dag_id}", {"is_paused": False})
-
-    def trigger(self, dag_id: str, conf: Mapping[str, object] | None = None) -> DagRun:
-        """Unpause a DAG as soon as Airflow knows it, and start a run of it."""
-        self.unpause(dag_id)
-        run = self.call("POST", f"dags/{dag_id}/dagRuns", {"logical_date": None, "conf": dict(conf or {})})
-        return DagRun(dag_id, run["dag_run_id"])
-
-    def run_state(self, run: DagRun) -> str:
-        """Return the state of a run."""
-        return str(self.call("GET", run.path)["state"])
-
-    def wait_for_run(self, run: DagRun, timeout_seconds: float = 300.0) -> str:
-        """Return the final state of a run: ``success`` or ``failed``."""
-        self._until(lambda: self.run_state(run) in _TERMINAL, f"{run} to end", timeout_seconds)
-        return self.run_state(run)
-
-    def task_states(self, run: DagRun) -> dict[str, str | None]:
-        """Return the state of each task of a run; None before it is scheduled."""
-        tasks = self.call("GET", f"{run.path}/taskInstances", limit=100)["task_instances"]
-        return {task["task_id"]: task["state"] for task in tasks}
-
-    def wait_for_task(self, run: DagRun, task_id: str, state: str, timeout_seconds: float = 120.0) -> None:
-        """Return when a task of a run has a state."""
-        self._until(
-            lambda: self.task_states(run).get(task_id) == state,
-            f"task {task_id} of {run} to be {state}",
-            timeout_seconds,
-        )
-
-    def task_events(self, run: DagRun, task_id: str, try_number: int | None = None) -> list[str]:
-        """Return what one try of a task logged, one text per event; errors with their messages.
-
-        :param try_number: from 1; None means the newest.
-        """
-        path = f"{run.path}/taskInstances/{task_id}"
-        number = try_number or self.call("GET", path)["try_number"]
-        content = self.call("GET", f"{path}/logs/{number}", full_content="true")["content"]
-        return [event if isinstance(event, str) else _text(event) for event in content]
-
-    def task_log(self, run: DagRun, task_id: str, try_number: int | None = None) -> str:
-        """Return the log of one try of a task; None means the newest."""
-        return "\n".join(self.task_events(run, task_id, try_number))
-
     def command(self, *arguments: str) -> str:
         """Run an ``airflow`` command beside this Airflow and return what it prints."""
         done = subprocess.run(
@@ -233,12 +128,31 @@ class AirflowStack:
             raise LocalServiceError(f"airflow {' '.join(arguments)} failed", "\n".join(output[-30:]))
         return done.stdout
 
+    def healthy(self) -> bool:
+        """Say whether every part reports that it is healthy.
+
+        :raises LocalServiceError: when one of the programs has ended.
+        """
+        for service in self.services.values():
+            if not service.running:
+                raise service.failure(f"{service.name} ended")
+        try:
+            # The first request to the tasks' own API builds it, and nothing else is answered for seconds.
+            httpx.get(f"{self.url}/execution/health", timeout=_FIRST_ANSWER_SECONDS)
+            parts = httpx.get(f"{self.api_url}/monitor/health", timeout=5).raise_for_status().json()
+        except httpx.HTTPError:
+            return False
+        return all(part["status"] == "healthy" for part in parts.values())
+
+    def last_words(self) -> str:
+        """Return what each program wrote last."""
+        return "\n".join(str(service.failure(service.name)) for service in self.services.values())
+
     def stop(self) -> None:
         """End the four programs, and the tasks that run."""
-        if "_client" in vars(self):
-            self._client.close()
+        self.close()
         with ThreadPoolExecutor() as pool:
-            list(pool.map(lambda service: service.stop(_GRACE_SECONDS), self._services.values()))
+            list(pool.map(lambda service: service.stop(_GRACE_SECONDS), self.services.values()))
 
     def __enter__(self) -> Self:
         return self
@@ -288,44 +202,6 @@ class AirflowStack:
 
     def _commands(self) -> dict[str, list[str]]:
         return {name: [*self._program, name] for name in forked_airflow.COMPONENTS}
-
-    def _healthy(self) -> bool:
-        for service in self._services.values():
-            if not service.running:
-                raise service.failure(f"{service.name} ended")
-        try:
-            # The first request to the tasks' own API builds it, and nothing else is answered for seconds.
-            httpx.get(f"{self.url}/execution/health", timeout=_FIRST_ANSWER_SECONDS)
-            parts = httpx.get(f"{self.api_url}/monitor/health", timeout=5).raise_for_status().json()
-        except httpx.HTTPError:
-            return False
-        return all(part["status"] == "healthy" for part in parts.values())
-
-    def _knows(self, dag_id: str) -> bool:
-        if any(dag["dag_id"] == dag_id for dag in self.call("GET", "dags", limit=100)["dags"]):
-            return True
-        if errors := self.call("GET", "importErrors")["import_errors"]:
-            raise LocalServiceError("a DAG file cannot be read", "\n".join(e["stack_trace"] for e in errors))
-        return False
-
-    def _until(self, holds: Callable[[], bool], what: str, timeout_seconds: float) -> None:
-        if not holds_within(holds, timeout_seconds, pause_seconds=_POLL_SECONDS):
-            raise LocalServiceError(f"waited {timeout_seconds:.0f} s for {what}", self._last_words())
-
-    def _last_words(self) -> str:
-        return "\n".join(str(service.failure(service.name)) for service in self._services.values())
-
-    @cached_property
-    def _client(self) -> httpx.Client:
-        body = {"username": self.user, "password": self.password}
-        answer = httpx.post(f"{self.url}/auth/token", json=body, timeout=30).raise_for_status()
-        headers = {"Authorization": f"Bearer {answer.json()['access_token']}"}
-        return httpx.Client(base_url=self.api_url, headers=headers, timeout=60)
-
-
-def _text(event: Mapping[str, Any]) -> str:
-    errors = [f"{error['exc_type']}: {error['exc_value']}" for error in event.get("error_detail") or ()]
-    return "\n".join([event["event"], *errors])
 
 
 def _clean_environment() -> dict[str, str]:

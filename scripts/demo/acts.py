@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
-from airflow_provider_sinks.local.airflow import DagRun
+from airflow_provider_sinks.local.airflow_rest_api import DagRun
 from airflow_provider_sinks.local.processes import LocalServiceError
 from airflow_provider_sinks.local.stack import Stack
 from scripts.demo import pageviews

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from airflow_provider_sinks.clients.wait import look_until
-from airflow_provider_sinks.local.airflow import DagRun
+from airflow_provider_sinks.local.airflow_rest_api import DagRun
 from airflow_provider_sinks.local.processes import LocalServiceError, tail
 from airflow_provider_sinks.local.stack import Stack
 from scripts.demo.say import step

@@ -10,7 +10,8 @@ from typing import Any
 from confluent_kafka.admin import AdminClient
 
 from airflow_provider_sinks.core.launch.status import SinkState
-from airflow_provider_sinks.local.airflow import AirflowStack, DagRun
+from airflow_provider_sinks.local.airflow import AirflowStack
+from airflow_provider_sinks.local.airflow_rest_api import DagRun
 from tests import administrator
 from tests.live.sinks_in_airflow import PARTITIONS, AirflowSink
 

@@ -13,7 +13,7 @@ from airflow_provider_sinks.clients.yarn import YarnClient
 from airflow_provider_sinks.core.launch.status import SinkStatus
 from airflow_provider_sinks.core.launch.yarn import Application, AppState, sink_tag
 from airflow_provider_sinks.local import spark
-from airflow_provider_sinks.local.airflow import DagRun
+from airflow_provider_sinks.local.airflow_rest_api import DagRun
 from airflow_provider_sinks.local.yarn import YarnCluster
 from tests.faults.driver import QUICK_START
 from tests.live.cluster import SMALL

@@ -11,7 +11,8 @@ from typing import Any
 
 import httpx
 
-from airflow_provider_sinks.local.airflow import AirflowStack, DagRun
+from airflow_provider_sinks.local.airflow import AirflowStack
+from airflow_provider_sinks.local.airflow_rest_api import DagRun
 
 ROLES = ("viewer", "user", "op")
 """The roles below ``admin``; of each there is one person, of the same name."""

@@ -12,7 +12,7 @@ _EPOCHS_MEANWHILE = 10
 def test_a_sink_goes_on_while_the_api_server_is_away(airflow: AirflowStack, broker: KafkaBroker) -> None:
     airflow.add_connection("spark_away", "spark", host="local[1,4]")
     sink = client_sink(airflow, broker, "away", "spark_away")
-    server = airflow._services["api-server"]
+    server = airflow.services["api-server"]
     with sink.fed_all_the_time():
         run = sink.start()
         before = sink.wait_running(1).epoch
@@ -25,7 +25,7 @@ def test_a_sink_goes_on_while_the_api_server_is_away(airflow: AirflowStack, brok
             )
         finally:
             server.start()
-            server.wait_until(airflow._healthy, 60)
+            server.wait_until(airflow.healthy, 60)
         heard = sink.witness()["epoch"]
         sink.wait_until(lambda: sink.witness()["epoch"] > heard, "the witness to follow", 60)
         sink.wait_until(lambda: sink.driver_count() == 1, "one driver")

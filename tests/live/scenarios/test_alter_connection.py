@@ -23,7 +23,8 @@ from confluent_kafka.admin import (
 )
 
 from airflow_provider_sinks.local import spark
-from airflow_provider_sinks.local.airflow import AirflowStack, DagRun
+from airflow_provider_sinks.local.airflow import AirflowStack
+from airflow_provider_sinks.local.airflow_rest_api import DagRun
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.listeners import Mechanism, Sasl, Tls
 from tests import administrator

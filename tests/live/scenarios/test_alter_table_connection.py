@@ -13,7 +13,8 @@ import pytest
 from psycopg import sql
 
 from airflow_provider_sinks.local import spark
-from airflow_provider_sinks.local.airflow import AirflowStack, DagRun
+from airflow_provider_sinks.local.airflow import AirflowStack
+from airflow_provider_sinks.local.airflow_rest_api import DagRun
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres
 from tests.contract.wire import PostgresWire

@@ -11,7 +11,8 @@ from typing import Any
 import psutil
 import pytest
 
-from airflow_provider_sinks.local.airflow import AirflowStack, DagRun
+from airflow_provider_sinks.local.airflow import AirflowStack
+from airflow_provider_sinks.local.airflow_rest_api import DagRun
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.listeners import Mechanism, Sasl
 from airflow_provider_sinks.local.postgres import Postgres

@@ -110,7 +110,7 @@ def killed_scheduler(sink: AirflowSink, others: list[Future[None]]) -> None:
         run = sink.start()
         wait(others)
         sink.wait_running(1)
-        service = sink.airflow._services["scheduler"]
+        service = sink.airflow.services["scheduler"]
         old = service.pid
         try:
             os.kill(old, signal.SIGKILL)

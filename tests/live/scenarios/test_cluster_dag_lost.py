@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_sinks.local.airflow import AirflowStack, DagRun
+from airflow_provider_sinks.local.airflow import AirflowStack
+from airflow_provider_sinks.local.airflow_rest_api import DagRun
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.yarn import YarnCluster
 from tests.live.airflow_sinks import airflow_sinks
@@ -94,7 +95,7 @@ def impatient(airflow: AirflowStack, yarn: YarnCluster) -> Iterator[None]:
 
 
 def _restart_triggerer(airflow: AirflowStack) -> None:
-    triggerer = airflow._services["triggerer"]
+    triggerer = airflow.services["triggerer"]
     triggerer.kill()
     triggerer.start()
 

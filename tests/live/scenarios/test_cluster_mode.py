@@ -17,7 +17,8 @@ import pytest
 
 from airflow_provider_sinks.core.launch.status import SinkState
 from airflow_provider_sinks.core.launch.yarn import AppState
-from airflow_provider_sinks.local.airflow import AirflowStack, DagRun
+from airflow_provider_sinks.local.airflow import AirflowStack
+from airflow_provider_sinks.local.airflow_rest_api import DagRun
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.yarn import YarnCluster
 from tests.live.cluster_sink import CONNECTION, ClusterSink
@@ -44,7 +45,7 @@ def waiting(sink: ClusterSink) -> None:
         assert sink.running()[0].id in links["Spark UI"]
 
         _lose_the_triggerer(sink, run)
-        triggerer = sink.airflow._services["triggerer"]
+        triggerer = sink.airflow.services["triggerer"]
         triggerer.kill()
         sink.change_connection(**{"client.id": "edited"})
         triggerer.start()
@@ -65,7 +66,7 @@ def waiting(sink: ClusterSink) -> None:
 
 def _lose_the_triggerer(sink: ClusterSink, run: DagRun) -> None:
     """Kill the triggerer, start another, and see that it follows the same driver."""
-    triggerer = sink.airflow._services["triggerer"]
+    triggerer = sink.airflow.services["triggerer"]
     triggerer.kill()
     heard = _lines(sink, run)
     triggerer.start()

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from airflow_provider_sinks.local.airflow import AirflowStack, DagRun
+from airflow_provider_sinks.local.airflow import AirflowStack
+from airflow_provider_sinks.local.airflow_rest_api import DagRun
 from airflow_provider_sinks.local.broker import KafkaBroker
 from tests.live.sink_world import SOURCE_PARTITIONS, SinkWorld
 
@@ -127,7 +128,7 @@ def test_a_sensor_that_waits_takes_no_slot_and_survives_a_kill_of_the_triggerer(
     slots = scene.pool_slots()
     beside = airflow.trigger(scene.deferred.dag_id.replace("deferred", "beside"))
     beside_ended = airflow.wait_for_run(beside)
-    triggerer = airflow._services["triggerer"]
+    triggerer = airflow.services["triggerer"]
     triggerer.kill()
     triggerer.start()
     still = airflow.task_states(scene.deferred)["waits"]

@@ -14,7 +14,8 @@ from confluent_kafka.admin import AdminClient
 
 from airflow_provider_sinks.core.launch.status import SinkState
 from airflow_provider_sinks.local import spark
-from airflow_provider_sinks.local.airflow import AirflowStack, DagRun
+from airflow_provider_sinks.local.airflow import AirflowStack
+from airflow_provider_sinks.local.airflow_rest_api import DagRun
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres
 from tests import administrator

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_sinks.local.airflow import AirflowStack, DagRun
+from airflow_provider_sinks.local.airflow import AirflowStack
+from airflow_provider_sinks.local.airflow_rest_api import DagRun
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.stack import SPARK_MASTER
 from tests.live.client_sink import client_arguments
