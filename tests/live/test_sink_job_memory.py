@@ -1,8 +1,9 @@
-"""Records of nearly a megabyte, and more of them than the driver has memory."""
+"""Records of nearly a megabyte, more of them than the driver has memory; and one row that no memory holds."""
 
 from __future__ import annotations
 
 from airflow_provider_sinks.core.errors import ExitCode
+from airflow_provider_sinks.operators.submit.driver_error import error_of
 from tests.live.stage import Stage
 
 _RECORDS, _BYTES = 900, 900_000
@@ -27,3 +28,18 @@ def test_a_small_epoch_of_large_records_does_not_fill_the_driver(stage: Stage) -
 
     found = [int((record.value or b"")[:8].split()[0]) for record in stage.read(sink.out)]
     assert found == list(range(_RECORDS))
+
+
+def test_a_driver_whose_memory_does_not_hold_a_row_is_told_as_that(stage: Stage) -> None:
+    source = stage.source("too-large", {0: [("k", "x")]})
+    sink = stage.sink("too-large", source, select=["repeat(value, 1000000000) AS value"], **_TEXT)
+    driver = sink.start()
+
+    code = driver.wait(300)
+
+    error = error_of(code, sink.parsed.name, driver.status, driver.log)
+    assert error.primary == f'the driver or an executor of sink "{sink.parsed.name}" ran out of memory'
+    assert "OutOfMemoryError" in error.detail
+    assert "spark.driver.memory" in error.hint
+    assert error.retryable
+    assert stage.read(sink.out) == []
