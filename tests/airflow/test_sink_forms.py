@@ -199,6 +199,19 @@ def test_a_form_says_what_the_messages_of_a_sink_carry(
     assert {name: target[name] for name in names if target.get(name) not in (None, "now")} == written
 
 
+def test_a_form_writes_no_rows_where_a_sink_keeps_its_progress(
+    run_task: RunTask, into_a_topic: DAG, spark: FakeSpark
+) -> None:
+    given = {name: param.value for name, param in into_a_topic.params.items()}
+    forged = {"target": "_sinks-progress-orders", "key": "userid", "envelope": "upsert"}
+
+    result = run_task(into_a_topic.get_task("submit"), conf=given | forged)
+
+    assert result.ti.state == "failed"
+    assert "'_sinks-progress-orders' is named as the progress topic of a sink" in str(result.error)
+    assert spark.launches == 0
+
+
 def test_a_form_takes_no_name_of_another_dags_sink(
     run_task: RunTask, submit: Submit, into_a_topic: DAG, spark: FakeSpark
 ) -> None:

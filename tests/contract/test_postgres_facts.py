@@ -65,6 +65,16 @@ def test_something_else_under_the_name_of_the_progress_table_is_refused(made: Po
     assert verdict.hint == "Name another table as progress: the sink makes it."
 
 
+def test_rows_never_go_into_a_table_that_holds_progress(made: PostgresHarness) -> None:
+    run(made, "DROP TABLE {schema}.{sink}; CREATE TABLE {schema}.{sink} (LIKE {progress} INCLUDING ALL)")
+
+    verdict = verdict_of(made)
+
+    assert verdict.kind is VerdictKind.REFUSE
+    assert f'data table "{made.schema}.{SINK}" holds the progress of sinks' in str(verdict)
+    assert verdict.hint == "Name another table."
+
+
 def test_a_progress_table_that_a_crash_empties_is_refused_with_the_sql_that_mends_it(
     made: PostgresHarness,
 ) -> None:

@@ -217,6 +217,24 @@ def test_a_sink_without_a_record_in_a_shared_progress_topic_starts(world: WorldF
     assert first.decide().kind is VerdictKind.RESUME
 
 
+@pytest.mark.parametrize("has_started", [False, True], ids=["a new sink", "a sink that wrote nothing"])
+def test_rows_never_go_into_a_topic_that_holds_progress(world: WorldFactory, *, has_started: bool) -> None:
+    shared = f"pytest_shared_{uuid.uuid4().hex[:8]}"
+    first, second = world(progress=shared), world()
+    first.start()
+    first.write(1)
+    if has_started:
+        second.start()
+    second.options = {"target": f"dst/{shared}"}
+
+    verdict = second.start()
+
+    primary = f'data topic "{shared}" holds the progress of sink "{first.name}"'
+    assert_refused(verdict, OutputReason.OUTPUT_UNFIT, primary)
+    assert verdict.hint == "Name another topic."
+    assert first.decide().kind is VerdictKind.RESUME
+
+
 def test_a_data_topic_of_a_sink_that_wrote_nothing_is_made_again(world: WorldFactory) -> None:
     sink = world()
     sink.start()

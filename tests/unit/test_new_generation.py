@@ -200,6 +200,13 @@ def test_an_output_that_cannot_take_the_rows_may_be_made_anew_and_not_kept() -> 
         plan_reset(situation(narrow), Reset())
 
 
+def test_an_output_that_others_use_is_not_deleted_to_make_it_anew() -> None:
+    foreign = Unfit('holds the progress of sink "payments"', "It is lost.", "Name another.", is_others=True)
+
+    with pytest.raises(RefusedError, match="holds the progress of"):
+        plan_reset(situation(observation(data=present(DATA, unfit=foreign))), RECREATE)
+
+
 def after(asked: Situation, step: Announce, **seen: Any) -> Situation:
     """Return the situation when a step was announced."""
     written = announcement(asked, step, "run-2").encode()

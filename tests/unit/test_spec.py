@@ -197,6 +197,12 @@ WRONG: list[tuple[str, Any, str]] = [
     ("source", {"kafak": {}}, 'source.kafak: is not known (did you mean "kafka"?)'),
     ("source", "pageviews", "source: 'pageviews' is no short form (write connection/topic)"),
     ("source", ["a"], "source: must be a mapping, not a list"),
+    (
+        f"{T}.topic",
+        "_sinks-progress-orders",
+        "'_sinks-progress-orders' is named as the progress topic of a sink",
+    ),
+    ("dead_letter.topic", "_sinks-progress-orders", "is named as the progress topic of a sink"),
     (f"{K}.topic", "page views", "'page views' is not a valid topic name"),
     (f"{K}.topic", "..", "'..' is not a valid topic name"),
     (f"{K}.topic", "x" * 250, "is not a valid topic name (1 to 249"),

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from airflow_provider_sinks.connectors.base import HeldUp
 from airflow_provider_sinks.connectors.kafka.coordinators import broker_memory
+from airflow_provider_sinks.connectors.kafka.foreign_progress import as_output
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.progress_log import ProgressReader, read_timeout_seconds
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink
-from airflow_provider_sinks.connectors.kafka.topic_facts import as_progress_topic
+from airflow_provider_sinks.connectors.kafka.topic_facts import TopicFacts, as_progress_topic
 from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
 from airflow_provider_sinks.connectors.kafka.transactional_ids import transactional_id
 from airflow_provider_sinks.core.decision.facts import Existence, Observation, ResourceFacts, Role
@@ -55,12 +56,13 @@ class KafkaObserver:
         facts = {role: seen[name] for role, name in self._topics.items()}
         progress = as_progress_topic(facts[Role.PROGRESS], self._sink, self.client.bootstrap)
         history, reason, hint = self._history(progress)
+        outputs = self._outputs(facts, history or NO_HISTORY)
         return Observation(
             source=source,
             broker=self._ask_broker(source) if history is not None and not history else None,
-            data=facts[Role.DATA],
+            data=outputs[Role.DATA],
             progress=progress,
-            dead_letter=facts.get(Role.DEAD_LETTER),
+            dead_letter=outputs.get(Role.DEAD_LETTER),
             history=history,
             history_reason=reason,
             history_hint=hint,
@@ -103,6 +105,18 @@ class KafkaObserver:
             ids = {writer: transactional_id(self._prefix, self._sink, writer) for writer in writers}
             self._broker = broker_memory(self._options, ids)
         return self._broker
+
+    def _outputs(self, facts: Mapping[Role, TopicFacts], history: History) -> dict[Role, TopicFacts]:
+        """Look into those that the records do not name: they may hold what is not for rows."""
+        known = history.identities
+        before = {Role.DATA: known.data, Role.DEAD_LETTER: known.dead_letter} if known else {}
+        found: dict[Role, TopicFacts] = {}
+        for role in (Role.DATA, Role.DEAD_LETTER):
+            if (topic := facts.get(role)) is not None:
+                recorded = before.get(role)
+                is_known = recorded is not None and topic.identity.compared_with(recorded).is_same
+                found[role] = topic if is_known else as_output(topic, self._options)
+        return found
 
     def _history(self, progress: ResourceFacts) -> tuple[History | None, str, str]:
         """Read the progress of the sink; not being able to is an answer too, and never an empty history."""

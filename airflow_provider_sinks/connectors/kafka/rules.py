@@ -20,6 +20,10 @@ from airflow_provider_sinks.core.spec.schema_options import DeclaredSchema
 if TYPE_CHECKING:
     from airflow_provider_sinks.connectors.kafka.spec import KafkaSink
 
+PROGRESS_PREFIX = "_sinks-progress-"
+"""How the progress topics are named for which a spec names none."""
+_OUTPUTS = ("target.kafka.topic", "dead_letter.topic")
+
 
 def _key(spec: KafkaSink) -> Iterator[Problem]:
     plan = spec.readable_shape
@@ -154,6 +158,9 @@ def _topics(spec: KafkaSink) -> Iterator[Problem]:
         first = seen.setdefault((connection, topic), where)
         if first != where:
             yield Problem(where, f"{topic!r} is {first} already", "each of them needs a topic of its own")
+        elif where in _OUTPUTS and topic.startswith(PROGRESS_PREFIX):
+            what = f"{topic!r} is named as the progress topic of a sink, whose rows would be lost or doubled"
+            yield Problem(where, what, "another topic")
 
 
 RULES: tuple[Rule, ...] = (

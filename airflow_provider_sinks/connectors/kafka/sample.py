@@ -1,4 +1,4 @@
-"""What a record of a topic weighs: a few records of some partitions are read, and nothing is left behind."""
+"""Some records of a topic and what they weigh: they are read, and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -27,33 +27,46 @@ def record_bytes(options: KafkaOptions, topic: str, ranges: Mapping[int, range])
     :param ranges: by partition, the offsets to choose from; their last ones are read.
     :raises UnavailableError: the client could not ask.
     """
+    sizes = [len(key) + len(value) for key, value in newest_records(options, topic, ranges)]
+    return sum(sizes) / len(sizes) if sizes else None
+
+
+def newest_records(
+    options: KafkaOptions, topic: str, ranges: Mapping[int, range]
+) -> list[tuple[bytes, bytes]]:
+    """Return keys and values of some of the last records; those of open and aborted transactions too.
+
+    What may not be read, or does not come within two seconds, is not among them.
+
+    :param ranges: by partition, the offsets to choose from.
+    :raises UnavailableError: the client could not ask.
+    """
     held = [(partition, offsets) for partition, offsets in sorted(ranges.items()) if offsets]
     chosen = held[:: max(1, len(held) // _PARTITIONS_MAX)][:_PARTITIONS_MAX]
     if not chosen:
-        return None
+        return []
     places = [TopicPartition(topic, p, max(at.start, at.stop - _OF_EACH)) for p, at in chosen]
     consumer = Consumer({**client_config(options), **_SETTINGS, "group.id": f"sinks-sample-{uuid.uuid4()}"})
     try:
         consumer.assign(places)
-        sizes = _read(consumer, len(places))
+        return _read(consumer, len(places))
     except KafkaException as error:
         raise UnavailableError(f'records of topic "{topic}" could not be read', text_of(error)) from error
     finally:
         consumer.close()
-    return sum(sizes) / len(sizes) if sizes else None
 
 
-def _read(consumer: Consumer, partitions: int) -> list[int]:
-    """Return the sizes of records until each partition gave one, or the time is over."""
-    sizes: list[int] = []
+def _read(consumer: Consumer, partitions: int) -> list[tuple[bytes, bytes]]:
+    """Return records until each partition gave one, or the time is over."""
+    found: list[tuple[bytes, bytes]] = []
     seen: set[int | None] = set()
     deadline = time.monotonic() + _SECONDS
-    while len(seen) < partitions and len(sizes) < _RECORDS_MAX and time.monotonic() < deadline:
+    while len(seen) < partitions and len(found) < _RECORDS_MAX and time.monotonic() < deadline:
         for message in consumer.consume(_RECORDS_MAX, timeout=_POLL_SECONDS):
             seen.add(message.partition())
             if message.error() is None:
-                sizes.append(len(message.key() or b"") + len(message.value() or b""))
-    return sizes
+                found.append((message.key() or b"", message.value() or b""))
+    return found
 
 
 _SETTINGS = {

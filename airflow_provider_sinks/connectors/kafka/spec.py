@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from pydantic import Field, model_validator
 
 from airflow_provider_sinks.connectors.kafka.creation import CreateTopic, progress_topic
-from airflow_provider_sinks.connectors.kafka.rules import RULES
+from airflow_provider_sinks.connectors.kafka.rules import PROGRESS_PREFIX, RULES
 from airflow_provider_sinks.connectors.kafka.target import KafkaTargetChoice
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import JobFailedError
@@ -141,7 +141,7 @@ class KafkaSink(SinkSpec):
     @property
     def progress_topic(self) -> str:
         """The name of the progress topic, resolved."""
-        return self.progress.topic or f"_sinks-progress-{self.name}"
+        return self.progress.topic or f"{PROGRESS_PREFIX}{self.name}"
 
     @property
     def progress_is_shared(self) -> bool:

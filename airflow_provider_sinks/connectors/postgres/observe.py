@@ -142,7 +142,7 @@ def observe(
     history, reason = _history(connection, progress, Place(tables[Role.PROGRESS], sink))
     return Observation(
         source=source,
-        data=seen[Role.DATA],
+        data=_no_progress(connection, seen[Role.DATA]),
         progress=progress,
         dead_letter=_keeping(connection, dead_letter) if dead_letter else None,
         history=history,
@@ -229,6 +229,16 @@ def _of_our_shape(connection: Connection, progress: ResourceFacts) -> ResourceFa
     return progress
 
 
+def _no_progress(connection: Connection, data: ResourceFacts) -> ResourceFacts:
+    """Say so where the table is one of progress: a row in it would tell another sink where to go on."""
+    if data.existence is not Existence.PRESENT or data.unfit:
+        return data
+    found = layout(connection, data.name)
+    if found is None or not PROGRESS_COLUMNS.keys() <= found.columns.keys():
+        return data
+    return replace(data, unfit=_HOLDS_PROGRESS)
+
+
 def _keeping(connection: Connection, dead_letter: ResourceFacts) -> ResourceFacts:
     """Say so where the table of dead letters does not take or keep them: progress counts them as kept."""
     if dead_letter.existence is not Existence.PRESENT or dead_letter.unfit:
@@ -240,6 +250,14 @@ def _keeping(connection: Connection, dead_letter: ResourceFacts) -> ResourceFact
         why = "A crash of the server empties it, and nobody sets its rows aside again."
         return replace(dead_letter, unfit=_unlogged(dead_letter.name, why))
     return replace(dead_letter, unfit=unfit_for_letters(dead_letter.name, found.columns))
+
+
+_HOLDS_PROGRESS = Unfit(
+    "holds the progress of sinks",
+    "Rows in it would be taken for progress: those sinks would stop, or lose rows or write them again.",
+    "Name another table.",
+    is_others=True,
+)
 
 
 def _no_progress_table(what: str) -> Unfit:

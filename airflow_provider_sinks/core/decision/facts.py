@@ -48,11 +48,13 @@ class Unfit:
     :param what: what is wrong, to follow its name: ``has 2 partitions``, ``has no column region``.
     :param why: why a sink cannot use it so, in whole sentences.
     :param repair: the command or the setting that mends it.
+    :param is_others: it is in use by others, so that it is never made anew for this sink.
     """
 
     what: str
     why: str
     repair: str
+    is_others: bool = False
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,7 @@ def plan_reset(situation: Situation, ask: Reset) -> Plan:
     """
     sink, observation = situation.spec.name, situation.observation
     verdict = decide(observation, situation.request)
-    demand_settled(verdict, settles=lambda refusal: _settles(refusal, ask))
+    demand_settled(verdict, settles=lambda refusal: _settles(refusal, ask, observation))
     demand_seen(verdict, situation)
     if verdict.kind is VerdictKind.START and verdict.generation == 1:
         return Plan(sink, f'sink "{sink}" has no progress: there is nothing to reset')
@@ -162,10 +162,12 @@ def generation_steps(
     return (*steps, Announce(number, positions, rows, dead))
 
 
-def _settles(refusal: Refusal, ask: Reset) -> bool:
+def _settles(refusal: Refusal, ask: Reset, observation: Observation) -> bool:
     """Return whether a new beginning settles it: as the way on of that name does, or by making it anew."""
     is_made_anew = refusal.reason is OutputReason.OUTPUT_UNFIT and ask.of(refusal.role) is Output.RECREATE
-    return is_made_anew or WayOn.START_OVER in refusal.reason.entry.ways
+    found = observation.resources().get(refusal.role)
+    is_others = found is not None and found.unfit is not None and found.unfit.is_others
+    return (is_made_anew and not is_others) or WayOn.START_OVER in refusal.reason.entry.ways
 
 
 def demand_settled(verdict: Verdict, settles: Callable[[Refusal], bool]) -> None:
