@@ -19,6 +19,7 @@ from airflow_provider_sinks.core.errors import ExitCode
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.processes import session_members
+from airflow_provider_sinks.streaming.epoch_size import SETTING
 from tests.faults.driver import Driver
 from tests.live.shared_driver import SharedDriver
 from tests.live.stage import Stage
@@ -55,6 +56,8 @@ class _Rows:
     spec: Mapping[str, object]
 
 
+_ALL_BYTES = 8 * 1024**3
+"""More than any epoch here has, so that none of them is parted."""
 _ALL_IN_ONE_EPOCH = {"max_offsets_per_epoch": 1_000_000}
 _TEXT = _Rows(
     1_300,
@@ -147,7 +150,7 @@ def test_an_epoch_may_have_far_more_bytes_than_the_driver_has_memory(
 ) -> None:
     source = _fill(stage, rows)
     sink = stage.sink("large", source, writers=writers, **rows.spec)
-    driver = sink.start(conf={"spark.driver.memory": _MEMORY})
+    driver = sink.start(conf={"spark.driver.memory": _MEMORY, SETTING: str(_ALL_BYTES)})
 
     peaks = _Peaks(driver)
     driver.wait_until(peaks.look, _EPOCH_SECONDS)
