@@ -58,7 +58,7 @@ class SinkObserver:
         :raises UnavailableError: a service did not answer.
         :raises ConfigurationError: the query's columns do not fit, whatever the sink may do about it.
         """
-        observation = self.connector.observe(self.source.observe_topics([self._topic])[self._topic])
+        observation = self.connector.observe(self._source_facts())
         return replace(observation, migration=self._migration(observation.data))
 
     def identify(self) -> Mapping[Role, ResourceFacts]:
@@ -67,12 +67,12 @@ class SinkObserver:
         return {Role.SOURCE: source, **self.connector.identify()}
 
     def source_end_offsets(self) -> Mapping[int, int]:
-        """Return the offset after the last record of each source partition."""
-        return self.source.observe_topics([self._topic])[self._topic].high
+        """Return the offset after the last committed record of each source partition."""
+        return self._source_facts().high
 
     def source_record_bytes(self) -> float | None:
         """Return what a record of the source weighs, as far as some of its last ones tell."""
-        facts = self.source.observe_topics([self._topic])[self._topic]
+        facts = self._source_facts()
         ranges = {partition: range(facts.low[partition], end) for partition, end in facts.high.items()}
         return record_bytes(self._source_options, self._topic, ranges)
 
@@ -84,6 +84,13 @@ class SinkObserver:
         partitions = self.source.describe_topics([self._topic])[self._topic].partitions
         with KafkaConnection(self._source_options) as connection:
             return offsets_at(connection, self._topic, partitions, time_ms)
+
+    def _source_facts(self) -> ResourceFacts:
+        """Look at the source as Spark reads it, which is up to the first open transaction.
+
+        A sink that began behind it, at ``latest``, would be one whose source has lost records.
+        """
+        return self.source.observe_topics([self._topic], is_stable=True)[self._topic]
 
     def _migration(self, data: ResourceFacts) -> NeedsMigration | None:
         """Return what the data output lacks, where it can be seen and the sink may have it altered."""

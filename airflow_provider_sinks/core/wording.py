@@ -27,7 +27,8 @@ def remembered(witness: Witness | None) -> str:
         return "nothing"
     when = f" ({witness.at})" if witness.at else ""
     return (
-        f"{count(witness.rows, 'row')} through epoch {witness.epoch} of generation {witness.generation}{when}"
+        f"{count(witness.rows_ever, 'row')} through epoch {witness.epoch} of generation "
+        f"{witness.generation}{when}"
     )
 
 

@@ -21,6 +21,10 @@ _OURS = re.compile(
     r"airflow_provider_sinks\.\S+?\.(?P<kind>\w+Error): (?P<primary>[^\n]+)"
     r"(?:\n(?:Detail: (?P<detail>[^\n]*(?:\n  [^\n]*)*)\n?)?(?:Hint: (?P<hint>[^\n]*))?)?"
 )
+_CHAINED = re.compile(
+    r"\s*(?:During handling of the above exception, another exception occurred|"
+    r"The above exception was the direct cause of the following exception):"
+)
 _ROOT = re.compile(r"(?:Caused by|^): (?:[\w.$]+\.)?(\w+(?:Exception|Error)): ([^\n]+)", re.MULTILINE)
 
 _DATA_LOSS = re.compile(
@@ -83,6 +87,11 @@ def unexpected(error: BaseException, sink: str) -> SinkError:
 def _ours(text: str) -> SinkError | None:
     """Return the error of ours that a task raised, read back from the traceback that Spark passes on."""
     match = _OURS.search(text)
+    while match is not None and _CHAINED.match(text, match.end()):  # the last of them was raised
+        later = _OURS.search(text, match.end())
+        if later is None:
+            break
+        match = later
     if match is None:
         return None
     name = "UnavailableError" if match["kind"] == _IN_DOUBT else match["kind"]

@@ -207,6 +207,8 @@ class _Job:
             epoch=account.newest.epoch,
             rows_total=account.sums()[0],
             dead_total=account.sums()[1],
+            rows_before=account.newest.rows_before,
+            dead_before=account.newest.dead_before,
             positions=dict(account.positions),
             identities=started.identities,
             writers=tuple(sorted(account.writers)),

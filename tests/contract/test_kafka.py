@@ -9,7 +9,7 @@ import pytest
 
 from airflow_provider_sinks.connectors.epoch_writer import EpochWriter, Token, WriteResult
 from airflow_provider_sinks.connectors.kafka import arrow_producer, librdkafka, row_times, transaction
-from airflow_provider_sinks.connectors.kafka.columns import KEY
+from airflow_provider_sinks.connectors.kafka.columns import KEY, TOMBSTONE
 from airflow_provider_sinks.connectors.kafka.factory import KafkaWriterFactory
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.time_limits import time_limits
@@ -93,6 +93,41 @@ class TestKafka(ExecutorCommits):
         assert harness.set_aside() == [(1, 2), (1, 5), (1, 6), (1, 7)]
         assert all("the topic's limits are hidden" in why for why in harness.why_set_aside())
 
+    def test_limits_that_become_hidden_within_an_epoch_lose_no_row_that_came_before(
+        self, harness: KafkaHarness, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What came while they could be read is not kept: giving it up would lose it."""
+        start, now = PlayedStart(harness).start(), int(time.time() * 1000)
+        rows = harness.timed([now, now, now, now + 3 * _HOUR_MS])
+        first = start.factory.prepare("p1")
+        first.open()
+        first.begin_epoch(1)
+        first.write_batch(rows.slice(0, 2))
+        monkeypatch.setattr(row_times, "read_time_limits", lambda _, topic: time_limits(topic, {}))
+
+        with pytest.raises(UnavailableError, match="can no longer be read"):
+            _write_rest(first, rows.slice(2), start.record(1, {1: 0}, {1: 4}, rows=4))
+        first.rollback_epoch()
+        first.close()
+        _run(start, rows, 4)
+
+        assert harness.visible() == [(1, 0), (1, 1), (1, 2)]
+        assert harness.set_aside() == [(1, 3)]
+
+    def test_a_delete_with_a_tombstone_is_set_aside_by_hidden_limits(
+        self, harness: KafkaHarness, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(row_times, "read_time_limits", lambda _, topic: time_limits(topic, {}))
+        start, now = PlayedStart(harness).start(), int(time.time() * 1000)
+        rows = harness.timed([now, now + 2 * _HOUR_MS])
+        keys = pa.array([b"a", b"b"], pa.binary())
+        rows = rows.set_column(rows.schema.get_field_index(KEY), KEY, keys)
+
+        _run(start, rows.append_column(TOMBSTONE, pa.array([False, True])), 2)
+
+        assert harness.visible() == [(1, 0)]
+        assert harness.set_aside() == [(1, 1)]
+
     def test_the_newest_row_of_a_key_that_the_broker_takes_is_written_also_by_hidden_limits(
         self, harness: KafkaHarness, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -144,6 +179,11 @@ def _run(start: PlayedStart, rows: pa.RecordBatch, end: int) -> None:
     writer.begin_epoch(1)
     written = writer.write_batch(rows)
     _end(writer, start.record(1, {1: 0}, {1: end}, rows=written.rows, rows_total=written.rows))
+
+
+def _write_rest(writer: EpochWriter, rows: pa.RecordBatch, record: ProgressRecord) -> None:
+    writer.write_batch(rows)
+    _end(writer, record)
 
 
 def _end(writer: EpochWriter, record: ProgressRecord) -> Token:

@@ -79,6 +79,16 @@ def test_a_sink_that_never_wrote_starts_anew_in_the_next_generation() -> None:
     assert (verdict.kind, verdict.generation) == (VerdictKind.START, 5)
 
 
+def test_progress_is_lost_though_the_newest_generation_wrote_nothing_yet() -> None:
+    """Behind a rewind the rows of the generation before are in the data topic, and its counts begin at 0."""
+    before = witness(rows=0, generation=2, rows_before=500)
+
+    verdict = decide(unseen(), request(witness=before))
+
+    assert [refusal.reason for refusal in verdict.refusals] == [ProgressReason.PROGRESS_LOST]
+    assert "500 rows through epoch 7 of generation 2" in verdict.detail
+
+
 def test_a_data_topic_of_a_sink_that_wrote_nothing_is_created_again() -> None:
     verdict = decide(observation(history=UNWRITTEN, data=missing(DATA)), request())
 

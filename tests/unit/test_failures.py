@@ -85,6 +85,26 @@ def test_error_of_a_task_comes_back_as_what_it_was() -> None:
 
 
 @pytest.mark.parametrize(
+    "between",
+    [
+        "During handling of the above exception, another exception occurred",
+        "The above exception was the direct cause of the following exception",
+    ],
+)
+def test_of_errors_that_followed_from_one_another_the_last_is_told(between: str) -> None:
+    first = (
+        "airflow_provider_sinks.connectors.kafka.row_times.HiddenLimitsError: a time is refused\nHint: raise"
+    )
+    last = "airflow_provider_sinks.core.errors.UnavailableError: a broker does not say\nDetail: asked"
+    text = f"Traceback:\n  File a\n{first}\n\n{between}:\n\nTraceback:\n  File b\n{last}\n\n\tat org.apache"
+
+    error = explain(None, RuntimeError(text), "s")
+
+    assert isinstance(error, UnavailableError)
+    assert (error.primary, error.detail) == ("a broker does not say", "asked")
+
+
+@pytest.mark.parametrize(
     "error",
     [
         AuthenticationError("Kafka refused the credentials", "SASL", "Correct the password."),

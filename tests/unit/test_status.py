@@ -159,6 +159,18 @@ def test_the_first_status_of_a_launch_tells_what_airflow_remembers() -> None:
     assert first.witness() is None  # nothing is known for certain before the announcement
 
 
+def test_airflow_remembers_what_earlier_generations_left_over_a_launch_that_read_nothing() -> None:
+    announced = SinkStatus("orders", 1, generation=2, identities=IDENTITIES, rows_before=90, dead_before=4)
+    witness = announced.witness()
+    assert witness is not None
+
+    kept = Witness.from_json(witness.to_json())
+    next_ = SinkStatus.from_json(SinkStatus.begun("orders", 2, "us", kept).to_json())
+
+    assert (kept.rows_ever, kept.dead_ever) == (90, 4)
+    assert (next_.rows_before, next_.dead_before) == (90, 4)
+
+
 def test_an_error_keeps_the_connections_that_it_comes_from_on_its_way() -> None:
     error = AuthenticationError("Kafka refused the credentials").of("kafka_prod")
 

@@ -104,15 +104,20 @@ class KafkaConnection:
         """Return the list of *all* topics: a broker may create one that is asked for by name."""
         return self._list("list the topics")
 
-    def offsets(self, partitions: Iterable[tuple[str, int]], spec: OffsetSpec) -> dict[tuple[str, int], int]:
-        """Return offsets by topic and partition, open transactions included; none where there is no leader.
+    def offsets(
+        self, partitions: Iterable[tuple[str, int]], spec: OffsetSpec, *, is_stable: bool = False
+    ) -> dict[tuple[str, int], int]:
+        """Return offsets by topic and partition; none where there is no leader.
 
         :param spec: ``FIRST`` or ``END``.
+        :param is_stable: the end is where the first open transaction begins: readers of committed records get
+            nothing behind it.
         """
         asked = {TopicPartition(topic, partition): spec for topic, partition in partitions}
         if not asked:
             return {}
-        isolation, timeout = IsolationLevel.READ_UNCOMMITTED, self.timeout_seconds
+        isolation = IsolationLevel.READ_COMMITTED if is_stable else IsolationLevel.READ_UNCOMMITTED
+        timeout = self.timeout_seconds
         futures = self.admin.list_offsets(asked, isolation_level=isolation, request_timeout=timeout)
         found = {}
         for place, future in futures.items():

@@ -17,6 +17,7 @@ import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException
 
 from airflow_provider_sinks.connectors.epoch_writer import WriteResult
+from airflow_provider_sinks.connectors.kafka.columns import TOMBSTONE
 from airflow_provider_sinks.connectors.kafka.row_limits import RowLimits
 from airflow_provider_sinks.connectors.kafka.row_times import HiddenLimitsError, RowTimes
 from airflow_provider_sinks.connectors.kafka.transaction import Transaction
@@ -75,16 +76,20 @@ class KeptRows:
         self._batches: list[pa.RecordBatch] = []
         self._bytes = 0
         self._written = _NOTHING
+        self._lacks_some = False
         self._times.go_on()
 
     def write(self, rows: pa.RecordBatch) -> WriteResult:
         """Write a batch; return what changes by it, also of what was written before."""
+        refused = None
+        written = _NOTHING
         try:
             written = self._ways.all(rows)
-        except HiddenLimitsError as refused:
-            self._keep(rows)
-            return self._write_anew(refused)
+        except HiddenLimitsError as error:
+            refused = error
         self._keep(rows)
+        if refused is not None:
+            return self._write_anew(refused)
         self._written += written
         return written
 
@@ -94,20 +99,21 @@ class KeptRows:
         :raises RejectedRowError: one was refused, and not all rows are kept.
         """
         before = self._written.rows
-        try:
-            self._ways.rest()
-        except HiddenLimitsError as refused:
-            self._write_anew(refused)
-        while self._batches:
-            try:
-                self._demand_arrived()
-                break
-            except HiddenLimitsError as refused:
+        refused = _refusal_of(self._ways.rest)
+        while refused is not None or self._batches:
+            if refused is not None:
                 self._write_anew(refused)
+            refused = _refusal_of(self._demand_arrived)
+            if refused is None:
+                break
         return before - self._written.rows
 
     def _keep(self, rows: pa.RecordBatch) -> None:
-        if not self._times.are_hidden or not self._has_dead_letters:
+        """Keep a batch; one that came while the limits could be read is not, and is remembered as lacking."""
+        if not self._has_dead_letters:
+            return
+        if not self._times.are_hidden:
+            self._lacks_some = True
             return
         self._bytes += rows.nbytes
         self._batches.append(rows)
@@ -152,7 +158,12 @@ class KeptRows:
             raise self._transaction.translated(KafkaException(failure), "flush")
 
     def _learn(self, refused: HiddenLimitsError) -> None:
-        """Give up what is open, and find out which times the broker refuses."""
+        """Give up what is open, and find out which times the broker refuses.
+
+        :raises UnavailableError: what is open has rows that were not kept, and giving it up would lose them.
+        """
+        if self._lacks_some:
+            raise _hidden_since()
         if not self._batches or self._bytes > _KEPT_BYTES_MAX:
             raise refused
         self._transaction.restart()
@@ -163,12 +174,34 @@ class KeptRows:
         """Ask the broker whether it takes the time of a row."""
         for _ in range(_TRIES):
             self._transaction.begin()
-            self._ways.plain(row)
+            self._ways.plain(_alone(row))
             is_known, failure = self._transaction.flush(), self._limits.first_failure
             self._transaction.restart()
             if is_known and (failure is None or failure.code() == KafkaError.INVALID_TIMESTAMP):
                 return failure is None
         raise _unsettled()
+
+
+def _refusal_of(act: Callable[[], None]) -> HiddenLimitsError | None:
+    """Act, and return a refusal instead of raising it: what is done about it is no consequence of it."""
+    try:
+        act()
+    except HiddenLimitsError as refused:
+        return refused
+    return None
+
+
+def _alone(row: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a row without the tombstone behind it: of two refused messages none says why."""
+    return row.drop_columns([TOMBSTONE]) if TOMBSTONE in row.schema.names else row
+
+
+def _hidden_since() -> UnavailableError:
+    return UnavailableError(
+        "the limits for timestamps of rows can no longer be read",
+        "They could when the rows of this transaction began to come, so these rows were not kept.",
+        "The task is repeated, with all rows kept; nothing of it is visible.",
+    )
 
 
 def _unsettled() -> UnavailableError:

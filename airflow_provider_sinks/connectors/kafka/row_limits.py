@@ -53,7 +53,7 @@ class RowLimits:
         self._topics = topics
         self._compression = compression
         self._times = times
-        self._known = self._read()
+        self._known = self._made_with = self._read()
 
     @property
     def batch_bytes(self) -> int:
@@ -118,7 +118,7 @@ class RowLimits:
             raise self._times.refusal()
         if refused.error.code() != KafkaError.MSG_SIZE_TOO_LARGE:
             return
-        if self._read() != self._known:
+        if self._read() != self._made_with:
             raise UnavailableError(
                 f'{TOPIC_LIMIT} of topic "{refused.topic}" has changed',
                 f"It refused a record of {refused.size_bytes:,} bytes.",

@@ -77,7 +77,7 @@ class Effects:
         data, witness = self.observation.data, self.request.witness
         if data.existence is not Existence.PRESENT:
             return f"{data.title(Role.DATA)} is made anew"
-        rows = max(self._history.rows_ever, witness.rows if witness else 0)
+        rows = max(self._history.rows_ever, witness.rows_ever if witness else 0)
         wrote = f"this sink wrote {rows:,} rows"
         if not all(refusal.reason.entry.counts for refusal in self.refusals):
             wrote = f"this sink wrote at least {rows:,} rows" if rows else "how many it wrote is unknown"

@@ -64,7 +64,8 @@ class ResourceFacts:
     :param system: the id of the Kafka cluster, or of the database system and the database in it.
     :param id: what the system gives it once: a topic id, as ``kafka-topics.sh`` spells it; a table's oid.
     :param low: first offset of each partition; empty if not looked at.
-    :param high: offset after the last record of each partition, open transactions included.
+    :param high: offset after the last record of each partition, open transactions included; of a source, as
+        its readers see it: not behind the first open one.
     :param size_bytes: what the rows of a table take, dead ones included; 0 tells that there is none.
     :param reason: why something could not be seen.
     :param grant: the command that lets it be seen.

@@ -106,14 +106,16 @@ def rows_left(observation: Observation, request: StartRequest) -> int:
     """Count the rows that earlier generations left in the data output that is there."""
     history, witness, output = observation.known, request.witness, observation.data
     recorded = history.rows_ever if _is_still(output, observation.recorded.get(Role.DATA)) else 0
-    return max(recorded, witness.rows if witness and _is_still(output, witness.identities.data) else 0)
+    return max(recorded, witness.rows_ever if witness and _is_still(output, witness.identities.data) else 0)
 
 
 def dead_left(observation: Observation, request: StartRequest) -> int:
     """Count the dead letters that earlier generations left in the dead-letter output that is there."""
     history, witness, output = observation.known, request.witness, observation.dead_letter
     recorded = history.dead_ever if _is_still(output, observation.recorded.get(Role.DEAD_LETTER)) else 0
-    return max(recorded, witness.dead if witness and _is_still(output, witness.identities.dead_letter) else 0)
+    return max(
+        recorded, witness.dead_ever if witness and _is_still(output, witness.identities.dead_letter) else 0
+    )
 
 
 def _is_still(output: ResourceFacts | None, recorded: Identity | None) -> bool:

@@ -48,7 +48,7 @@ class StartRequest:
         witness = self.witness
         if witness is None:
             return False
-        return bool(witness.rows or witness.dead) or (
+        return bool(witness.rows_ever or witness.dead_ever) or (
             self.is_replay and witness.owner == self.owner and witness.generation >= 1
         )
 

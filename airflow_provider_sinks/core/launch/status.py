@@ -98,6 +98,8 @@ class SinkStatus:
     :param rows: rows committed in this launch.
     :param rows_total: rows committed in this generation, by all writers.
     :param dead_total: dead letters committed in this generation.
+    :param rows_before: rows of earlier generations in the data output, from the announcement on.
+    :param dead_before: dead letters of earlier generations, likewise.
     :param lag: records of each source partition that are not committed yet.
     :param positions: where each source partition goes on.
     :param identities: the sink's topics, from the announcement on.
@@ -119,6 +121,8 @@ class SinkStatus:
     rows: int = 0
     rows_total: int = 0
     dead_total: int = 0
+    rows_before: int = 0
+    dead_before: int = 0
     rows_per_second: float = 0.0
     lag: Mapping[int, int] = field(default_factory=dict)
     positions: Mapping[int, int] = field(default_factory=dict)
@@ -145,6 +149,8 @@ class SinkStatus:
             epoch=witness.epoch,
             rows_total=witness.rows,
             dead_total=witness.dead,
+            rows_before=witness.rows_before,
+            dead_before=witness.dead_before,
         )
 
     def transition(self, state: SinkState, **changes: Any) -> SinkStatus:
@@ -189,6 +195,8 @@ class SinkStatus:
             epoch=self.epoch,
             rows=self.rows_total,
             dead=self.dead_total,
+            rows_before=self.rows_before,
+            dead_before=self.dead_before,
             offsets=self.positions,
             identities=self.identities,
             owner=self.owner,

@@ -21,6 +21,8 @@ class Witness:
     :param rows: rows committed in this generation, by all writers.
     :param offsets: where each source partition goes on.
     :param dead: dead letters, as ``rows``; a witness of the release before knows of none.
+    :param rows_before: rows of earlier generations that are in the data output.
+    :param dead_before: dead letters of earlier generations, likewise.
     :param launch: the launch that reported it.
     :param at: when it was reported, in UTC.
     """
@@ -34,11 +36,23 @@ class Witness:
     launch: int
     at: str = ""
     dead: int = 0
+    rows_before: int = 0
+    dead_before: int = 0
 
     @property
     def order(self) -> tuple[int, int]:
         """What witnesses and records are compared by; never by batch id, which restarts with a checkpoint."""
         return self.generation, self.epoch
+
+    @property
+    def rows_ever(self) -> int:
+        """Rows of all generations that are in the data output: a new one begins to count anew."""
+        return self.rows + self.rows_before
+
+    @property
+    def dead_ever(self) -> int:
+        """Dead letters of all generations, likewise."""
+        return self.dead + self.dead_before
 
     def to_json(self) -> str:
         """Write it as JSON with sorted keys."""

@@ -100,12 +100,15 @@ def test_no_process_of_the_job_knows_what_airflow_keeps_secret(
 
 
 def _watch_environments(found: dict[str, dict[str, str]], others: set[int], over: threading.Event) -> None:
-    """Note what ``/proc`` says about each process of the job, from its first moment to its end."""
+    """Note what ``/proc`` says about each process of the job, from its first moment to its end.
+
+    Services that other tests started have new children of their own meanwhile, such as a DAG processor's.
+    """
     while not over.wait(0.05):
         for process in psutil.Process().children(recursive=True):
-            if process.pid in others:
-                continue
             with contextlib.suppress(psutil.Error):
+                if not others.isdisjoint([process.pid, *(parent.pid for parent in process.parents())]):
+                    continue
                 kind = "python" if process.name().startswith("python") else process.name()
                 found[f"{kind} {process.pid}"] = process.environ()
 

@@ -61,7 +61,7 @@ def _announced(roles: Collection[Role], recorded: Mapping[Role, object]) -> list
 
 
 def _other(checks: Checks, name: str, detail: str, role: Role, witness: Witness) -> Check:
-    if role is Role.DATA and not witness.rows:
+    if role is Role.DATA and not witness.rows_ever:
         return checks.unknown(name, f"{detail}; nothing was written there, so it would be taken")
     if role is Role.DEAD_LETTER:
         return checks.unknown(name, f"{detail}; a start refuses it if dead letters were written")

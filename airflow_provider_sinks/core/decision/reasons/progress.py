@@ -91,7 +91,7 @@ def _who_remembers(evidence: Evidence) -> str:
 
 def _remembered(evidence: Evidence) -> str:
     witness = evidence.request.witness
-    letters = f" and {count(witness.dead, 'dead letter')}" if witness and witness.dead else ""
+    letters = f" and {count(witness.dead_ever, 'dead letter')}" if witness and witness.dead_ever else ""
     return f"{remembered(witness)}{letters}"
 
 
