@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import requests
 
+from airflow_provider_sinks.clients.own_headers import OwnHeaders
 from airflow_provider_sinks.core.connection.airflow_account import AirflowAccount
 from airflow_provider_sinks.core.errors import AuthenticationError, SinkError, UnavailableError
 
@@ -53,6 +54,7 @@ class AirflowApi:
         self.account = account
         self._timeout_seconds = timeout_seconds
         self._session = requests.Session()
+        self._session.auth = OwnHeaders()
         self._token = account.token
 
     def call(self, method: str, path: str, body: object = None, **query: object) -> Any:
@@ -138,7 +140,7 @@ class AirflowApi:
         if answer.status_code == requests.codes.forbidden:
             who = f'the user of connection "{self.account.conn_id}"'
             raise self._denied(f"{who} may not do this in Airflow at {self.account.url}", said)
-        if not 200 <= answer.status_code < 500 or 300 <= answer.status_code < 400:
+        if not 200 <= answer.status_code < 500 or 300 <= answer.status_code < 400 or _is_passing(answer):
             raise self._unavailable(said)
         if not answer.ok:
             raise ApiAnswerError(f"Airflow at {self.account.url} said no", said, status=answer.status_code)
@@ -164,6 +166,12 @@ class AirflowApi:
 def quoted(part: str) -> str:
     """Return an id as a part of a path."""
     return quote(part, safe="")
+
+
+def _is_passing(answer: requests.Response) -> bool:
+    """Return whether the same request may be answered a moment later: it came too late, early or often."""
+    codes = requests.codes
+    return answer.status_code in (codes.request_timeout, codes.too_early, codes.too_many_requests)
 
 
 def _is_about_token(answer: requests.Response) -> bool:

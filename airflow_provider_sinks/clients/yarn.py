@@ -11,6 +11,7 @@ import requests
 from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
 
+from airflow_provider_sinks.clients.own_headers import OwnHeaders
 from airflow_provider_sinks.core.checks.addresses import forbidden
 from airflow_provider_sinks.core.errors import (
     AuthenticationError,
@@ -87,7 +88,7 @@ class YarnClient:
                 answer = session.request(
                     method,
                     url,
-                    auth=self._auth,
+                    auth=self._auth or OwnHeaders(),
                     timeout=_TIMEOUT_SECONDS,
                     headers={"Accept": "application/json"},
                     **arguments,

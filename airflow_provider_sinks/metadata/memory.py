@@ -157,7 +157,8 @@ class SinkMemory:
 
     def newest_launch(self) -> int:
         """Return the number of the newest launch that anybody began; 0 where that cannot be read now."""
-        return self._newest().launch
+        newest = self._newest()
+        return newest.launch if newest is not None else 0
 
     def begin_launch(self) -> Memory:
         """Count a new launch, and return the new memory.
@@ -175,16 +176,19 @@ class SinkMemory:
         """Write a witness to both places; a place that fails is a warning.
 
         The count of launches never goes back, nor does the home: a launch that is being taken over still
-        reports for a while.
+        reports for a while. Where they cannot be read now, the Variable that has them stays as it is.
 
         :return: whether both writes succeeded.
         """
         newest = self._newest()
+        if newest is None:
+            self._write_to_store(Memory(witness.owner, witness.launch, witness))
+            return False
         launch = max(witness.launch, newest.launch)
         return self._write(Memory(witness.owner, launch, witness, newest.home or self._home))
 
-    def _newest(self) -> Memory:
-        """Return what the newest launch noted down; nothing where that cannot be read now.
+    def _newest(self) -> Memory | None:
+        """Return what the newest launch noted down; ``None`` where that cannot be read now.
 
         Asks for the Variable alone: a task that was cleared has lost the right to read its asset's store.
         """
@@ -193,7 +197,7 @@ class SinkMemory:
             return _parse(copy) if copy else Memory()
         except Exception as error:  # noqa: BLE001  a sink does not stop because its memory is away
             self._log.info("the newest launch of sink %s cannot be read: %s", self._sink, error)
-            return Memory()
+            return None
 
     def show(self, status: SinkStatus) -> bool:
         """Write the newest status where everybody may read it; a failure is a warning.
@@ -233,15 +237,18 @@ class SinkMemory:
         return None if self._store is None else self._store.get(KEY)
 
     def _write(self, memory: Memory) -> bool:
-        value = memory.to_mapping()
-        text = json.dumps(value, sort_keys=True)
+        text = json.dumps(memory.to_mapping(), sort_keys=True)
         description = f"Progress of sink {self._sink}, second copy; the first is in the store of its asset."
         written = self._attempt(
             "witness", "Variable", lambda: Variable.set(self._variable, text, description)
         )
-        if (store := self._store) is not None and len(text) <= STORE_BYTES_MAX:
-            written &= self._attempt("witness", "asset store", lambda: store.set(KEY, value))
-        return written
+        return written & self._write_to_store(memory)
+
+    def _write_to_store(self, memory: Memory) -> bool:
+        value, store = memory.to_mapping(), self._store
+        if store is None or len(json.dumps(value, sort_keys=True)) > STORE_BYTES_MAX:
+            return True
+        return self._attempt("witness", "asset store", lambda: store.set(KEY, value))
 
     def _attempt(self, what: str, place: str, write: Callable[[], None]) -> bool:
         try:

@@ -17,6 +17,7 @@ from pydantic import (
     ConfigDict,
     PlainValidator,
     ValidationError,
+    ValidationInfo,
     ValidatorFunctionWrapHandler,
     field_validator,
 )
@@ -36,8 +37,9 @@ class Arguments(BaseModel):
 
     @field_validator("*", mode="wrap")
     @classmethod
-    def _later(cls, value: Any, judge: ValidatorFunctionWrapHandler) -> Any:
-        return value if is_template(value) else judge(value)
+    def _later(cls, value: Any, judge: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+        is_rendered = bool(info.context)
+        return value if not is_rendered and is_template(value) else judge(value)
 
     @classmethod
     def problems(cls, given: Mapping[str, Any]) -> list[Problem]:
@@ -45,27 +47,35 @@ class Arguments(BaseModel):
 
         :param given: by name.
         """
-        found = cls._judged(given)
+        found = cls._judged(given, is_rendered=False)
         return found if isinstance(found, list) else []
 
     @classmethod
-    def read(cls, primary: str, given: Mapping[str, Any], others: Iterable[Problem] = ()) -> Self:
+    def read(
+        cls,
+        primary: str,
+        given: Mapping[str, Any],
+        others: Iterable[Problem] = (),
+        *,
+        is_rendered: bool = False,
+    ) -> Self:
         """Return the arguments, rendered or literal.
 
         :param primary: what to say when something is wrong.
         :param others: what is wrong between the arguments.
+        :param is_rendered: no template is left, so what looks like one is a text that somebody wrote.
         :raises ConfigurationError: with all problems.
         """
-        found = cls._judged(given)
+        found = cls._judged(given, is_rendered=is_rendered)
         problems = [*others, *(found if isinstance(found, list) else ())]
         if isinstance(found, list) or problems:
             raise ConfigurationError(primary, problems)
         return found
 
     @classmethod
-    def _judged(cls, given: Mapping[str, Any]) -> Self | list[Problem]:
+    def _judged(cls, given: Mapping[str, Any], *, is_rendered: bool) -> Self | list[Problem]:
         try:
-            return cls.model_validate(given)
+            return cls.model_validate(given, context={"is_rendered": True} if is_rendered else None)
         except ValidationError as error:
             return list(problems_of(error, cls))
 

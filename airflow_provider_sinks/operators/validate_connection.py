@@ -78,7 +78,7 @@ class ValidateConnectionOperator(NamedInstances, BaseOperator):
         self.spark_conn_id = spark_conn_id
         self.timeout_seconds = timeout_seconds
         self.ask_spark = ask_spark
-        self._read(sink)
+        self._read(sink, is_rendered=False)
 
     def execute(self, context: Context) -> list[dict[str, Any]]:
         """Make all checks, say what they found, and fail if one of them failed."""
@@ -93,17 +93,17 @@ class ValidateConnectionOperator(NamedInstances, BaseOperator):
         return report.to_data()
 
     def _check(self) -> Report:
-        given = self._read(self.sink)
+        given = self._read(self.sink, is_rendered=True)
         if given.sink is None:
             return _one(str(given.conn_id), given.timeout_seconds)
         return sink_report(given.sink, given.spark_conn_id, given.timeout_seconds, given.ask_spark)
 
-    def _read(self, sink: object) -> ValidateArguments:
+    def _read(self, sink: object, *, is_rendered: bool) -> ValidateArguments:
         """Judge what is certain: all of it when the task runs, what is no template when the DAG is read."""
         given = {name: getattr(self, name) for name in ValidateArguments.model_fields}
         primary = "ValidateConnectionOperator does not know what to check"
         others = _subject_problems(sink, self.conn_id)
-        return ValidateArguments.read(primary, {**given, "sink": sink}, others)
+        return ValidateArguments.read(primary, {**given, "sink": sink}, others, is_rendered=is_rendered)
 
 
 def _ask(value: object) -> AskSpark:

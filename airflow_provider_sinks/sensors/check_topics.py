@@ -86,7 +86,7 @@ class CheckTopicsSensor(NamedInstances, BaseSensorOperator):
         timeout: timedelta | float = 600,
         **kwargs: Any,
     ) -> None:
-        _read(sink, accept, on_unknown, deferrable)
+        _read(sink, accept, on_unknown, deferrable, is_rendered=False)
         data = plain(sink)
         asset = sink_asset(data)
         own = [*([asset] if asset else []), *connection_assets(data)]
@@ -143,7 +143,7 @@ class CheckTopicsSensor(NamedInstances, BaseSensorOperator):
     def poke(self, context: Context) -> PokeReturnValue:
         """Look once."""
         with airflow_errors():
-            spec = _read(self.sink, self.accept, self.on_unknown, self.deferrable).sink
+            spec = _read(self.sink, self.accept, self.on_unknown, self.deferrable, is_rendered=True).sink
             memory = SinkMemory(spec.name, store_of(context, self._asset), self.log)
             self._seen = seen = dry_run(spec, memory, accept_code(self.accept))
             self.log.info("%s", seen)
@@ -207,7 +207,10 @@ class _Arguments(Arguments):
     deferrable: Flag
 
 
-def _read(sink: object, accept: object, on_unknown: object, deferrable: object) -> _Arguments:
+def _read(
+    sink: object, accept: object, on_unknown: object, deferrable: object, *, is_rendered: bool
+) -> _Arguments:
     """Judge what is certain: all of it when the task runs, and what is no template when the DAG is read."""
     given = {"sink": sink, "accept": accept, "on_unknown": on_unknown, "deferrable": deferrable}
-    return _Arguments.read("CheckTopicsSensor cannot work with its arguments", given)
+    primary = "CheckTopicsSensor cannot work with its arguments"
+    return _Arguments.read(primary, given, is_rendered=is_rendered)

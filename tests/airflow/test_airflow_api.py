@@ -8,9 +8,11 @@ from collections.abc import Callable
 import pytest
 
 from airflow_provider_sinks.clients.airflow_api import AirflowApi, ApiAnswerError
+from airflow_provider_sinks.core.connection.airflow_account import AirflowAccount
 from airflow_provider_sinks.core.errors import AuthenticationError, ConfigurationError, UnavailableError
 from airflow_provider_sinks.hooks.airflow_account import airflow_api
 from tests.airflow.api_server import VIEWER, account
+from tests.listening_broker import listening_service
 
 Define = Callable[..., None]
 
@@ -90,6 +92,14 @@ def test_what_is_wrong_with_the_way_is_said(
 
     assert "a password of a test" not in f"{failed.value!r} {failed.value}"
     assert time.monotonic() - started < 15
+
+
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503])
+def test_an_answer_that_may_be_another_one_a_moment_later_helps_a_retry(status: int) -> None:
+    with listening_service(answer=b"{}", status=status) as server:
+        account = AirflowAccount(f"http://{server.address}", token="t")
+        with pytest.raises(UnavailableError, match=f"HTTP {status}"):
+            AirflowApi(account).call("GET", "dags")
 
 
 @pytest.mark.parametrize(

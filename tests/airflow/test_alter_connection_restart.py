@@ -132,6 +132,17 @@ def test_a_dry_run_of_a_form_changes_nothing(
     assert "2 of 4  commit     compare again" in capfd.readouterr().out
 
 
+def test_a_form_may_give_a_value_that_looks_like_a_template(
+    api: AirflowApi, run_task: RunTask, alter: Alter
+) -> None:
+    form = "{{ dag_run.conf['set'] }}"
+
+    result = run_task(alter(**QUIET, set=form), {"set": '{"client.id": "a{{b"}'})
+
+    assert result.state == "success", result.error
+    assert shown(api)["client.id"] == "a{{b"
+
+
 def test_somebody_elses_alteration_is_told_with_the_state_of_its_task(
     api: AirflowApi, run_task: RunTask, alter: Alter, dag: DAG
 ) -> None:

@@ -70,6 +70,47 @@ def test_a_launch_that_is_being_taken_over_does_not_turn_the_count_back(
     assert json.loads(Variable.get("sinks.counted_on.witness"))["launch"] == 8
 
 
+class _Variables:
+    """Variables that are away for a moment."""
+
+    def __init__(self, **kept: str) -> None:
+        self.kept = kept
+        self.is_away = False
+
+    def keys(self, prefix: str) -> list[str]:
+        if self.is_away:
+            raise ConnectionError
+        return [key for key in self.kept if key.startswith(prefix)]
+
+    def get(self, key: str) -> str:
+        return self.kept[key]
+
+    def set(self, key: str, value: str, _: str) -> None:
+        self.kept[key] = value
+
+
+def test_a_memory_that_cannot_be_read_for_a_moment_is_not_written_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from airflow_provider_sinks.metadata import memory as module
+    from tests.facts import witness
+
+    key, home = "sinks.orders.witness", {"dag_id": "form", "task_id": "submit"}
+    before = json.dumps({"owner": "us", "launch": 7, "home": home})
+    variables = _Variables(**{key: before})
+    monkeypatch.setattr(module, "Variable", variables)
+    memory = module.SinkMemory("orders", None, cast("Any", logging.getLogger()))
+
+    variables.is_away = True
+    assert memory.keep(witness(launch=6)) is False
+    assert variables.kept == {key: before}
+
+    variables.is_away = False
+    assert memory.keep(witness(launch=6)) is True
+    kept = json.loads(variables.kept[key])
+    assert (kept["launch"], kept["home"], kept["epoch"]) == (7, home, witness().epoch)
+
+
 def test_the_second_copy_counts_when_the_assets_store_is_gone(
     run_task: RunTask, submit: Submit, spark: FakeSpark
 ) -> None:

@@ -22,6 +22,7 @@ from pyiceberg.table import Table, TableProperties
 from pyiceberg.typedef import EMPTY_DICT, Properties
 from requests import Session
 
+from airflow_provider_sinks.clients.own_headers import OwnHeaders
 from airflow_provider_sinks.connectors.iceberg.bounded_answers import BoundedAdapter
 from airflow_provider_sinks.connectors.iceberg.file_io import BoundFileIO, storage_of
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, SinkError, UnavailableError
@@ -118,6 +119,7 @@ class BoundRestCatalog(_Bound, RestCatalog):
         """
         super()._config_headers(session)
         session.max_redirects = 0
+        session.auth = OwnHeaders()  # of the request for a token; PyIceberg's own comes behind it
         for scheme in ("http://", "https://"):
             session.mount(scheme, BoundedAdapter())
 

@@ -64,11 +64,11 @@ class AlterArguments(Arguments):
         return dict(zip(FLAGS, values, strict=True))
 
 
-def _read(arguments: Mapping[str, Any]) -> AlterArguments:
+def _read(arguments: Mapping[str, Any], *, is_rendered: bool) -> AlterArguments:
     primary = "AlterConnectionRestartOperator cannot take its arguments"
     account = account_problems(arguments["conn_id"], arguments["airflow_api_conn_id"])
     others = [*_subject_problems(arguments), *account, *leave_problems(arguments)]
-    return AlterArguments.read(primary, arguments, others)
+    return AlterArguments.read(primary, arguments, others, is_rendered=is_rendered)
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def demand_valid(arguments: Mapping[str, Any]) -> None:
 
     :raises ConfigurationError: with all problems at once.
     """
-    _read(arguments)
+    _read(arguments, is_rendered=False)
     statement = arguments["statement"]
     if statement is not None and not is_template(statement):
         _demand_no_account(_statement(statement), arguments)
@@ -104,7 +104,7 @@ def read_order(arguments: Mapping[str, Any]) -> AlterOrder:
     :param arguments: all arguments of the operator, by name.
     :raises ConfigurationError: with all problems at once.
     """
-    given = _read(arguments)
+    given = _read(arguments, is_rendered=True)
     text = arguments["statement"]
     statement = _statement(text) if text else Statement(str(given.conn_id), _changes(given))
     flags = {**given.flags, **statement.flags}
