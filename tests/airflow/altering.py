@@ -9,11 +9,15 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+import pytest
+
 from airflow_provider_sinks.clients.airflow_api import AirflowApi
 from airflow_provider_sinks.clients.airflow_connections import ConnectionStore
+from airflow_provider_sinks.core.alter import dependents
 from airflow_provider_sinks.core.alter.backup import Holder
 from airflow_provider_sinks.core.alter.changes import Change, SetOption
 from airflow_provider_sinks.core.alter.dependents import Dependent, NewestLaunch
@@ -22,11 +26,14 @@ from airflow_provider_sinks.core.alter.steps import Wishes
 from airflow_provider_sinks.core.connection.fields import ConnectionFields
 from airflow_provider_sinks.core.launch.status import SinkState
 from airflow_provider_sinks.core.spec.sink import SinkSpec
+from airflow_provider_sinks.hooks.airflow_account import airflow_api
+from airflow_provider_sinks.operators.alter import dependent_sinks, locked_connection
 from airflow_provider_sinks.operators.alter.alteration import Alteration, Altered
 from airflow_provider_sinks.operators.alter.arguments import AlterOrder
 from airflow_provider_sinks.operators.alter.dependent_sinks import DependentSinks
 from airflow_provider_sinks.operators.alter.locked_connection import Alterer, LockedConnection
 from airflow_provider_sinks.operators.alter.worker_view import view_of
+from tests.airflow.api_server import account
 from tests.airflow.fakes import SINK
 
 CONN_ID = "kafka_altered"
@@ -200,3 +207,22 @@ def make(api: AirflowApi) -> None:
     ConnectionStore(api).create(
         ConnectionFields(CONN_ID, "kafka", extra=OPTIONS), "the description that stays"
     )
+
+
+@contextmanager
+def played(
+    airflow_url: str, connections: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Altering]:
+    """Yield three sinks that run on the connection, and can run on the new options too.
+
+    Connections are read from Airflow's database without a task.
+    """
+    monkeypatch.setenv("_AIRFLOW_PROCESS_CONTEXT", "server")
+    monkeypatch.setattr(dependent_sinks, "_LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(dependents, "SETTLED_SECONDS", 0.5)
+    monkeypatch.setattr(locked_connection, "_SEEN_SECONDS", 0.1)
+    monkeypatch.setattr(locked_connection, "_LOOK_AGAIN_SECONDS", 0.01)
+    connections(airflow_api_default=account(airflow_url))
+    with airflow_api() as api:
+        make(api)
+        yield Altering(api, [PlayedSink("a"), PlayedSink("b"), PlayedSink("c")])

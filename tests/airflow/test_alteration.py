@@ -8,16 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_provider_sinks.clients.airflow_api import AirflowApi
 from airflow_provider_sinks.clients.airflow_connections import ConnectionStore
-from airflow_provider_sinks.core.alter import dependents
 from airflow_provider_sinks.core.alter.backup import Holder
 from airflow_provider_sinks.core.alter.changes import DropOption, ResetOption, Secret, SetOption
 from airflow_provider_sinks.core.alter.leave import Leave
 from airflow_provider_sinks.core.alter.steps import End, Step, Wishes
 from airflow_provider_sinks.core.errors import AuthenticationError, ConfigurationError, UnavailableError
 from airflow_provider_sinks.hooks.airflow_account import airflow_api
-from airflow_provider_sinks.operators.alter import dependent_sinks, locked_connection
 from tests.airflow.altering import (
     CONN_ID,
     NEW,
@@ -28,7 +25,7 @@ from tests.airflow.altering import (
     CutStore,
     KilledError,
     PlayedSink,
-    make,
+    played,
 )
 from tests.airflow.api_server import VIEWER, account
 
@@ -36,23 +33,9 @@ Define = Callable[..., None]
 
 
 @pytest.fixture
-def api(airflow_url: str, connections: Define, monkeypatch: pytest.MonkeyPatch) -> Iterator[AirflowApi]:
-    """Airflow's API; connections are read from its database without a task."""
-    monkeypatch.setenv("_AIRFLOW_PROCESS_CONTEXT", "server")
-    monkeypatch.setattr(dependent_sinks, "_LOOK_SECONDS", 0.01)
-    monkeypatch.setattr(dependents, "SETTLED_SECONDS", 0.5)
-    monkeypatch.setattr(locked_connection, "_SEEN_SECONDS", 0.1)
-    monkeypatch.setattr(locked_connection, "_LOOK_AGAIN_SECONDS", 0.01)
-    connections(airflow_api_default=account(airflow_url))
-    with airflow_api() as api:
-        make(api)
-        yield api
-
-
-@pytest.fixture
-def altering(api: AirflowApi) -> Altering:
-    """Three sinks that run on the connection, and can run on the new options too."""
-    return Altering(api, [PlayedSink("a"), PlayedSink("b"), PlayedSink("c")])
+def altering(airflow_url: str, connections: Define, monkeypatch: pytest.MonkeyPatch) -> Iterator[Altering]:
+    with played(airflow_url, connections, monkeypatch) as altering:
+        yield altering
 
 
 def test_all_options_change_at_once_and_every_sink_follows(altering: Altering) -> None:

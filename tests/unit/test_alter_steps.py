@@ -54,6 +54,9 @@ WISHES = [Wishes(*flags) for flags in itertools.product((True, False), repeat=3)
             id="an-earlier-try-undid-it",
         ),
         pytest.param(Facts(Row.OTHER, Before.OURS), Wishes(), (Step.FORGET,), id="somebody-edited-it"),
+        pytest.param(
+            Facts(Row.SAME, Before.OURS), Wishes(), (Step.FORGET,), id="a-variable-has-the-old-secret"
+        ),
     ],
 )
 def test_the_steps_that_are_left(facts: Facts, wishes: Wishes, steps: tuple[Step, ...]) -> None:

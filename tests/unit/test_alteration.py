@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from airflow_provider_sinks.core.alter.changes import (
@@ -14,6 +16,7 @@ from airflow_provider_sinks.core.alter.changes import (
 )
 from airflow_provider_sinks.core.alter.fold import alter, changed_columns, changed_names, same
 from airflow_provider_sinks.core.alter.leave import Leave
+from airflow_provider_sinks.core.alter.standing import standing
 from airflow_provider_sinks.core.connection.fields import ConnectionFields
 from airflow_provider_sinks.core.connection.overridden import overridden
 from airflow_provider_sinks.core.errors import ConfigurationError
@@ -181,6 +184,21 @@ def test_a_port_is_a_number() -> None:
     with pytest.raises(ConfigurationError, match="port: is not a number"):
         alter(POSTGRES, [SetOption("port", "many")])
     assert alter(POSTGRES, [SetOption("port", "5434")], Means(leave=KEPT)).port == 5434
+
+
+@pytest.mark.parametrize(
+    ("view", "name"),
+    [
+        (KAFKA, "password"),
+        (POSTGRES, "password"),
+        (replace(KAFKA, extra={}, password="old secret"), "sasl.password"),
+    ],
+    ids=["extra", "field", "field-of-kafka"],
+)
+def test_a_secret_is_found_where_it_stands(view: ConnectionFields, name: str) -> None:
+    changes = [SetOption(name, Secret("a")), SetOption("ssl.key.password", Secret("b"))]
+
+    assert standing(view, changes) == {"a": "old secret", "b": "***"}
 
 
 def test_two_ways_to_write_the_same_are_the_same() -> None:

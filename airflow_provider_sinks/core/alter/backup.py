@@ -35,11 +35,13 @@ class Mark:
 
     :param at: when the alteration began, in UTC.
     :param undoing: the old options are being put back: a retry goes on with that, and alters nothing more.
+    :param variables: those whose values the new options hold, by name: they may be gone when a retry comes.
     """
 
     holder: Holder
     at: str
     undoing: bool = False
+    variables: tuple[str, ...] = ()
 
     def text(self, conn_id: str) -> str:
         """Return the description, for people and for :meth:`parse`."""
@@ -54,7 +56,9 @@ class Mark:
         text = description or ""
         try:
             data = json.loads(text[text.index("{") :])
-            return cls(Holder(**data["holder"]), data["at"], data["undoing"])
+            return cls(
+                Holder(**data["holder"]), data["at"], data["undoing"], tuple(data.get("variables", ()))
+            )
         except (ValueError, KeyError, TypeError):
             return None
 

@@ -48,7 +48,7 @@ def alter(old: ConnectionFields, changes: Sequence[Change], means: Means = _NO_M
         raise _not_altered(old.conn_id, [Problem("conn_type", what)])
     if problems := [*change_problems(changes, options, old, means)]:
         raise _not_altered(old.conn_id, problems)
-    new = _fold(old, changes, options, means.secrets)
+    new = fold(old, changes, means.secrets)
     given = {options.canonical(change.name) for change in changes if isinstance(change, SetOption)}
     kept = {} if means.leave.keep_secrets else kept_secrets(old, new, options, given)
     lent = [] if means.leave.keep_secrets else lent_problems(old, new, options)
@@ -108,19 +108,19 @@ def same(one: ConnectionFields, other: ConnectionFields) -> bool:
     return one.conn_type == other.conn_type and not changed_columns(one, other)
 
 
-def _fold(
-    old: ConnectionFields,
-    changes: Sequence[Change],
-    options: AlterableOptions,
-    secrets: Mapping[str, str],
-) -> ConnectionFields:
+def fold(old: ConnectionFields, changes: Sequence[Change], secrets: Mapping[str, str]) -> ConnectionFields:
+    """Return a connection with all changes made to it, and judge nothing.
+
+    :param secrets: the values of all Variables that the changes name.
+    """
+    options = old.of_known_type().alterable
     extra = old.whole_extra()
     columns: dict[str, Any] = {}
     for change in changes:
         name = options.canonical(change.name)
         value = _value(change.value, secrets) if isinstance(change, SetOption) else None
         if name in options.columns:
-            columns[name] = int(value) if name == "port" and value is not None else value
+            columns[name] = int(str(value)) if name == "port" and str(value).isdecimal() else value
             continue
         for written in [key for key in extra if options.canonical(key) == name]:
             del extra[written]

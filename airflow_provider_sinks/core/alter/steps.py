@@ -9,7 +9,8 @@ Why no end is half:
 * ``<id>.before`` stands before the first PATCH and until nothing more is to be decided: while it stands, the
   connection holds the old options, or the new ones, or somebody else's.
 * Going back is marked on ``<id>.before`` before it is done, so that nobody goes forward again after it.
-* Somebody else's options are never overwritten.
+* Somebody else's options are never overwritten. Only a secret that was edited between two tries is taken for
+  ours: see ``core/alter/standing.py``.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ def next_step(facts: Facts | None, wishes: Wishes) -> Step | End:
         return Step.READ
     if end := _end(facts):
         return end
-    if facts.row is Row.OTHER:
+    if facts.row in (Row.OTHER, Row.SAME):
         return Step.FORGET
     if facts.before is Before.UNDOING:
         return _back(facts, wishes)
@@ -151,6 +152,8 @@ def end_of(facts: Facts) -> End:
     """Return what it means that ``<id>.before`` is removed now."""
     if facts.row is Row.OTHER:
         return End.OVERTAKEN
+    if facts.row is Row.SAME:
+        return End.UNCHANGED
     if facts.row is Row.OLD:
         return End.UNDONE
     return End.NOT_UNDONE if facts.watch is Watch.FAILED else End.ALTERED

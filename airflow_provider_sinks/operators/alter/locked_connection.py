@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.clients.wait import look_until
 from airflow_provider_sinks.core.alter.backup import Holder, Mark, before_id
 from airflow_provider_sinks.core.alter.changes import Change, Means
-from airflow_provider_sinks.core.alter.fold import alter, changed_columns, changed_names, same, variables
+from airflow_provider_sinks.core.alter.fold import (
+    alter,
+    changed_columns,
+    changed_names,
+    fold,
+    same,
+    variables,
+)
 from airflow_provider_sinks.core.alter.leave import Leave
+from airflow_provider_sinks.core.alter.standing import standing, unknown
 from airflow_provider_sinks.core.alter.steps import Before, Facts, Row
 from airflow_provider_sinks.core.connection.fields import ConnectionFields
 from airflow_provider_sinks.core.connection.overridden import overridden
@@ -61,32 +69,32 @@ class LockedConnection:
         """Look at everything, and make out the old and the new options.
 
         The old ones are those of ``<id>.before`` once it is there: so a try after the change compares with
-        where the secrets were stored for, and judges as the first one did.
+        where the secrets were stored for, and judges as the first one did. Variables are read as long as
+        nothing is changed: after that they may be gone.
 
         :param leave: what the author of the DAG allows.
         :raises ConfigurationError: the changes cannot be made, or would not reach the workers.
         """
-        view = view_of(self.conn_id)
-        row = self._store.find(self.conn_id)
-        overridden(self.conn_id, environment_variable(self.conn_id), row.fields if row else None, view)
         before = self.look_before()
-        self.old = view
-        if before is Before.THEIRS:
-            return Facts(Row.OLD, before)
-        if before is not Before.ABSENT:
-            self.old = replace(view_of(self.before_id), conn_id=self.conn_id)
-        secrets = secrets_of(variables(self.old, changes, leave))
-        self.new = alter(self.old, changes, Means(secrets, leave, self._me.is_retry))
-        if before is Before.ABSENT and same(self.old, self.new):
-            return Facts(Row.SAME, before)
-        return Facts(self.row(), before)
+        with self._begun(before):
+            view = self._view()
+            is_ours = before in (Before.OURS, Before.UNDOING)
+            self.old = replace(view_of(self.before_id), conn_id=self.conn_id) if is_ours else view
+            if before is Before.THEIRS:
+                return Facts(Row.OLD, before)
+            if before is Before.UNDOING or not same(view, self.old):
+                self.new = self._made(view, before, changes, leave)
+                return Facts(self.row(), before)
+        self.new = self._asked(changes, leave)
+        return Facts(Row.SAME if same(self.old, self.new) else self.row(), before)
 
     def row(self) -> Row:
-        """Return which options a worker gets now."""
+        """Return which options a worker gets now; on the way back the old ones count, were both the same."""
         view = view_of(self.conn_id)
-        if same(view, self.new):
-            return Row.NEW
-        return Row.OLD if same(view, self.old) else Row.OTHER
+        rows = [(Row.NEW, self.new), (Row.OLD, self.old)]
+        if self.mark.undoing:
+            rows.reverse()
+        return next((row for row, fields in rows if same(view, fields)), Row.OTHER)
 
     def look_before(self) -> Before:
         """Return whose ``<id>.before`` is, and take over its mark."""
@@ -136,6 +144,51 @@ class LockedConnection:
         with suppress(SinkError):
             if self.look_before() in (Before.OURS, Before.UNDOING) and self.row() is Row.OLD:
                 self.forget()
+
+    def _view(self) -> ConnectionFields:
+        view = view_of(self.conn_id)
+        row = self._store.find(self.conn_id)
+        overridden(self.conn_id, environment_variable(self.conn_id), row.fields if row else None, view)
+        return view
+
+    def _asked(self, changes: Sequence[Change], leave: Leave) -> ConnectionFields:
+        """Return the new options with the Variables as they are now, and note for a retry which these are."""
+        names = variables(self.old, changes, leave)
+        self.mark = replace(self.mark, variables=tuple(sorted(names)))
+        return alter(self.old, changes, Means(secrets_of(names), leave, self._me.is_retry))
+
+    def _made(
+        self, view: ConnectionFields, before: Before, changes: Sequence[Change], leave: Leave
+    ) -> ConnectionFields:
+        """Return the new options as an earlier try made them; judge them unless they are to go anyway.
+
+        A Variable that the mark does not name came into the changes since, and says itself what is asked.
+        """
+        if before is Before.UNDOING:
+            values = unknown(changes) if same(view, self.old) else standing(view, changes)
+            return fold(self.old, changes, values)
+        since = variables(self.old, changes, leave).difference(self.mark.variables)
+        values = standing(view, changes) | secrets_of(since)
+        new = fold(self.old, changes, values)
+        if same(new, view):  # else somebody edited it, and nothing of it is used
+            alter(self.old, changes, Means(values, leave, self._me.is_retry))
+        return new
+
+    @contextmanager
+    def _begun(self, before: Before) -> Iterator[None]:
+        """Tell, of what is wrong behind our ``<id>.before``, that an alteration has begun, and the way on."""
+        try:
+            yield
+        except ConfigurationError as error:
+            if before in (Before.ABSENT, Before.THEIRS):
+                raise
+            held = Problem("", f"connection {self.before_id} holds the old options, since {self.mark.at}")
+            raise ConfigurationError(
+                f'the alteration of connection "{self.conn_id}" has begun and cannot go on',
+                [*(error.problems or [Problem("", error.primary)]), held],
+                "Mend that and clear this task: it goes on, or puts the old options back. If that cannot be, "
+                f"see whether the options of {self.before_id} must come back, and delete it.",
+            ) from None
 
     @property
     def _backup(self) -> ConnectionFields:
