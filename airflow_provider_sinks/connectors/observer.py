@@ -58,7 +58,7 @@ class SinkObserver:
         :raises UnavailableError: a service did not answer.
         :raises ConfigurationError: the query's columns do not fit, whatever the sink may do about it.
         """
-        observation = self.connector.observe(self.source.observe_topics([self._topic])[self._topic])
+        observation = self._with_source_end(self.connector.observe(self._look_at_source()))
         return replace(observation, migration=self._migration(observation.data))
 
     def identify(self) -> Mapping[Role, ResourceFacts]:
@@ -68,11 +68,11 @@ class SinkObserver:
 
     def source_end_offsets(self) -> Mapping[int, int]:
         """Return the offset after the last record of each source partition."""
-        return self.source.observe_topics([self._topic])[self._topic].high
+        return self._look_at_source().high
 
     def source_record_bytes(self) -> float | None:
         """Return what a record of the source weighs, as far as some of its last ones tell."""
-        facts = self.source.observe_topics([self._topic])[self._topic]
+        facts = self._look_at_source()
         ranges = {partition: range(facts.low[partition], end) for partition, end in facts.high.items()}
         return record_bytes(self._source_options, self._topic, ranges)
 
@@ -84,6 +84,21 @@ class SinkObserver:
         partitions = self.source.describe_topics([self._topic])[self._topic].partitions
         with KafkaConnection(self._source_options) as connection:
             return offsets_at(connection, self._topic, partitions, time_ms)
+
+    def _look_at_source(self) -> ResourceFacts:
+        return self.source.observe_topics([self._topic])[self._topic]
+
+    def _with_source_end(self, seen: Observation) -> Observation:
+        """Return it with an end of the source that was seen behind the records, where they lie beyond it.
+
+        A driver that still runs may have read and committed more since the source was looked at.
+        """
+        before = seen.source
+        if all(at <= before.high.get(partition, at) for partition, at in seen.known.epoch_ends().items()):
+            return seen
+        now = self._look_at_source()
+        is_same = now.identity == before.identity
+        return replace(seen, source=replace(now, low=before.low) if is_same else now)
 
     def _migration(self, data: ResourceFacts) -> NeedsMigration | None:
         """Return what the data output lacks, where it can be seen and the sink may have it altered."""

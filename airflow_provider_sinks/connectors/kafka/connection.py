@@ -104,16 +104,23 @@ class KafkaConnection:
         """Return the list of *all* topics: a broker may create one that is asked for by name."""
         return self._list("list the topics")
 
-    def offsets(self, partitions: Iterable[tuple[str, int]], spec: OffsetSpec) -> dict[tuple[str, int], int]:
-        """Return offsets by topic and partition, open transactions included; none where there is no leader.
+    def offsets(
+        self,
+        partitions: Iterable[tuple[str, int]],
+        spec: OffsetSpec,
+        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    ) -> dict[tuple[str, int], int]:
+        """Return offsets by topic and partition; none where there is no leader.
 
         :param spec: ``FIRST`` or ``END``.
+        :param isolation: whether the end is behind open transactions, or before them.
         """
         asked = {TopicPartition(topic, partition): spec for topic, partition in partitions}
         if not asked:
             return {}
-        isolation, timeout = IsolationLevel.READ_UNCOMMITTED, self.timeout_seconds
-        futures = self.admin.list_offsets(asked, isolation_level=isolation, request_timeout=timeout)
+        futures = self.admin.list_offsets(
+            asked, isolation_level=isolation, request_timeout=self.timeout_seconds
+        )
         found = {}
         for place, future in futures.items():
             with contextlib.suppress(KafkaException):
