@@ -59,7 +59,7 @@ def history(rows_total: int = 500, dead_total: int = 0, flaws: Any = (), **chang
 
 
 def present(identity: Identity, **changes: Any) -> ResourceFacts:
-    """Return the facts of a topic that is there, with 100 records in each partition."""
+    """Return the facts of a topic that is there, with 100 records in each partition, all committed."""
     fields: dict[str, Any] = {
         "name": identity.name,
         "existence": Existence.PRESENT,
@@ -69,7 +69,8 @@ def present(identity: Identity, **changes: Any) -> ResourceFacts:
         "low": dict.fromkeys(range(identity.partitions), 0),
         "high": dict.fromkeys(range(identity.partitions), 100),
     }
-    return ResourceFacts(**{**fields, **changes})
+    whole = {**fields, **changes}
+    return ResourceFacts(**{"stable": whole["high"], **whole})
 
 
 def missing(identity: Identity) -> ResourceFacts:

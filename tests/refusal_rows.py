@@ -69,6 +69,9 @@ TABLES: dict[str, ResourceFacts] = {
     "data": present(DATA, kind=ResourceKind.TABLE),
     "progress": present(PROGRESS, kind=ResourceKind.TABLE),
 }
+CUT = present(SOURCE, partitions=3, low={0: 0, 1: 0, 2: 500}, high={0: 100, 1: 100, 2: 600})
+"""A partition was added, and its first records are gone."""
+LONG = present(SOURCE, high={0: 300, 1: 300})
 BEFORE = history(rows_total=400, epoch=6, from_={0: 30, 1: 30}, to={0: 40, 1: 40}, batch=5)
 WITHOUT_P0 = History({DRIVER: record(totals=NAMED), "p1": record(rows_total=300)})
 REPAIRED = present(PROGRESS, low={0: 7})
@@ -175,6 +178,32 @@ REFUSALS = {
         SourceReason.RECORDS_REMOVED,
         'sink "orders" has missed up to 1 record of', ["0: 50 to 50"], ["start_over"],
     ),
+    "source-shorter-than-what-was-read": (
+        observation(source=present(SOURCE, high={0: 30, 1: 50})), request(), SourceReason.SOURCE_SHORTER,
+        'source topic "orders-in" ends before the place that sink "orders" has read to',
+        ["offsets 0: 30 to 49 (by source", "500 rows through epoch 7"], ["start_over"],
+    ),
+    "source-shorter-than-an-epoch-that-is-not-whole": (
+        observation(
+            history=FILTERED, source=present(SOURCE, high={0: 50, 1: 45}),
+            checkpoint=CheckpointFacts("/checkpoints/1", 5, 6),
+        ),
+        request(), SourceReason.SOURCE_SHORTER,
+        'source topic "orders-in" ends before the place', ["offsets 1: 45 to 49 (by source"], ["start_over"],
+    ),
+    "source-with-another-id-and-shorter": (
+        observation(source=present(SOURCE, id="id-other", high={0: 30, 1: 50})), request(),
+        SourceReason.SOURCE_REPLACED, 'source topic "orders-in" is not the one', ["id-other"], ["start_over"],
+    ),
+    "source-with-another-id-and-cut-under-a-stateful-plan": (
+        observation(source=replace(CUT, id="id-other")), request(stateful=True),
+        SourceReason.SOURCE_REPLACED, 'source topic "orders-in" is not the one', ["id-other"], ["start_over"],
+    ),
+    "source-partition-added-and-cut-under-a-stateful-plan": (
+        observation(source=CUT), request(stateful=True), SourceReason.PARTITION_CUT,
+        'source topic "orders-in" has new partitions whose first records sink "orders" can never read',
+        ["begin at offsets 2: 500", "offset 0 only", "500 rows through epoch 7"], ["start_over"],
+    ),
     "emptied-in-part": (
         observation(history=History({"p1": record(rows_total=300)}), progress=REPAIRED),
         request(witness=witness(rows=300)), ProgressReason.PROGRESS_EMPTIED_IN_PART,
@@ -189,7 +218,8 @@ REFUSALS = {
         ['keys ["orders","p0"]'], ["start_over"],
     ),
     "a-writer-forgotten-behind-the-rows-of-another": (
-        observation(history=FORGOTTEN_P0), request(witness=witness(rows=40, offsets={0: 20, 1: 20}, epoch=5)),
+        observation(history=FORGOTTEN_P0, source=LONG),
+        request(witness=witness(rows=40, offsets={0: 20, 1: 20}, epoch=5)),
         ProgressReason.PROGRESS_EMPTIED_IN_PART,
         'progress topic "_sinks-progress-orders" of sink "orders" was emptied in part',
         ['older than the others say: keys ["orders","p0"]'], ["resume_from_witness", "start_over"],
@@ -201,7 +231,7 @@ REFUSALS = {
         ["resume_from_records", "resume_from_witness", "start_over"],
     ),
     "a-database-forgot-a-writer": (
-        observation(history=FORGOTTEN_P0, **TABLES), request(),
+        observation(history=FORGOTTEN_P0, source=LONG, **TABLES), request(),
         ProgressReason.PROGRESS_EMPTIED_IN_PART,
         'progress table "_sinks-progress-orders" of sink "orders" was emptied in part',
         ['older than the others say: keys ["orders","p0"]'], ["resume_from_records", "start_over"],
@@ -217,7 +247,7 @@ REFUSALS = {
         ["and 4 dead letters where 3 are recorded"], ["resume_from_witness", "start_over"],
     ),
     "witness-knows-more-offsets-of-the-same-epoch": (
-        observation(history=LAST_WRITER_ONLY), request(witness=FIRST_EPOCH),
+        observation(history=LAST_WRITER_ONLY, source=LONG), request(witness=FIRST_EPOCH),
         ProgressReason.PROGRESS_ROLLED_BACK, 'progress of sink "orders" was rolled back',
         ["goes on at offsets 0: 0, 1: 300", "witness at 0: 300, 1: 300"],
         ["resume_from_witness", "start_over"],

@@ -58,7 +58,7 @@ class SinkObserver:
         :raises UnavailableError: a service did not answer.
         :raises ConfigurationError: the query's columns do not fit, whatever the sink may do about it.
         """
-        observation = self.connector.observe(self._source_facts())
+        observation = self._with_source_end(self.connector.observe(self._look_at_source()))
         return replace(observation, migration=self._migration(observation.data))
 
     def identify(self) -> Mapping[Role, ResourceFacts]:
@@ -67,12 +67,12 @@ class SinkObserver:
         return {Role.SOURCE: source, **self.connector.identify()}
 
     def source_end_offsets(self) -> Mapping[int, int]:
-        """Return the offset after the last committed record of each source partition."""
-        return self._source_facts().high
+        """Return the offset after the last record of each source partition."""
+        return self._look_at_source().high
 
     def source_record_bytes(self) -> float | None:
         """Return what a record of the source weighs, as far as some of its last ones tell."""
-        facts = self._source_facts()
+        facts = self._look_at_source()
         ranges = {partition: range(facts.low[partition], end) for partition, end in facts.high.items()}
         return record_bytes(self._source_options, self._topic, ranges)
 
@@ -85,12 +85,20 @@ class SinkObserver:
         with KafkaConnection(self._source_options) as connection:
             return offsets_at(connection, self._topic, partitions, time_ms)
 
-    def _source_facts(self) -> ResourceFacts:
-        """Look at the source as Spark reads it, which is up to the first open transaction.
+    def _look_at_source(self) -> ResourceFacts:
+        return self.source.observe_topics([self._topic])[self._topic]
 
-        A sink that began behind it, at ``latest``, would be one whose source has lost records.
+    def _with_source_end(self, seen: Observation) -> Observation:
+        """Return it with an end of the source that was seen behind the records, where they lie beyond it.
+
+        A driver that still runs may have read and committed more since the source was looked at.
         """
-        return self.source.observe_topics([self._topic], is_stable=True)[self._topic]
+        before = seen.source
+        if all(at <= before.high.get(partition, at) for partition, at in seen.known.epoch_ends().items()):
+            return seen
+        now = self._look_at_source()
+        is_same = now.identity == before.identity
+        return replace(seen, source=replace(now, low=before.low) if is_same else now)
 
     def _migration(self, data: ResourceFacts) -> NeedsMigration | None:
         """Return what the data output lacks, where it can be seen and the sink may have it altered."""

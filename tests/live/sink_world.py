@@ -216,7 +216,22 @@ class SinkWorld:
     def write(
         self, epoch: int, rows: int = 10, dead: int = 0, writer: WriterId = SINGLE_WRITER, **changes: Any
     ) -> ProgressRecord:
-        """Write an epoch: each moves every source partition on by ten offsets."""
+        """Write an epoch: each moves every source partition on by ten offsets, which are filled up."""
+        self.fill(10 * epoch)
+        return self.write_beyond(epoch, rows, dead, writer, **changes)
+
+    def fill(self, end: int) -> None:
+        """Append records to each source partition until it ends there."""
+        producer = Producer((self.source_broker or self.broker).client_config())
+        for partition, high in self.observe().source.high.items():
+            for number in range(high, end):
+                producer.produce(self.source, value=str(number), partition=partition)
+        assert producer.flush(30) == 0
+
+    def write_beyond(
+        self, epoch: int, rows: int = 10, dead: int = 0, writer: WriterId = SINGLE_WRITER, **changes: Any
+    ) -> ProgressRecord:
+        """Write an epoch, whatever the source has."""
         assert self.announced is not None
         history = self.observe().known
         rows_before, dead_before = history.totals().get(writer, (0, 0))

@@ -16,7 +16,9 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from airflow_provider_sinks.connectors.kafka.transactions import fence
-from airflow_provider_sinks.core.decision.facts import Role
+from airflow_provider_sinks.connectors.observer import SinkObserver
+from airflow_provider_sinks.core.decision.decide import decide
+from airflow_provider_sinks.core.decision.facts import Observation, ResourceFacts, Role
 from airflow_provider_sinks.core.decision.reasons.output import OutputReason
 from airflow_provider_sinks.core.decision.reasons.owner import OwnerReason
 from airflow_provider_sinks.core.decision.reasons.progress import ProgressReason
@@ -24,6 +26,7 @@ from airflow_provider_sinks.core.decision.reasons.progress_place import PlaceRea
 from airflow_provider_sinks.core.decision.reasons.reason import Reason
 from airflow_provider_sinks.core.decision.reasons.records import RecordsReason
 from airflow_provider_sinks.core.decision.reasons.source import SourceReason
+from airflow_provider_sinks.core.decision.start_request import start_request
 from airflow_provider_sinks.core.decision.verdict import Verdict, VerdictKind
 from airflow_provider_sinks.core.progress.broker_memory import BrokerMemory
 from airflow_provider_sinks.core.progress.history import EARLIEST
@@ -600,6 +603,7 @@ def test_a_replaced_source_topic_is_refused(written: SinkWorld) -> None:
     was = written.topic_id(written.source)
     written.delete(written.source)
     written.create(written.source)
+    written.fill(20)
 
     verdict = written.start()
 
@@ -612,11 +616,55 @@ def test_a_replaced_source_topic_is_refused(written: SinkWorld) -> None:
 def test_adopt_takes_a_source_topic_with_the_same_offsets(written: SinkWorld) -> None:
     written.delete(written.source)
     written.create(written.source)
+    written.fill(20)
 
     verdict = written.start(code(written.decide(), "adopt"))
 
     assert (verdict.kind, verdict.positions) == (VerdictKind.RESUME, {0: 20, 1: 20})
     assert written.decide().kind is VerdictKind.RESUME
+
+
+def test_a_source_made_anew_and_shorter_cannot_be_adopted(written: SinkWorld) -> None:
+    written.delete(written.source)
+    written.create(written.source)
+    written.fill(20)
+    adopt = code(written.decide(), "adopt")
+    written.delete(written.source)
+    written.create(written.source)
+    written.fill(15)
+
+    verdict = written.start(adopt)
+
+    primary = f'source topic "{written.source}" is not the one that sink "{written.name}" has read from'
+    assert_refused(verdict, SourceReason.SOURCE_REPLACED, primary, "start_over")
+
+
+def test_a_source_that_ends_before_the_place_that_was_read_to_is_refused(written: SinkWorld) -> None:
+    written.write_beyond(3)
+
+    verdict = written.start()
+
+    primary = f'source topic "{written.source}" ends before the place that sink "{written.name}" has read to'
+    assert_refused(verdict, SourceReason.SOURCE_SHORTER, primary, "start_over")
+    assert "offsets 0: 20 to 29, 1: 20 to 29" in verdict.detail
+    assert f"airflow sinks rewind {written.name} --offsets 0:20,1:20" in verdict.hint
+    assert written.start(code(verdict, "start_over")).generation == 2
+
+
+def test_what_a_running_driver_reads_and_commits_during_a_look_is_no_loss(written: SinkWorld) -> None:
+    with SinkObserver(written.spec, written.connections()) as observer:
+        look = observer.connector.observe
+
+        def after_another_epoch(source: ResourceFacts) -> Observation:
+            written.write(3)
+            return look(source)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(observer.connector, "observe", after_another_epoch)
+            seen = observer.observe()
+
+    verdict = decide(seen, start_request(written.spec, written.owner))
+    assert (verdict.kind, verdict.positions) == (VerdictKind.RESUME, {0: 30, 1: 30})
 
 
 def test_a_source_in_another_cluster_is_refused(written: SinkWorld, other_broker: KafkaBroker) -> None:

@@ -96,10 +96,11 @@ def test_resume_from_witness_begins_a_generation_at_its_offsets() -> None:
         {"stateful": True},
         {"owner": "somebody-else"},
         {"witness": witness(offsets={})},
+        {"witness": witness(offsets={0: 101, 1: 50})},
         {"witness": witness(identities=replace(witness().identities, data=replace(DATA, id="x")))},
         {"witness": witness(identities=replace(witness().identities, source=replace(SOURCE, id="x")))},
     ],
-    ids=["stateful", "not-ours", "no-offsets", "other-data", "other-source"],
+    ids=["stateful", "not-ours", "no-offsets", "offsets-that-are-not-there", "other-data", "other-source"],
 )
 def test_resume_from_witness_is_offered_only_where_the_witness_fits(changes: Any) -> None:
     seen, asked = REFUSALS["no-record-although-rows-were-written"][:2]
@@ -126,7 +127,7 @@ def test_resume_from_records_believes_only_a_writers_own_record_of_what_it_lost(
     "known", [None, witness(epoch=8)], ids=["nobody-else-knows", "the-witness-knows-more"]
 )
 def test_what_is_left_is_told_and_counted_by_the_writers_own_records(known: Witness | None) -> None:
-    seen, asked = observation(history=FORGOTTEN_P0, **TABLES), request(witness=known)
+    seen, asked = REFUSALS["a-database-forgot-a-writer"][0], request(witness=known)
     refused = decide(seen, asked)
     verdict = decide(seen, asked, refused.offers[0].code)
 
@@ -289,7 +290,7 @@ def test_a_code_fits_exactly_what_was_seen(change: tuple[Observation, StartReque
 
 
 def test_a_code_does_not_change_from_one_look_to_the_next() -> None:
-    later = observation(data=missing(DATA), at="later", source=present(SOURCE, high={0: 9, 1: 9}))
+    later = observation(data=missing(DATA), at="later", source=present(SOURCE, high={0: 900, 1: 900}))
 
     assert decide(later, request()).offers == decide(observation(data=missing(DATA)), request()).offers
 

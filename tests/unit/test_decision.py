@@ -46,6 +46,7 @@ from tests.facts import (
     witness,
 )
 from tests.refusal_rows import (
+    CUT,
     OTHER_DATA,
     UNWRITTEN,
     reasons,
@@ -242,6 +243,30 @@ def test_a_checkpoint_that_fits_is_continued_and_proves_the_newest_epoch() -> No
     verdict = decide(observation(checkpoint=CheckpointFacts("/checkpoints/1", 6, 6)), request())
 
     assert (verdict.continues_checkpoint, verdict.positions) == (True, {0: 50, 1: 50})
+
+
+@pytest.mark.parametrize(
+    ("source", "continues"),
+    [
+        pytest.param(present(SOURCE, partitions=3), True, id="from-its-first-record"),
+        pytest.param(CUT, False, id="its-first-records-are-gone"),
+    ],
+)
+def test_a_partition_that_was_added_goes_on_with_the_checkpoint_if_spark_takes_it_in(
+    source: ResourceFacts, continues: bool
+) -> None:
+    seen = observation(source=source, checkpoint=CheckpointFacts("/checkpoints/1", 6, 6))
+
+    verdict = decide(seen, request())
+
+    assert (verdict.kind, verdict.positions) == (VerdictKind.RESUME, {0: 50, 1: 50, 2: EARLIEST})
+    assert verdict.continues_checkpoint is continues
+
+
+def test_a_stateful_sink_without_a_state_yet_begins_with_what_is_left_of_a_new_partition() -> None:
+    begun = history(epoch=0, batch=-1, checkpoint="", from_={0: 0, 1: 0}, to={0: 0, 1: 0})
+
+    assert decide(observation(source=CUT, history=begun), request(stateful=True)).goes_on
 
 
 def test_a_lost_checkpoint_of_a_stateless_sink_is_renewed() -> None:

@@ -45,6 +45,7 @@ from tests.facts import (
     unseen,
     witness,
 )
+from tests.refusal_rows import CUT
 
 MANY = Flaw(Finding.GARBAGE, "all", 3, "not JSON")
 EMPTY, RECREATE = Reset(data=Output.EMPTY), Reset(data=Output.RECREATE)
@@ -82,6 +83,13 @@ def test_a_reset_begins_where_the_spec_says() -> None:
     source = {"kafka": {"connection": "src", "topic": "orders-in", "start": {0: 7}, "format": "bytes"}}
 
     assert announced(plan_reset(situation(source=source), Reset())).positions == {0: 7, 1: 0}
+
+
+def test_the_latest_place_to_begin_leaves_an_open_transaction_to_be_read() -> None:
+    source = {"kafka": {"connection": "src", "topic": "orders-in", "start": "latest", "format": "bytes"}}
+    seen = observation(source=present(SOURCE, stable={0: 90, 1: 100}))
+
+    assert announced(plan_reset(situation(seen, source=source), Reset())).positions == {0: 90, 1: 100}
 
 
 @pytest.mark.parametrize(
@@ -273,6 +281,34 @@ def test_a_rewind_says_how_much_is_read_again_and_what_is_skipped() -> None:
 
 def test_a_rewind_to_where_the_sink_stands_does_nothing() -> None:
     assert plan_rewind(situation(), AtTime("later", {})).steps == ()
+
+
+def test_a_rewind_to_the_end_leaves_an_open_transaction_to_be_read() -> None:
+    seen = observation(source=present(SOURCE, stable={0: 90, 1: 100}))
+
+    plan = plan_rewind(situation(seen), AtOffsets({0: LATEST, 1: LATEST}, skip=True))
+
+    assert announced(plan).positions == {0: 90, 1: 100}
+
+
+def test_a_rewind_settles_a_source_that_ends_before_the_sink() -> None:
+    seen = observation(source=present(SOURCE, high={0: 30, 1: 100}))
+
+    with pytest.raises(ConfigurationError, match=r"offsets\.0: offset 50 is not in \[0, 30\]"):
+        plan_rewind(situation(seen), AtOffsets({1: 20}))
+    assert announced(plan_rewind(situation(seen), AtOffsets({0: 30}))).positions == {0: 30, 1: 50}
+
+
+def test_a_rewind_settles_a_partition_that_a_stateful_sink_cannot_take_in() -> None:
+    source = {"kafka": {"connection": "src", "topic": "orders-in", "schema": "word string"}}
+    target = {"kafka": {"connection": "dst", "topic": "orders-out", "key": "word"}}
+    counts = "SELECT word, count(*) AS n FROM source GROUP BY word"
+    stateful = situation(observation(source=CUT), source=source, target=target, query=counts)
+
+    plan = plan_rewind(stateful, AtOffsets({0: 40}))
+
+    assert stateful.request.stateful
+    assert announced(plan).positions == {0: 40, 1: 50, 2: 500}
 
 
 def test_a_rewind_settles_records_that_were_removed() -> None:

@@ -81,6 +81,8 @@ def test_a_copy_is_restored_only_where_the_rows_are_still_there() -> None:
 PRINTED = {
     "source-with-another-id": ["adopt-4c34f87365", "start_over-89bd816848"],
     "source-records-removed": ["skip_lost-e8abab31d4", "start_over-f0595ed2d8"],
+    "source-shorter-than-what-was-read": ["start_over-01e5483cea"],
+    "source-partition-added-and-cut-under-a-stateful-plan": ["start_over-495aa134b4"],
     "output-missing": ["continue_without_output-d13f08cc8c", "start_over-509a5e3c3b"],
     "output-with-another-id": ["adopt-75de008e47", "start_over-59ed077f4c"],
     "no-record-although-rows-were-written": ["resume_from_witness-ceba2936f1", "start_over-f81e21bde0"],

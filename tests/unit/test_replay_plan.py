@@ -174,6 +174,14 @@ def test_letters_that_such_a_replay_left_out_can_be_taken_once_the_query_is_anot
     assert not replay.takes("x", ErrorClass.PARSE, 1, (0, 7))
 
 
+def test_letters_at_offsets_that_were_lost_are_taken_again_only_where_a_person_says_so() -> None:
+    shorter = ran(recorded(), source=present(SOURCE, high={0: 30, 1: 50}))
+
+    with pytest.raises(RefusedError, match="ends before the place"):
+        planned(shorter)
+    assert planned(shorter, replace(ALL, forget=True))[1].done == ()
+
+
 def test_behind_a_whole_replay_the_same_again_takes_what_came_since() -> None:
     before = recorded(done=(taken(PARSE.selection, 9),))
 

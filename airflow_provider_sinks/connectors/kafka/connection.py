@@ -105,20 +105,22 @@ class KafkaConnection:
         return self._list("list the topics")
 
     def offsets(
-        self, partitions: Iterable[tuple[str, int]], spec: OffsetSpec, *, is_stable: bool = False
+        self,
+        partitions: Iterable[tuple[str, int]],
+        spec: OffsetSpec,
+        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     ) -> dict[tuple[str, int], int]:
         """Return offsets by topic and partition; none where there is no leader.
 
         :param spec: ``FIRST`` or ``END``.
-        :param is_stable: the end is where the first open transaction begins: readers of committed records get
-            nothing behind it.
+        :param isolation: whether the end is behind open transactions, or before them.
         """
         asked = {TopicPartition(topic, partition): spec for topic, partition in partitions}
         if not asked:
             return {}
-        isolation = IsolationLevel.READ_COMMITTED if is_stable else IsolationLevel.READ_UNCOMMITTED
-        timeout = self.timeout_seconds
-        futures = self.admin.list_offsets(asked, isolation_level=isolation, request_timeout=timeout)
+        futures = self.admin.list_offsets(
+            asked, isolation_level=isolation, request_timeout=self.timeout_seconds
+        )
         found = {}
         for place, future in futures.items():
             with contextlib.suppress(KafkaException):

@@ -17,7 +17,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
-from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import ConfigResource, ResourceType, TopicDescription
 
 from airflow_provider_sinks.clients.wait import look_until
@@ -202,16 +202,17 @@ class KafkaClient:
     def _with_offsets(self, topics: Collection[TopicFacts], *, is_stable: bool) -> Iterator[TopicFacts]:
         places = [(topic.name, partition) for topic in topics for partition in range(topic.partitions)]
         first = self._connection.offsets(places, FIRST)
-        end = self._connection.offsets(places, END, is_stable=is_stable)
+        stable = self._connection.offsets(places, END, IsolationLevel.READ_COMMITTED)
+        end = self._connection.offsets(places, END)  # asked last: no other one lies behind it
         for topic in topics:
-            low = {partition: offset for (name, partition), offset in first.items() if name == topic.name}
-            high = {partition: offset for (name, partition), offset in end.items() if name == topic.name}
-            leaderless = sorted(set(range(topic.partitions)) - (low.keys() & high.keys()))
+            low, until, high = (_of(topic.name, found) for found in (first, stable, end))
+            answered = low.keys() & until.keys() & high.keys()
+            leaderless = sorted(set(range(topic.partitions)) - answered)
             if leaderless:
                 why = f"partitions without a leader: {leaderless}"
                 yield replace(topic, existence=Existence.UNKNOWN, reason=why)
             else:
-                yield replace(topic, low=low, high=high)
+                yield replace(topic, low=low, high=high, stable=until)
 
     def _with_policy(self, topic: TopicFacts) -> TopicFacts:
         resource = ConfigResource(ResourceType.TOPIC, topic.name)
@@ -267,6 +268,10 @@ class KafkaClient:
 def spelled(topic_id: str) -> str:
     """Return a topic id as ``kafka-topics.sh`` prints it; librdkafka uses the other alphabet of base64."""
     return topic_id.replace("+", "-").replace("/", "_")
+
+
+def _of(topic: str, offsets: Mapping[tuple[str, int], int]) -> dict[int, int]:
+    return {partition: offset for (name, partition), offset in offsets.items() if name == topic}
 
 
 def _confirmed(facts: TopicFacts, is_listed: bool) -> TopicFacts:

@@ -14,7 +14,11 @@ from dataclasses import dataclass
 
 from airflow_provider_sinks.core.decision.effects import Effects
 from airflow_provider_sinks.core.decision.facts import Observation, Role
-from airflow_provider_sinks.core.decision.positions import positions_of_records
+from airflow_provider_sinks.core.decision.positions import (
+    cut_partitions,
+    positions_of_records,
+    read_beyond_end,
+)
 from airflow_provider_sinks.core.decision.reasons.reason import Refusal
 from airflow_provider_sinks.core.decision.start_request import StartRequest
 from airflow_provider_sinks.core.decision.way_on import WayOn
@@ -82,10 +86,13 @@ def code_for(
 def witness_fits(observation: Observation, request: StartRequest) -> bool:
     """Return whether a new generation may begin at the offsets of the witness.
 
-    It must be ours, the topics must be those it knew, and the query must not need a state that is gone.
+    It must be ours, the topics must be those it knew, with its offsets in the source, and the query must not
+    need a state that is gone.
     """
     witness = request.witness
     if witness is None or witness.owner != request.owner or not witness.offsets or request.stateful:
+        return False
+    if any(at > observation.source.high.get(partition, at) for partition, at in witness.offsets.items()):
         return False
     known = (witness.identities.source, witness.identities.data)
     now = (observation.source.identity, observation.data.identity)
@@ -113,10 +120,17 @@ def _open_ways(refusal: Refusal, observation: Observation, request: StartRequest
         closed.add(WayOn.RESUME_FROM_RECORDS)
     if request.stateful:
         closed.add(WayOn.SKIP_LOST)  # Spark's state goes on behind its own checkpoint only
-    recorded = observation.recorded.get(Role.SOURCE)
-    if refusal.role is Role.SOURCE and recorded and observation.source.partitions < recorded.partitions:
+    if refusal.role is Role.SOURCE and not _goes_on_in_source(observation, request):
         closed.add(WayOn.ADOPT)
     return tuple(way for way in refusal.reason.entry.ways if way not in closed)
+
+
+def _goes_on_in_source(observation: Observation, request: StartRequest) -> bool:
+    """Return whether the source that is there has every place where the sink would go on."""
+    source, recorded = observation.source, observation.recorded.get(Role.SOURCE)
+    has_fewer = recorded is not None and source.partitions < recorded.partitions
+    is_cut = request.stateful and bool(cut_partitions(observation, request))
+    return not (has_fewer or is_cut or read_beyond_end(observation, request))
 
 
 def _which(identity: Identity) -> tuple[str, str, str]:

@@ -20,7 +20,7 @@ to make.
 ``skip_lost`` is offered to a query without state only. ``resume_from_records`` is offered only where rows and
 records are in one store, such as a database, where source and data output are the recorded ones, and the
 query keeps no state. ``resume_from_witness`` is offered only where the witness is ours, the source and the
-data output are those it knew, and the query keeps no state.
+data output are those it knew, the source has its offsets, and the query keeps no state.
 """
 
 from __future__ import annotations

@@ -64,8 +64,9 @@ class ResourceFacts:
     :param system: the id of the Kafka cluster, or of the database system and the database in it.
     :param id: what the system gives it once: a topic id, as ``kafka-topics.sh`` spells it; a table's oid.
     :param low: first offset of each partition; empty if not looked at.
-    :param high: offset after the last record of each partition, open transactions included; of a source, as
-        its readers see it: not behind the first open one.
+    :param high: offset after the last record of each partition, open transactions included.
+    :param stable: where a reader of committed records ends, in each partition of a topic: at the first record
+        of the oldest open transaction, or at ``high``.
     :param size_bytes: what the rows of a table take, dead ones included; 0 tells that there is none.
     :param reason: why something could not be seen.
     :param grant: the command that lets it be seen.
@@ -82,6 +83,7 @@ class ResourceFacts:
     partitions: int = 0
     low: Mapping[int, int] = field(default_factory=dict)
     high: Mapping[int, int] = field(default_factory=dict)
+    stable: Mapping[int, int] = field(default_factory=dict)
     size_bytes: int = 0
     reason: str = ""
     grant: str = ""

@@ -82,3 +82,24 @@ def removed_records(observation: Observation, request: StartRequest) -> dict[int
         for partition, position in resume_positions(observation, request, without_checkpoint=True).items()
         if EARLIEST != position < low.get(partition, 0)
     }
+
+
+def read_beyond_end(observation: Observation, request: StartRequest) -> dict[int, tuple[int, int]]:
+    """Return, by source partition, the range of offsets [end, position) that was read and is not there.
+
+    Nothing but a loss shortens a partition. An epoch was read to its end, whole or not: so its end counts.
+    """
+    ends = observation.known.epoch_ends()
+    positions = resume_positions(observation, request, without_checkpoint=True)
+    read = {partition: max(at, ends.get(partition, at)) for partition, at in positions.items()}
+    high = observation.source.high
+    return {p: (high[p], at) for p, at in read.items() if at > high.get(p, at)}
+
+
+def cut_partitions(observation: Observation, request: StartRequest) -> dict[int, int]:
+    """Return the first offset of each source partition that was added, and whose first records are gone.
+
+    Into a query that goes on, Spark takes a partition from its offset 0 only.
+    """
+    low, positions = observation.source.low, resume_positions(observation, request)
+    return {p: low[p] for p, at in positions.items() if at == EARLIEST and low.get(p, 0) > 0}

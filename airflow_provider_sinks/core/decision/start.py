@@ -15,6 +15,7 @@ from airflow_provider_sinks.core.decision.facts import (
     Role,
 )
 from airflow_provider_sinks.core.decision.positions import (
+    cut_partitions,
     from_what_is_left,
     next_generation,
     positions_of_records,
@@ -54,6 +55,7 @@ def _resume(observation: Observation, request: StartRequest, accepted: Sequence[
     )
     positions = resume_positions(observation, request)
     skips = WayOn.SKIP_LOST in accepted
+    begins_anew = skips or cut_partitions(observation, request)
     if skips:
         positions = from_what_is_left(positions, observation.source)
     return Verdict(
@@ -64,7 +66,7 @@ def _resume(observation: Observation, request: StartRequest, accepted: Sequence[
         epoch=history.epoch,
         positions=positions,
         # Spark ignores start offsets where a checkpoint exists.
-        continues_checkpoint=use is CheckpointUse.CONTINUE and not skips,
+        continues_checkpoint=use is CheckpointUse.CONTINUE and not begins_anew,
         rows_before=history.rows_ever - history.rows_total,
         dead_before=history.dead_ever - history.dead_total,
     )

@@ -125,7 +125,8 @@ def plan_replay(situation: Situation, ask: ReplayRequest) -> Plan:
     if left is not None and left.selection == selection:
         what = f'sink "{spec.name}" goes on with the replay that it has begun: {selection}'
         return Plan(spec.name, what)
-    replay = _replay(situation, selection)
+    is_shorter = any(refusal.reason is SourceReason.SOURCE_SHORTER for refusal in verdict.refusals)
+    replay = _replay(situation, selection, knows_taken=not is_shorter)
     low = dict(observation.source.low)
     number = next_generation(observation, situation.request)
     steps = generation_steps(situation, number, low, Reset())
@@ -171,7 +172,11 @@ def demand_announced(spec: SinkSpec, recorded_spec: str) -> None:
         )
 
 
-def _replay(situation: Situation, selection: Selection) -> Replay:
+def _replay(situation: Situation, selection: Selection, *, knows_taken: bool) -> Replay:
+    """Return what the new generation replays.
+
+    :param knows_taken: the letters that were taken still are those at their offsets.
+    """
     before, own = recorded(situation), situation.spec.replay
     assert own is not None  # noqa: S101  the sink of a replay
     topic, identities = situation.observation.source.identity.told_apart, situation.history.identities
@@ -180,7 +185,7 @@ def _replay(situation: Situation, selection: Selection) -> Replay:
         update={
             "selection": selection,
             "until": dict(situation.observation.source.high),
-            "done": tuple(one for one in taken if one.topic == topic),
+            "done": tuple(one for one in taken if one.topic == topic and knows_taken),
             "elsewhere": tuple(one for one in taken if one.topic != topic),
         }
     )

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from airflow_provider_sinks.core.decision.decide import decide
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.decision.positions import next_generation
-from airflow_provider_sinks.core.decision.reasons.source import SourceReason
+from airflow_provider_sinks.core.decision.reasons.source import OF_REACH
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, RefusedError
 from airflow_provider_sinks.core.lifecycle.new_generation import (
     Reset,
@@ -29,7 +29,7 @@ from airflow_provider_sinks.core.progress.source_range import source_problems
 from airflow_provider_sinks.core.wording import count, identity, offsets
 
 LATEST = -1
-"""Kafka's number for the offset after the last record."""
+"""Kafka's number for the end of a partition: where a reader of committed records ends."""
 _SHOWN_EPOCHS = 12
 
 
@@ -82,7 +82,7 @@ def plan_rewind(situation: Situation, to: RewindTo) -> Plan:
     """
     sink, observation = situation.spec.name, situation.observation
     verdict = decide(observation, situation.request)
-    demand_settled(verdict, settles=lambda refusal: refusal.reason is SourceReason.RECORDS_REMOVED)
+    demand_settled(verdict, settles=lambda refusal: refusal.reason in OF_REACH)
     demand_seen(verdict, situation)
     if not situation.history:
         raise ConfigurationError(
@@ -123,7 +123,7 @@ def _positions(to: RewindTo, before: Mapping[int, int], situation: Situation) ->
 
 def _named(to: AtOffsets, before: Mapping[int, int], situation: Situation) -> dict[int, int]:
     source = situation.observation.source
-    ends: dict[int, Mapping[int, int]] = {EARLIEST: source.low, LATEST: source.high}
+    ends: dict[int, Mapping[int, int]] = {EARLIEST: source.low, LATEST: source.stable}
     named = {p: ends[at].get(p, at) if at in ends else at for p, at in to.offsets.items()}
     problems = list(source_problems(named, source, "offsets"))
     ahead = {p: at for p, at in named.items() if at > before.get(p, at)}

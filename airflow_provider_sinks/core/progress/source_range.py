@@ -11,11 +11,14 @@ from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 def start_positions(start: str | Mapping[int, int], source: ResourceFacts) -> dict[int, int]:
     """Return an offset for every source partition; ``earliest`` and ``latest`` are resolved here.
 
+    ``latest`` is where a reader of committed records ends: Spark is one, and takes a start behind its own end
+    for a loss of records. What an open transaction holds is read once it is committed.
+
     :param start: as the spec has it; partitions that it does not name begin at their first record.
     :raises ConfigurationError: it names what the source does not have.
     """
     if start == "latest":
-        return dict(source.high)
+        return dict(source.stable)
     named = start if isinstance(start, Mapping) else {}
     demand_in_source(named, source)
     return {partition: named.get(partition, low) for partition, low in source.low.items()}

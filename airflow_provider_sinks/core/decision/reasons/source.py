@@ -6,7 +6,7 @@ import enum
 
 from airflow_provider_sinks.core.decision.classify import ResourceState as R
 from airflow_provider_sinks.core.decision.facts import Observation
-from airflow_provider_sinks.core.decision.positions import removed_records
+from airflow_provider_sinks.core.decision.positions import cut_partitions, read_beyond_end, removed_records
 from airflow_provider_sinks.core.decision.reasons.reason import Evidence, Reason, ReasonEntry, Text
 from airflow_provider_sinks.core.decision.ruling import Ruling
 from airflow_provider_sinks.core.decision.start_request import StartRequest
@@ -19,11 +19,24 @@ class Reach(enum.Enum):
 
     FITS = "every record behind the positions is there, or it cannot be told"
     REMOVED = "records behind a position were removed"
+    SHORTER = "it ends before a position"
+    CUT = "a partition was added, its first records are gone, and a stateful query goes on"
 
 
 def classify_reach(observation: Observation, request: StartRequest) -> Reach:
-    """Say whether retention, or a deletion of records, was faster than the sink."""
-    return Reach.REMOVED if removed_records(observation, request) else Reach.FITS
+    """Say whether retention, a deletion of records, or a loss of them was faster than the sink."""
+    if read_beyond_end(observation, request):
+        return Reach.SHORTER
+    if removed_records(observation, request):
+        return Reach.REMOVED
+    is_cut = request.stateful and _is_begun(observation) and cut_partitions(observation, request)
+    return Reach.CUT if is_cut else Reach.FITS
+
+
+def _is_begun(observation: Observation) -> bool:
+    """Return whether Spark has begun an epoch with the checkpoint in force, which then holds the state."""
+    checkpoint, history = observation.checkpoint, observation.known
+    return (checkpoint.planned if checkpoint else history.batch(history.checkpoint)) >= 0
 
 
 def _source_lost(evidence: Evidence) -> Text:
@@ -65,6 +78,39 @@ def _records_removed(evidence: Evidence) -> Text:
     )
 
 
+def _shorter(evidence: Evidence) -> Text:
+    lost = read_beyond_end(evidence.observation, evidence.request)
+    return Text(
+        f"{evidence.title} ends before the place that {evidence.sink} has read to",
+        (
+            f"Read were offsets {ranges(lost)} (by source partition), which it does not have: a broker lost "
+            "them, as in an unclean leader election. Records that were written since, or will be, have the "
+            f"offsets of those, and would never be read. Recorded are {summary(evidence.history)}."
+        ),
+    )
+
+
+def _rewind_to_what_is_left(evidence: Evidence) -> str:
+    lost = read_beyond_end(evidence.observation, evidence.request)
+    ends = ",".join(f"{partition}:{end}" for partition, (end, _) in lost.items())
+    return (
+        f"To go on where it ends now: airflow sinks rewind {evidence.request.sink} --offsets {ends}. Where "
+        "records before that are others than those that were read already, name the first of them."
+    )
+
+
+def _cut(evidence: Evidence) -> Text:
+    begins = offsets(cut_partitions(evidence.observation, evidence.request))
+    return Text(
+        f"{evidence.title} has new partitions whose first records {evidence.sink} can never read",
+        (
+            f"They begin at offsets {begins}: retention took what was before, or somebody deleted it. Spark "
+            "takes a new partition into a query that goes on from offset 0 only, and the query keeps state, "
+            f"so it cannot begin anew. Recorded are {summary(evidence.history)}."
+        ),
+    )
+
+
 @enum.unique
 class SourceReason(Reason):
     """Why the source stops a sink."""
@@ -78,6 +124,21 @@ class SourceReason(Reason):
         _records_removed,
         ways=(WayOn.SKIP_LOST, WayOn.START_OVER),
     )
+    SOURCE_SHORTER = ReasonEntry(
+        "the source topic ends before the place that the sink has read to",
+        _shorter,
+        ways=(WayOn.START_OVER,),
+        repair=_rewind_to_what_is_left,
+    )
+    PARTITION_CUT = ReasonEntry(
+        "a stateful plan cannot take in a new source partition whose first records are gone",
+        _cut,
+        ways=(WayOn.START_OVER,),
+    )
+
+
+OF_REACH = frozenset({SourceReason.RECORDS_REMOVED, SourceReason.SOURCE_SHORTER, SourceReason.PARTITION_CUT})
+"""What a person settles who says where to go on."""
 
 
 SOURCES: dict[tuple[bool, R], Ruling | Reason] = {
@@ -98,5 +159,7 @@ SOURCES: dict[tuple[bool, R], Ruling | Reason] = {
 REACHES: dict[Reach, Ruling | Reason] = {
     Reach.FITS: Ruling.GO_ON,
     Reach.REMOVED: SourceReason.RECORDS_REMOVED,
+    Reach.SHORTER: SourceReason.SOURCE_SHORTER,
+    Reach.CUT: SourceReason.PARTITION_CUT,
 }
 """What to do about the records that the source still holds, if it is the recorded one."""
