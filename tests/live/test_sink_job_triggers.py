@@ -6,8 +6,6 @@ import stat
 import time
 from pathlib import Path
 
-from confluent_kafka import Producer
-
 from airflow_provider_sinks.core.errors import ExitCode
 from airflow_provider_sinks.core.launch.liveness_lock import held
 from airflow_provider_sinks.core.launch.status import SinkState
@@ -139,23 +137,6 @@ def test_latest_is_resolved_once_at_the_first_start(stage: Stage) -> None:
 
     assert sorted(record.value or b"" for record in stage.read(sink.out)) == [b"new", b"newer"]
     assert status.positions == {0: 6, 1: 1}
-
-
-def test_latest_is_before_a_transaction_that_is_open_and_its_rows_are_read_once(stage: Stage) -> None:
-    source = stage.source("open", {0: _rows(5)})
-    sink = stage.sink("open", source, from_={"format": "text", "start": "latest"})
-    other = Producer({**stage.client, "transactional.id": source})
-    other.init_transactions(10)
-    other.begin_transaction()
-    other.produce(source, b"in the open one", partition=0)
-    other.flush(10)
-
-    first = sink.run()
-    other.commit_transaction(10)
-    sink.run()
-
-    assert first.positions == {0: 5}
-    assert [record.value for record in stage.read(sink.out)] == [b"in the open one"]
 
 
 def test_start_at_named_offsets_and_partitions_that_came_later(stage: Stage) -> None:

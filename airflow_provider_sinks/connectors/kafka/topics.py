@@ -94,16 +94,15 @@ class KafkaClient:
         return {topic.name: topic for topic in placed}
 
     def observe_topics(
-        self, names: Collection[str], policy_of: Collection[str] = (), *, is_stable: bool = False
+        self, names: Collection[str], policy_of: Collection[str] = ()
     ) -> dict[str, TopicFacts]:
         """Return everything that can be seen of some topics: also offsets, and the cleanup policy.
 
         Looks again for a few seconds at what is just being made, deleted or elected.
 
         :param policy_of: the topics whose cleanup policy matters.
-        :param is_stable: their ends are those that readers of committed records see.
         """
-        look = functools.partial(self._look, names, policy_of, is_stable=is_stable)
+        look = functools.partial(self._look, names, policy_of)
         return look_until(look, _is_settled, _PATIENCE_SECONDS, _LOOK_AGAIN_SECONDS)
 
     def settings(self, names: Iterable[str], setting: str) -> dict[str, str]:
@@ -172,14 +171,12 @@ class KafkaClient:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _look(
-        self, names: Collection[str], policy_of: Collection[str], *, is_stable: bool
-    ) -> dict[str, TopicFacts]:
+    def _look(self, names: Collection[str], policy_of: Collection[str]) -> dict[str, TopicFacts]:
         described = self.describe_topics(names)  # first, because it notices refused credentials at once
         listed = self._connection.listing().topics
         facts = {name: _confirmed(topic, name in listed) for name, topic in described.items()}
         present = [topic for topic in facts.values() if topic.existence is Existence.PRESENT]
-        for topic in self._with_offsets(present, is_stable=is_stable):
+        for topic in self._with_offsets(present):
             facts[topic.name] = self._with_policy(topic) if topic.name in policy_of else topic
         return facts
 
@@ -199,7 +196,7 @@ class KafkaClient:
         partitions = len(found.partitions)
         return TopicFacts(name, Existence.PRESENT, "", topic_id, partitions, replication_factor=copies)
 
-    def _with_offsets(self, topics: Collection[TopicFacts], *, is_stable: bool) -> Iterator[TopicFacts]:
+    def _with_offsets(self, topics: Collection[TopicFacts]) -> Iterator[TopicFacts]:
         places = [(topic.name, partition) for topic in topics for partition in range(topic.partitions)]
         first = self._connection.offsets(places, FIRST)
         stable = self._connection.offsets(places, END, IsolationLevel.READ_COMMITTED)
