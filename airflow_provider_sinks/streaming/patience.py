@@ -43,13 +43,16 @@ class _Silence:
 class Patience:
     """The questions of one driver that wait for an answer. Safe for threads.
 
+    A question is over by its own answer alone: a service may answer one and be silent to another, as brokers
+    are that describe topics and take no commit.
+
     :param bound: how long one may wait.
     """
 
     def __init__(self, bound: timedelta) -> None:
         self.bound_seconds = bound.total_seconds()
         self._lock = threading.Lock()
-        self._open: dict[str, _Silence] = {}
+        self._open: dict[object, _Silence] = {}
 
     @property
     def waits_for(self) -> str:
@@ -65,25 +68,25 @@ class Patience:
         longest = self._longest()
         return self._gave_up(longest) if longest and longest.seconds > self.bound_seconds else None
 
-    def attempt(self, service: str, question: Callable[[], T]) -> T:
+    def attempt(self, service: str, question: Callable[[], T], asker: object) -> T:
         """Ask once.
 
         :param service: what is asked, for messages.
+        :param asker: who asks the same again until there is an answer, and nothing else meanwhile.
         :raises UnavailableError: no answer.
         """
         with self._lock:
-            self._open.setdefault(service, _Silence(service, time.monotonic()))
+            self._open.setdefault(asker, _Silence(service, time.monotonic()))
         try:
             answer = question()
         except UnavailableError as error:
             with self._lock:
-                since = self._open[service].since if service in self._open else time.monotonic()
-                self._open[service] = _Silence(service, since, error)
+                self._open[asker] = _Silence(service, self._open[asker].since, error)
             raise
         except BaseException:
-            self._forget(service)
+            self._forget(asker)
             raise
-        self._forget(service)
+        self._forget(asker)
         return answer
 
     def ask(self, service: str, question: Callable[[], T]) -> T:
@@ -91,9 +94,10 @@ class Patience:
 
         :raises UnavailableError: there was none for longer than the bound.
         """
+        asker = object()
         while True:
             try:
-                return self.attempt(service, question)
+                return self.attempt(service, question, asker)
             except UnavailableError:
                 if (gave_up := self.exhausted) is not None:
                     raise gave_up from None
@@ -103,9 +107,9 @@ class Patience:
         with self._lock:
             return min(self._open.values(), key=lambda silence: silence.since, default=None)
 
-    def _forget(self, service: str) -> None:
+    def _forget(self, asker: object) -> None:
         with self._lock:
-            self._open.pop(service, None)
+            self._open.pop(asker, None)
 
     def _gave_up(self, silence: _Silence) -> UnavailableError:
         error = silence.error

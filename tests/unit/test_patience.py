@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from datetime import timedelta
 
@@ -57,7 +58,30 @@ def test_a_question_that_never_comes_back_is_seen_from_outside() -> None:
         time.sleep(0.1)
         assert patience.exhausted is not None
 
-    patience.attempt("Kafka", question)
+    patience.attempt("Kafka", question, "the guard")
+
+
+@pytest.mark.timeout(30)
+def test_an_answer_to_one_question_ends_no_silence_to_another() -> None:
+    """Brokers that describe topics may yet take no commit."""
+    patience, over = Patience(timedelta(seconds=0.3)), threading.Event()
+
+    def silent() -> None:
+        raise SILENT
+
+    def guard() -> None:
+        while not over.wait(0.01):
+            patience.attempt("Kafka", lambda: None, "the guard")
+
+    watch = threading.Thread(target=guard)
+    watch.start()
+    try:
+        with pytest.raises(UnavailableError, match="no answer"):
+            patience.ask("Kafka", silent)
+        assert patience.waits_for == "Kafka, silent for 0 s"
+    finally:
+        over.set()
+        watch.join()
 
 
 def test_any_other_error_is_no_silence() -> None:
