@@ -98,7 +98,7 @@ class Guard:
     def _watch(self) -> None:
         while not self._closing.wait(WATCH_SECONDS):
             try:
-                self._patience.attempt(self._service, self._compare)
+                self._patience.attempt(self._service, self._compare, asker=self)
                 self._demand_in_force()
             except (RefusedError, FencedError, JobFailedError) as error:
                 self.failure = error

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TypeVar
 
@@ -43,13 +43,15 @@ class _Silence:
 class Patience:
     """The questions of one driver that wait for an answer. Safe for threads.
 
+    Each question has a silence of its own: a service that answers one of them has not answered another.
+
     :param bound: how long one may wait.
     """
 
     def __init__(self, bound: timedelta) -> None:
         self.bound_seconds = bound.total_seconds()
         self._lock = threading.Lock()
-        self._open: dict[str, _Silence] = {}
+        self._open: dict[object, _Silence] = {}
 
     @property
     def waits_for(self) -> str:
@@ -63,27 +65,28 @@ class Patience:
     def exhausted(self) -> UnavailableError | None:
         """The error to end with once a question has waited for longer than the bound."""
         longest = self._longest()
-        return self._gave_up(longest) if longest and longest.seconds > self.bound_seconds else None
+        return self._given_up(longest) if longest else None
 
-    def attempt(self, service: str, question: Callable[[], T]) -> T:
+    def attempt(self, service: str, question: Callable[[], T], asker: object) -> T:
         """Ask once.
 
         :param service: what is asked, for messages.
+        :param asker: tells the question from every other. Attempts of one asker without an answer are one
+            silence, which lasts until an attempt of the same one is answered.
         :raises UnavailableError: no answer.
         """
         with self._lock:
-            self._open.setdefault(service, _Silence(service, time.monotonic()))
+            silence = self._open.setdefault(asker, _Silence(service, time.monotonic()))
         try:
             answer = question()
         except UnavailableError as error:
             with self._lock:
-                since = self._open[service].since if service in self._open else time.monotonic()
-                self._open[service] = _Silence(service, since, error)
+                self._open[asker] = replace(silence, error=error)
             raise
         except BaseException:
-            self._forget(service)
+            self._forget(asker)
             raise
-        self._forget(service)
+        self._forget(asker)
         return answer
 
     def ask(self, service: str, question: Callable[[], T]) -> T:
@@ -91,23 +94,29 @@ class Patience:
 
         :raises UnavailableError: there was none for longer than the bound.
         """
-        while True:
-            try:
-                return self.attempt(service, question)
-            except UnavailableError:
-                if (gave_up := self.exhausted) is not None:
-                    raise gave_up from None
-            time.sleep(_AGAIN_SECONDS)
+        asker = object()
+        try:
+            while True:
+                try:
+                    return self.attempt(service, question, asker)
+                except UnavailableError:
+                    if (gave_up := self._given_up(self._open[asker])) is not None:
+                        raise gave_up from None
+                time.sleep(_AGAIN_SECONDS)
+        finally:
+            self._forget(asker)
 
     def _longest(self) -> _Silence | None:
         with self._lock:
             return min(self._open.values(), key=lambda silence: silence.since, default=None)
 
-    def _forget(self, service: str) -> None:
+    def _forget(self, asker: object) -> None:
         with self._lock:
-            self._open.pop(service, None)
+            self._open.pop(asker, None)
 
-    def _gave_up(self, silence: _Silence) -> UnavailableError:
+    def _given_up(self, silence: _Silence) -> UnavailableError | None:
+        if silence.seconds <= self.bound_seconds:
+            return None
         error = silence.error
         waited = f"The sink has waited for {silence.service} for {silence.seconds:.0f} s (`patience`)."
         return UnavailableError(error.primary, f"{error.detail} {waited}".strip(), error.hint)

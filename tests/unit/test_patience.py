@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -57,7 +59,62 @@ def test_a_question_that_never_comes_back_is_seen_from_outside() -> None:
         time.sleep(0.1)
         assert patience.exhausted is not None
 
-    patience.attempt("Kafka", question)
+    patience.attempt("Kafka", question, asker=question)
+
+
+@pytest.fixture
+def somebody_is_answered() -> Iterator[Patience]:
+    """A patience of 0.3 s, while a thread beside asks the same service and is answered again and again."""
+    patience, ended = Patience(timedelta(seconds=0.3)), threading.Event()
+
+    def answered() -> None:
+        while not ended.wait(0.02):
+            patience.attempt("Kafka", lambda: "here", asker=ended)
+
+    beside = threading.Thread(target=answered)
+    beside.start()
+    yield patience
+    ended.set()
+    beside.join()
+
+
+def test_a_silence_is_not_ended_by_an_answer_to_somebody_else(somebody_is_answered: Patience) -> None:
+    begun, told = time.monotonic(), set[str]()
+
+    def question() -> None:
+        told.add(somebody_is_answered.waits_for)
+        if time.monotonic() - begun < 3:
+            raise SILENT
+
+    with pytest.raises(UnavailableError, match="no answer"):
+        somebody_is_answered.ask("Kafka", question)
+
+    assert told == {"", "Kafka, silent for 0 s"}
+    assert time.monotonic() - begun < 1
+
+
+def test_a_silence_that_others_talk_over_is_seen_from_outside(somebody_is_answered: Patience) -> None:
+    def question() -> None:
+        time.sleep(0.5)
+        assert somebody_is_answered.exhausted is not None
+
+    somebody_is_answered.ask("Kafka", question)
+
+
+def test_looks_of_one_asker_that_fail_are_one_silence() -> None:
+    patience = Patience(timedelta(seconds=0.05))
+
+    def question() -> None:
+        raise SILENT
+
+    for _ in range(2):
+        with pytest.raises(UnavailableError):
+            patience.attempt("Kafka", question, asker="the guard")
+        time.sleep(0.03)
+
+    assert patience.exhausted is not None
+    patience.attempt("Kafka", lambda: "here", asker="the guard")
+    assert patience.exhausted is None
 
 
 def test_any_other_error_is_no_silence() -> None:
