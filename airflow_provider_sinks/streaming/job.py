@@ -135,13 +135,15 @@ class _Job:
         start = Start(spark, self._spec, self._launch, self._connections, self._reporter.waits)
         source: SourceReading | None = None
         try:
-            if why := self._files.end_wanted():  # a launch that comes late must not fence its successor
-                say(f"{why}: ending before the start")
+            if self._comes_late():
                 return
             source = SourceReading.of(spark, self._spec, self._connections, self._patience)
             output = demand_analysable(spark, source.spec, self._lookups.without_rows())
             start.expect(output)
-            started = start.run()
+            looked = start.advise()
+            if self._comes_late():
+                return
+            started = start.run(looked)
             if warmup is not None:
                 warmup.demand()
             self._stream(spark, start, started, source)
@@ -149,6 +151,16 @@ class _Job:
             start.close()
             if source is not None:
                 source.close()
+
+    def _comes_late(self) -> bool:
+        """Say whether the launch is to end before the start: it must not fence its successor.
+
+        Asked right before the fence too, as what comes before it may wait for longer than a retry takes.
+        """
+        why = self._files.end_wanted()
+        if why is not None:
+            say(f"{why}: ending before the start")
+        return why is not None
 
     def _stream(self, spark: SparkSession, start: Start, started: Started, source: SourceReading) -> None:
         size = self._epoch_size(spark, start, started)

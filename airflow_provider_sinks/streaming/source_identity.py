@@ -14,11 +14,12 @@ refusal says how many rows that epoch has committed.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
-from airflow_provider_sinks.core.decision.facts import Existence, ResourceFacts, Role
+from airflow_provider_sinks.core.decision.facts import Existence, Observation, ResourceFacts, Role
 from airflow_provider_sinks.core.errors import RefusedError, UnavailableError
 from airflow_provider_sinks.core.progress.identity import Identity
 
@@ -64,6 +65,28 @@ def demand_same(role: Role, was: Identity, facts: ResourceFacts) -> None:
             f"It was {_which(was, ' partitions')} and is {_which(now)}.",
             "Start the sink again: it decides from its progress what can be done.",
         )
+
+
+def demand_undisturbed(decided_on: Observation, now: Observation, made: Collection[Role]) -> None:
+    """Raise unless what was there when a start decided is there still, under the same names.
+
+    Positions were decided on for what was there, and a run announces what is there now. What is gone by now,
+    :meth:`.Observation.identities` says.
+
+    :param made: what the start itself has made in between.
+    :raises UnavailableError: one is another by now; the next start decides on it.
+    """
+    before = decided_on.resources()
+    for role, facts in now.resources().items():
+        was = before[role]
+        if role in made or not was.existence is facts.existence is Existence.PRESENT:
+            continue
+        if not facts.identity.compared_with(was.identity).is_same:
+            raise UnavailableError(
+                f"{was.title(role)} was replaced while the sink was being started",
+                f"It was {_which(was.identity, ' partitions')} and is {_which(facts.identity)}.",
+                "Start the sink again: it decides on what is there now.",
+            )
 
 
 def _which(identity: Identity, unit: str = "") -> str:

@@ -1,13 +1,13 @@
 """The start of a run, in this order and no other; all of it at every start.
 
 1. **Look** (advice): decide once without touching anything, so that a start that will be refused does not
-   stop the sink's rightful driver.
+   stop the sink's rightful driver. It may wait for long; a start that is not wanted any more ends behind it.
 2. **Open** the target: it fences every older run and every writer of it, those that the spec names and those
    that the records name. From here on no other holder can commit.
 3. **Read** the progress, only now: what was committed before the fence is in it, and nothing follows.
    If records name more writers, open fences those, and it is read again.
 4. **Observe** the resources. 5. **Decide**, and this time it counts.
-6. **Ensure** the progress place, then the outputs.
+6. **Ensure** the progress place, then the outputs; what was there must still be what was decided on.
 7. **Announce**: the driver commits its record with the new run. Writers of an older run that open after this
    see it and stop; writers that opened before are fenced. Where the verdict alters the data output, that
    happens here: in the same transaction, or right before.
@@ -47,6 +47,7 @@ from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
 from airflow_provider_sinks.streaming.account import Account
 from airflow_provider_sinks.streaming.driver_log import say
 from airflow_provider_sinks.streaming.source import CheckpointLog
+from airflow_provider_sinks.streaming.source_identity import demand_undisturbed
 
 _ROUNDS_MAX = 3
 
@@ -101,13 +102,23 @@ class Start:
         self.connector.expect(output)
         self._observer.expect(output.schema.jsonValue())
 
-    def run(self) -> Started:
-        """Go through all eight steps.
+    def advise(self) -> Observation:
+        """Take the first step: decide once without touching anything.
 
         :raises RefusedError: with every way on.
         :raises UnavailableError: when something could not be seen.
         """
-        looked = self._look()
+        observation = self.observe()
+        self._demand_replay_in_force(observation)
+        decide(observation, self._request, self._launch.accept).demand_start()
+        return observation
+
+    def run(self, looked: Observation) -> Started:
+        """Go through the other seven steps.
+
+        :param looked: what :meth:`advise` saw.
+        :raises SinkError: as there.
+        """
         self.connector.open(self._run, self._spec_writers(looked), looked)
         observation = self._read_behind_the_fence()
         verdict = self._decide(observation, looked.history)
@@ -152,13 +163,6 @@ class Start:
         """Drop all clients."""
         self._observer.close()
 
-    def _look(self) -> Observation:
-        """Decide once without touching anything."""
-        observation = self.observe()
-        self._demand_replay_in_force(observation)
-        _demand(decide(observation, self._request, self._launch.accept))
-        return observation
-
     def observe(self) -> Observation:
         """Return what is there, with what Spark's checkpoint says where records name one.
 
@@ -202,7 +206,7 @@ class Start:
         seen_before = looked.generation if looked is not None else None
         verdict = decide(observation, replace(self._request, generation=seen_before), self._launch.accept)
         say(render(observation, verdict))
-        return _demand(verdict)
+        return verdict.demand_start()
 
     def _demand_replay_in_force(self, observation: Observation) -> None:
         """Refuse a launch of a replay unless the records say that it is this one."""
@@ -210,13 +214,18 @@ class Start:
         demand_announced(self._spec, in_force.spec if in_force else "")
 
     def _ensure(self, verdict: Verdict, observation: Observation) -> Observation:
-        """Make the topics that are missing, and look at all of them again."""
+        """Make the topics that are missing, and look at all of them again.
+
+        :raises UnavailableError: one that was there is another one by now, which nobody has decided on.
+        """
         if not verdict.actions:
             return observation
         for action in verdict.actions:
             say(str(action))
             self.connector.ensure(action)
-        return self.observe()
+        now = self.observe()
+        demand_undisturbed(observation, now, {action.role for action in verdict.actions})
+        return now
 
     def _announce_run(self, verdict: Verdict, observation: Observation) -> Started:
         history = (observation.history or NO_HISTORY) if verdict.generation else NO_HISTORY
@@ -290,10 +299,3 @@ class Start:
     def _new_checkpoint(self, verdict: Verdict) -> str:
         """Return a folder of its own for this run: Spark ignores start offsets where a checkpoint exists."""
         return f"{self._launch.checkpoint_root}/{self._spec.name}/{verdict.generation}-{self._run.id}"
-
-
-def _demand(verdict: Verdict) -> Verdict:
-    error = verdict.error()
-    if error is not None:
-        raise error
-    return verdict

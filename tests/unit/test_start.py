@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from airflow_provider_sinks.connectors.kafka.creation import CreateTopic
+from airflow_provider_sinks.core.decision.facts import Observation, Role
+from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.progress.checkpoint import CheckpointFacts
 from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.progress.record import DRIVER
 from airflow_provider_sinks.streaming.start import Start
-from tests.facts import record
+from tests.facts import DATA, DEAD_LETTER, PROGRESS, SOURCE, missing, observation, present, record
 
 
 @dataclass(frozen=True)
@@ -67,3 +70,34 @@ def test_a_run_announces_the_checkpoint_that_it_uses(checkpoint: str, named: tup
     newest = Start.__new__(Start)._newest(history, announced)
 
     assert (newest.checkpoint, newest.batch, newest.from_) == named
+
+
+def _ensured(first: Observation, then: Observation) -> Observation:
+    start = Start.__new__(Start)
+    vars(start).update(
+        _observer=SimpleNamespace(connector=SimpleNamespace(ensure=lambda _: None), observe=lambda: then),
+        _checkpoint=lambda folder: CheckpointFacts(folder, -1, -1),
+    )
+    verdict: Any = SimpleNamespace(actions=(CreateTopic(Role.DATA, DATA.name, 2, 1),))
+    return start._ensure(verdict, first)
+
+
+@pytest.mark.parametrize("role", [Role.SOURCE, Role.DEAD_LETTER, Role.PROGRESS])
+def test_what_is_made_anew_while_an_output_is_made_is_not_announced(role: Role) -> None:
+    there = {"source": present(SOURCE), "dead_letter": present(DEAD_LETTER), "progress": present(PROGRESS)}
+    name = role.name.lower()
+    then = {**there, name: replace(there[name], id="another")}
+
+    with pytest.raises(UnavailableError, match=f"{role} .* was replaced while the sink was being") as raised:
+        _ensured(observation(data=missing(DATA), **there), observation(**then))
+
+    assert str(raised.value.detail).endswith("and is another (" + f"{there[name].partitions}).")
+
+
+def test_what_a_start_has_made_or_what_grew_meanwhile_is_announced() -> None:
+    grown = present(replace(SOURCE, partitions=3))
+
+    seen = _ensured(observation(data=missing(DATA)), observation(source=grown))
+
+    assert seen.identities().source.partitions == 3
+    assert seen.identities().data == DATA

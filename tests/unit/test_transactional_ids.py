@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from airflow_provider_sinks.connectors.base import Run
+from airflow_provider_sinks.connectors.kafka import connector
+from airflow_provider_sinks.connectors.kafka.connector import KafkaConnector
 from airflow_provider_sinks.connectors.kafka.transactional_ids import ids_to_fence
 from airflow_provider_sinks.core.progress.history import NO_HISTORY, History
 from airflow_provider_sinks.core.progress.record import DRIVER, ProgressRecord
@@ -69,3 +73,26 @@ def test_the_drivers_record_keeps_ids_and_a_writers_record_has_none() -> None:
 
     assert ProgressRecord.decode(record(ids=named).encode()).ids == named
     assert b'"ids"' not in record().encode()
+
+
+def test_the_ids_of_drivers_are_fenced_before_those_of_writers_under_every_prefix(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else a task of the old prefix that opens its id in between still finds its driver in force."""
+    fenced: list[set[str]] = []
+    monkeypatch.setattr(connector, "fence", lambda _, names, __: fenced.append(set(names)))
+    monkeypatch.setattr(connector, "fence_dead", lambda _, names, __: fenced.append(set(names)) or [])
+    opening = KafkaConnector.__new__(KafkaConnector)
+    vars(opening).update(
+        _records="taken",
+        _spec=SimpleNamespace(name="orders", transactional_id_prefix=NOW, transaction_timeout=None),
+        _options=None,
+        _fenced=ids(NOW, DRIVER),
+    )
+    seen: Any = SimpleNamespace(known=announced(ids=tuple(ids(OLDEST, DRIVER, "p0"))))
+
+    assert not opening.open(Run("orders", "run", "source"), ("p0", "p1"), seen)
+    assert opening.open(Run("orders", "run", "source"), ("p0", "p1"), seen)
+
+    writers = ids(NOW, "p0", "p1") | ids(BEFORE, "p0", "p1")
+    assert fenced == [ids(BEFORE, DRIVER), ids(OLDEST, DRIVER), writers, ids(OLDEST, "p0")]

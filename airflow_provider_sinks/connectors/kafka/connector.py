@@ -134,8 +134,8 @@ class KafkaConnector(PlainConnector):
     def open(self, run: Run, writers: Iterable[WriterId], looked: Observation) -> bool:
         """Take the driver's id first, then every id of the coming run, and every one that the records name.
 
-        Ids are taken in this order so that a writer which opens behind its fence sees that the driver's id
-        has another holder (:mod:`.in_force`).
+        Under each prefix the driver's id is taken before a writer's, so that a writer which opens behind its
+        fence sees that the id of its driver has another holder (:mod:`.in_force`).
         """
         if self._records is None:
             self._take_driver(run)
@@ -144,7 +144,8 @@ class KafkaConnector(PlainConnector):
         ids = ids_to_fence(spec.transactional_id_prefix, spec.name, named, looked.known)
         if ids.all <= self._fenced:
             return True
-        self._fence(ids)
+        for group in ids.in_order():
+            self._fence(group)
         return False
 
     def ensure(self, creation: Creation) -> None:
@@ -274,7 +275,8 @@ class KafkaConnector(PlainConnector):
 
     def _fence(self, ids: IdsToFence) -> None:
         timeout = self._spec.transaction_timeout
-        fence(self._options, sorted(ids.alive - self._fenced), timeout)
+        if alive := sorted(ids.alive - self._fenced):
+            fence(self._options, alive, timeout)
         for name in fence_dead(self._options, sorted(ids.dead - self._fenced), timeout):
             self._say(f'transactional id "{name}" may not be fenced any more; nobody can hold it either')
         self._fenced |= ids.all

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from airflow_provider_sinks.core.progress.history import History
-from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
+from airflow_provider_sinks.core.progress.record import DRIVER, ProgressRecord, WriterId
 
 _JOINT = "."
 
@@ -49,6 +49,18 @@ class IdsToFence:
     def all(self) -> frozenset[str]:
         """Both."""
         return self.alive | self.dead
+
+    def in_order(self) -> tuple[IdsToFence, IdsToFence]:
+        """Return the ids of drivers, then the rest: to be fenced one group behind the other.
+
+        A task that opens its id anew believes its run in force while nobody has taken its driver's id. So that
+        id must be taken before any of its writers' is: what is opened behind the fence of those then finds it.
+        """
+        drivers = frozenset(name for name in self.all if name.endswith(f"{_JOINT}{DRIVER}"))
+        return (
+            IdsToFence(self.alive & drivers, self.dead & drivers),
+            IdsToFence(self.alive - drivers, self.dead - drivers),
+        )
 
 
 def ids_to_fence(prefix: str, sink: str, writers: Iterable[WriterId], history: History) -> IdsToFence:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Self
 
 from airflow_provider_sinks.core.decision.accept import Offer
 from airflow_provider_sinks.core.decision.facts import Creation, Observation
@@ -75,6 +76,15 @@ class Verdict:
             return None
         error = RefusedError if self.kind is VerdictKind.REFUSE else UnavailableError
         return error(self.primary, self.detail, self.hint)
+
+    def demand_start(self) -> Self:
+        """Return it if the sink may run.
+
+        :raises SinkError: see :meth:`error`.
+        """
+        if (error := self.error()) is not None:
+            raise error
+        return self
 
     def __str__(self) -> str:
         return str(SinkError(f"{self.kind}: {self.primary}", self.detail, self.hint))

@@ -1,0 +1,61 @@
+"""A launch whose task is gone ends before the fence: its successor may run by now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from airflow_provider_sinks.streaming import job
+
+
+def _started(monkeypatch: pytest.MonkeyPatch, wanted: Sequence[str | None]) -> tuple[list[str], str]:
+    """Return what a launch does where ``wanted`` is what its files say, and what it says itself."""
+    done, said, answers = list[str](), list[str](), iter(wanted)
+    start = SimpleNamespace(
+        expect=lambda _: None,
+        advise=lambda: done.append("looks"),
+        run=lambda _: done.append("fences"),
+        close=lambda: done.append("closes"),
+    )
+    for name, played in {
+        "kind": lambda _: SimpleNamespace(writer_module=""),
+        "open_session": lambda *_: SimpleNamespace(
+            sparkContext=SimpleNamespace(uiWebUrl="", applicationId="")
+        ),
+        "Start": lambda *_: start,
+        "SourceReading": SimpleNamespace(of=lambda *_: SimpleNamespace(spec=None, close=lambda: None)),
+        "demand_analysable": lambda *_: None,
+        "say": said.append,
+    }.items():
+        monkeypatch.setattr(job, name, played)
+    launched: Any = job._Job.__new__(job._Job)
+    vars(launched).update(
+        _files=SimpleNamespace(end_wanted=lambda: next(answers)),
+        _spec=SimpleNamespace(name="orders"),
+        _reporter=SimpleNamespace(change=lambda *_, **__: None, waits=None),
+        _lookups=SimpleNamespace(without_rows=dict),
+        _stream=lambda *_: done.append("streams"),
+        **dict.fromkeys(("_launch", "_connections", "_patience")),
+    )
+    launched.run()
+    return done, "".join(said)
+
+
+def test_a_launch_that_is_not_wanted_any_more_behind_its_look_fences_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done, said = _started(monkeypatch, [None, "its task is gone"])
+
+    assert done == ["looks", "closes"]
+    assert said == "its task is gone: ending before the start"
+
+
+def test_a_launch_that_is_not_wanted_any_more_does_not_even_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _started(monkeypatch, ["asked to stop"])[0] == ["closes"]
+
+
+def test_a_launch_that_is_wanted_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _started(monkeypatch, [None, None])[0] == ["looks", "fences", "streams", "closes"]
