@@ -80,8 +80,13 @@ def test_the_ids_of_drivers_are_fenced_before_those_of_writers_under_every_prefi
 ) -> None:
     """Else a task of the old prefix that opens its id in between still finds its driver in force."""
     fenced: list[set[str]] = []
-    monkeypatch.setattr(connector, "fence", lambda _, names, __: fenced.append(set(names)))
-    monkeypatch.setattr(connector, "fence_dead", lambda _, names, __: fenced.append(set(names)) or [])
+
+    def note(_: object, names: list[str], __: object) -> list[str]:
+        fenced.append(set(names))
+        return []
+
+    monkeypatch.setattr(connector, "fence", note)
+    monkeypatch.setattr(connector, "fence_dead", note)
     opening = KafkaConnector.__new__(KafkaConnector)
     vars(opening).update(
         _records="taken",

@@ -53,8 +53,8 @@ class IdsToFence:
     def in_order(self) -> tuple[IdsToFence, IdsToFence]:
         """Return the ids of drivers, then the rest: to be fenced one group behind the other.
 
-        A task that opens its id anew believes its run in force while nobody has taken its driver's id. So that
-        id must be taken before any of its writers' is: what is opened behind the fence of those then finds it.
+        A task that opens its id anew takes its run for the one in force while nobody has taken its driver's
+        id. So that one is taken before any writer's: a task that opens behind its own fence then sees it.
         """
         drivers = frozenset(name for name in self.all if name.endswith(f"{_JOINT}{DRIVER}"))
         return (
