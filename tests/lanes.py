@@ -37,7 +37,8 @@ def waiting() -> list[Path]:
     Behind them some that start drivers: this lane has the time.
     """
     jobs = ("silence", "exit_codes", "dead_letters", "refusals", "setup", "postgres")
-    return [*_live("kafka_client"), *_jobs(*jobs), *_live("dead_letter_replay", "decisions")]
+    commands = ("dead_letter_replay", "dead_letter_commands", "decisions", "changes")
+    return [*_live("kafka_client"), *_jobs(*jobs), *_live(*commands)]
 
 
 def contracts() -> list[Path]:
@@ -50,7 +51,7 @@ def drivers() -> list[Path]:
 
     The fault tests come first: they need most of the processors, and the other lanes least in the beginning.
     """
-    elsewhere = {*waiting(), *contracts(), *_jobs("spark_formats", "stateful")}
+    elsewhere = {*waiting(), *contracts()}
     jobs = sorted(set(_HERE.glob("live/test_sink_job_*.py")) - elsewhere)
     return [_HERE / "faults", *jobs, *_live("arrow_batches", "driver_log")]
 
