@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -105,6 +106,13 @@ class KafkaHarness(Harness):
         rows_of = self.batch(1, range(len(times_ms)))
         place = rows_of.schema.get_field_index(TIME)
         return rows_of.set_column(place, TIME, pa.array(times_ms, pa.int64()))
+
+    def keyed(self, keys: Sequence[bytes | None], *, has_times: bool = False) -> pa.RecordBatch:
+        """Return rows of an odd partition with these keys."""
+        now = int(time.time() * 1000)
+        rows_of = self.timed([now] * len(keys))
+        found = rows_of.set_column(rows_of.schema.get_field_index(KEY), KEY, pa.array(keys, pa.binary()))
+        return found if has_times else found.drop_columns([TIME])
 
     def why_set_aside(self, sink: str = SINK) -> list[str]:
         """Return the error of each dead letter."""

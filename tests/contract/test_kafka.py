@@ -7,8 +7,8 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from airflow_provider_sinks.connectors.epoch_writer import EpochWriter, Token, WriteResult
-from airflow_provider_sinks.connectors.kafka import arrow_producer, librdkafka, row_times, transaction
+from airflow_provider_sinks.connectors.epoch_writer import EpochWriter, RejectedRowError, Token, WriteResult
+from airflow_provider_sinks.connectors.kafka import arrow_producer, librdkafka, limits, row_times, transaction
 from airflow_provider_sinks.connectors.kafka.columns import KEY, TOMBSTONE
 from airflow_provider_sinks.connectors.kafka.factory import KafkaWriterFactory
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
@@ -149,6 +149,43 @@ class TestKafka(ExecutorCommits):
         assert (token.rows, writer.last.rows, writer.last.dead_total + written.dead) == (4, 4, 2)
         assert harness.visible() == [(1, 0), (1, 3), (1, 5)]
         assert harness.set_aside() == [(1, 1), (1, 4)]
+
+    def test_rows_without_a_key_are_set_aside_once_the_topic_is_compacted(
+        self, harness: KafkaHarness
+    ) -> None:
+        """A writer that was opened before is told by the broker; the one behind it asks anew."""
+        start, rows = PlayedStart(harness).start(), harness.keyed([b"a", None, b"", None])
+        first = start.factory.prepare("p1")
+        first.open()
+        first.begin_epoch(1)
+        harness.configure(cleanup_policy="compact")
+
+        with pytest.raises(UnavailableError, match=r"cleanup.policy of topic .* has changed"):
+            _write_rest(first, rows, start.record(1, {1: 0}, {1: 4}, rows=4))
+        first.rollback_epoch()
+        first.close()
+        _run(start, rows, 4)
+
+        assert harness.visible() == [(1, 0), (1, 2)]
+        assert harness.set_aside() == [(1, 1), (1, 3)]
+        assert all(
+            "is compacted, and takes no record without a key" in why for why in harness.why_set_aside()
+        )
+
+    @pytest.mark.parametrize("has_times", [True, False], ids=["with times", "without"])
+    def test_a_refusal_of_rows_without_a_key_is_final_where_nobody_may_see_why(
+        self, harness: KafkaHarness, monkeypatch: pytest.MonkeyPatch, *, has_times: bool
+    ) -> None:
+        monkeypatch.setattr(limits, "is_compacted", lambda _: None)
+        monkeypatch.setattr(row_times, "read_time_limits", lambda _, topic: time_limits(topic, {}))
+        start, rows = PlayedStart(harness).start(), harness.keyed([None, b"a"], has_times=has_times)
+        harness.configure(cleanup_policy="compact")
+
+        with pytest.raises(RejectedRowError, match=r"takes no row of sink .* without a key") as raised:
+            _run(start, rows, 2)
+
+        assert "--operation DescribeConfigs --topic" in raised.value.hint
+        assert harness.visible() == harness.set_aside() == []
 
     def test_times_are_judged_anew_behind_a_limit_that_was_lowered(self, harness: KafkaHarness) -> None:
         start = PlayedStart(harness).start()

@@ -78,6 +78,29 @@ def test_dead_letters_say_where_they_come_from_and_keep_key_and_value(stage: Sta
     assert (status.rows, status.dead_total) == (4, 7)
 
 
+def test_a_row_without_a_key_for_a_compacted_topic_is_set_aside_as_it_came_or_stops_the_sink(
+    stage: Stage,
+) -> None:
+    source = stage.source("keyless", {0: [*_GOOD, (None, '{"id": 9}')]})
+    given = {"from_": {"schema": _SCHEMA}, "to": {"key": "name"}}
+    aside = stage.sink("aside", source, dead_letter=f"{source}-dead", **given)
+    stops = stage.sink("stops", source, **given)
+    for sink in (aside, stops):
+        stage.create_topic(sink.out, 1, **{"cleanup.policy": "compact"})
+
+    status, error = aside.run(), stops.fail(ExitCode.CONFIGURATION).error
+
+    (letter,) = stage.read(f"{source}-dead")
+    why = f'Topic "{aside.out}" is compacted, and takes no record without a key.'
+    assert (letter.key, letter.value) == (None, b'{"id": 9}')
+    assert _told(letter, "error", "error.class") == (("error", why), ("error.class", "refused"))
+    assert (status.rows, status.dead_total, len(stage.read(aside.out))) == (3, 1, 3)
+    assert error is not None
+    assert error.primary == f'topic "{stops.out}" takes no row of sink "{stops.parsed.name}" without a key'
+    assert f"Record {source}/0 at offset 3: It has no key" in error.detail
+    assert stage.read(stops.out) == []
+
+
 @pytest.mark.parametrize("stage", WHO_WRITES, indirect=True)
 def test_dead_letters_keep_time_and_headers_of_their_records(stage: Stage) -> None:
     source = stage.topic("headers-source")

@@ -277,6 +277,7 @@ def test_how_topics_are_made_is_judged(broker: KafkaBroker, spec: SinkSpec) -> N
         f"min.insync.replicas of {data}",
         f"max.message.bytes of {data}",
         f"cleanup.policy of {progress}",
+        f'cleanup.policy of dead-letter topic "{spec.name}-dead"',
         progress,
     }, report.table()
     assert named(report)[f"cleanup.policy of {data}"].outcome is Outcome.UNKNOWN

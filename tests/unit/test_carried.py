@@ -21,7 +21,6 @@ from airflow_provider_sinks.connectors.kafka.murmur2 import murmur2, murmur2_of,
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.part_array import PART, PartArray, part_array
 from airflow_provider_sinks.connectors.kafka.preflight.topic_checks import (
-    POLICY,
     SinkTopic,
     TopicSurvey,
     topic_checks,
@@ -29,6 +28,7 @@ from airflow_provider_sinks.connectors.kafka.preflight.topic_checks import (
 from airflow_provider_sinks.connectors.kafka.record_size import TOPIC_LIMIT
 from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
 from airflow_provider_sinks.connectors.kafka.time_limits import LOG_APPEND_TIME, TIME_TYPE, time_limits
+from airflow_provider_sinks.connectors.kafka.topic_facts import POLICY
 from airflow_provider_sinks.core.checks.check import Check, Outcome
 from airflow_provider_sinks.core.dead_letters.letter import ErrorClass
 from airflow_provider_sinks.core.decision.facts import Existence
@@ -318,6 +318,17 @@ def test_a_compacted_topic_is_checked_for_one_place_of_each_key(partition_by: st
 
     assert check is not None
     assert check.outcome is outcome, check
+
+
+def test_a_compacted_topic_is_checked_for_a_key_of_each_row() -> None:
+    check = _topic_check(_spec(), {POLICY: "delete, compact"}, POLICY)
+
+    assert check is not None
+    assert "rows whose source record has none stop the sink" in check.detail
+    assert (check.outcome, check.hint) == (
+        Outcome.UNKNOWN,
+        "Name target.kafka.key, or set the policy to delete.",
+    )
 
 
 def _time_check(spec: SinkSpec, config: dict[str, str] | None) -> Check | None:

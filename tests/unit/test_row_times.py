@@ -50,8 +50,10 @@ class Topic:
     def limits(self, name: str) -> TimeLimits:
         return time_limits(name, self.config)
 
-    def taken_bytes(self) -> int:
-        return 1_600
+    def limit(self) -> TopicLimit:
+        if self.is_away:
+            raise UnavailableError("no broker answers")
+        return _size("data")
 
     def time_limits(self) -> TimeLimits:
         if self.is_away:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from airflow_provider_sinks.connectors import rows as columns
 from airflow_provider_sinks.connectors.kafka.columns import KEY, VALUE
 from airflow_provider_sinks.connectors.kafka.limits import TopicLimit
+from airflow_provider_sinks.connectors.kafka.row_keys import keyless_letter
 from airflow_provider_sinks.core.dead_letters.letter import (
     Circumstances,
     ErrorClass,
@@ -49,7 +50,22 @@ def dead_letter(
 
     :param why: the row is set aside: the error, and its class.
     :param limit: of the dead-letter topic.
+    :raises RejectedRowError: that is compacted, and the record has no key.
     """
+    letter = _letter(rows, row, why, circumstances, limit)
+    if letter.key is None and limit.is_compacted:
+        detail = f"It is set aside without a key, and the topic is compacted. Why it is: {why[0]}"
+        raise keyless_letter(limit.topic, circumstances.sink, detail)
+    return letter
+
+
+def _letter(
+    rows: pa.RecordBatch,
+    row: int,
+    why: tuple[str, ErrorClass],
+    circumstances: Circumstances,
+    limit: TopicLimit,
+) -> DeadLetterRecord:
     key, value = _field(rows, columns.RAW_KEY, row), _field(rows, columns.RAW_VALUE, row)
     origin = circumstances.origin(
         _field(rows, columns.PARTITION, row),

@@ -119,10 +119,12 @@ def _is_surely_taken(encoded: DataFrame, taken: SurelyTaken) -> Column:
     size = sum((sql.coalesce(sql.length(name), sql.lit(0)) for name in (KEY, VALUE)), sql.lit(0))
     if HEADERS in encoded.columns:
         size = size + carried_columns.headers_bytes(sql.col(HEADERS))
-    is_small = size <= taken.size_bytes
+    is_taken = size <= taken.size_bytes
+    if not taken.without_key:
+        is_taken = is_taken & sql.col(KEY).isNotNull()
     if TIME not in encoded.columns:
-        return is_small
-    return is_small & sql.coalesce(sql.col(TIME).between(*taken.times_ms), sql.lit(True))
+        return is_taken
+    return is_taken & sql.coalesce(sql.col(TIME).between(*taken.times_ms), sql.lit(True))
 
 
 def _errors(given: _Given) -> Iterator[Column]:

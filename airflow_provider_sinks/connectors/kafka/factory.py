@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from airflow_provider_sinks.connectors.kafka.limits import read_limits
+from airflow_provider_sinks.connectors.kafka.limits import TopicLimit, read_limits
 from airflow_provider_sinks.connectors.kafka.run import KafkaRun
 from airflow_provider_sinks.connectors.kafka.time_limits import TimeLimits, read_time_limits
 from airflow_provider_sinks.connectors.kafka.writer import KafkaEpochWriter
@@ -23,13 +23,13 @@ class KafkaWriterFactory:
     compression: str
     compacts: bool = False
 
-    def taken_bytes(self) -> int:
-        """Return how large key, value and headers of a row may be so that the data topic takes it for sure.
+    def limit(self) -> TopicLimit:
+        """Return which rows the data topic takes.
 
-        :raises UnavailableError: the topic's limit could not be asked for.
+        :raises UnavailableError: that could not be asked for.
         """
         data = self.run.topics.data
-        return read_limits(self.run.options, [data], self.compression)[data].surely_taken_bytes
+        return read_limits(self.run.options, [data], self.compression)[data]
 
     def time_limits(self) -> TimeLimits:
         """Return which times of messages the data topic takes.

@@ -17,7 +17,7 @@ import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException
 
 from airflow_provider_sinks.connectors.epoch_writer import WriteResult
-from airflow_provider_sinks.connectors.kafka.columns import TOMBSTONE
+from airflow_provider_sinks.connectors.kafka.columns import KEY, TOMBSTONE
 from airflow_provider_sinks.connectors.kafka.row_limits import RowLimits
 from airflow_provider_sinks.connectors.kafka.row_times import HiddenLimitsError, RowTimes
 from airflow_provider_sinks.connectors.kafka.transaction import Transaction
@@ -78,6 +78,7 @@ class KeptRows:
         self._written = _NOTHING
         self._lacks_some = False
         self._times.go_on()
+        self._limits.keys.forget()
 
     def write(self, rows: pa.RecordBatch) -> WriteResult:
         """Write a batch; return what changes by it, also of what was written before."""
@@ -171,12 +172,17 @@ class KeptRows:
             raise refused
 
     def _is_taken(self, row: pa.RecordBatch) -> bool:
-        """Ask the broker whether it takes the time of a row."""
+        """Ask the broker whether it takes the time of a row.
+
+        :raises RejectedRowError: it does not take the row for another reason: it has no key.
+        """
         for _ in range(_TRIES):
             self._transaction.begin()
             self._ways.plain(_alone(row))
             is_known, failure = self._transaction.flush(), self._limits.first_failure
             self._transaction.restart()
+            if failure is not None and failure.code() == KafkaError.INVALID_RECORD and _lacks_key(row):
+                raise self._limits.keys.hidden()
             if is_known and (failure is None or failure.code() == KafkaError.INVALID_TIMESTAMP):
                 return failure is None
         raise _unsettled()
@@ -194,6 +200,10 @@ def _refusal_of(act: Callable[[], None]) -> HiddenLimitsError | None:
 def _alone(row: pa.RecordBatch) -> pa.RecordBatch:
     """Return a row without the tombstone behind it: of two refused messages none says why."""
     return row.drop_columns([TOMBSTONE]) if TOMBSTONE in row.schema.names else row
+
+
+def _lacks_key(row: pa.RecordBatch) -> bool:
+    return bool(row.column(KEY).null_count)
 
 
 def _hidden_since() -> UnavailableError:

@@ -1,4 +1,4 @@
-"""How large a row may be: known before it is produced, because one that is refused fails its transaction.
+"""What a topic takes of a row, known before that is produced: one that is refused fails its transaction.
 
 A broker compares whole batches, so batches of several rows are kept below the topic's limit. A row that is
 larger gets a batch of its own, and fits exactly when that batch does, compressed as it will be.
@@ -22,6 +22,7 @@ from airflow_provider_sinks.connectors.kafka.record_size import (
     stored_bytes,
     surely_taken_bytes,
 )
+from airflow_provider_sinks.connectors.kafka.topic_facts import POLICY, is_compacted
 from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
 
 BATCH_BYTES = 1_000_000
@@ -37,12 +38,14 @@ class TopicLimit:
     :param topic_bytes: its ``max.message.bytes``; ``None`` where that cannot be seen.
     :param client_bytes: ``message.max.bytes`` of the connection.
     :param compression: the codec of its batches.
+    :param is_compacted: it takes no record without a key; ``None`` where that cannot be seen.
     """
 
     topic: str
     topic_bytes: int | None
     client_bytes: int
     compression: str
+    is_compacted: bool | None = None
 
     @property
     def surely_taken_bytes(self) -> int:
@@ -75,13 +78,25 @@ def read_limits(options: KafkaOptions, topics: Sequence[str], compression: str) 
     :raises UnavailableError: no answer in time.
     """
     client_limit = int(options.options.get(CLIENT_LIMIT, CLIENT_LIMIT_BYTES))
-    seen = KafkaClient.shared(options).settings(topics, TOPIC_LIMIT)
-    return {
-        topic: TopicLimit(topic, int(text) if text else None, client_limit, compression)
-        for topic, text in seen.items()
-    }
+    seen = KafkaClient.shared(options).configs(topics)
+    return {topic: _limit(topic, config, client_limit, compression) for topic, config in seen.items()}
 
 
 def batch_bytes(limits: Mapping[str, TopicLimit]) -> int:
     """Return how large a batch of several rows may become, whichever of the topics it is for."""
     return min([BATCH_BYTES, *(limit.topic_bytes or BATCH_BYTES for limit in limits.values())])
+
+
+def _limit(topic: str, config: Mapping[str, str], client_limit: int, compression: str) -> TopicLimit:
+    """Return what a topic takes.
+
+    :param config: its settings; empty where they cannot be seen.
+    """
+    size, policy = config.get(TOPIC_LIMIT), config.get(POLICY)
+    return TopicLimit(
+        topic,
+        int(size) if size else None,
+        client_limit,
+        compression,
+        is_compacted(policy) if policy else None,
+    )

@@ -16,6 +16,7 @@ from airflow_provider_sinks.connectors.kafka.deliveries import Undelivered
 from airflow_provider_sinks.connectors.kafka.limits import TopicLimit, batch_bytes, read_limits
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.record_size import CLIENT_LIMIT, TOPIC_LIMIT
+from airflow_provider_sinks.connectors.kafka.row_keys import RowKeys
 from airflow_provider_sinks.connectors.kafka.row_times import RowTimes
 from airflow_provider_sinks.connectors.kafka.topic_facts import grant
 from airflow_provider_sinks.connectors.rows import byte_lengths
@@ -54,6 +55,7 @@ class RowLimits:
         self._compression = compression
         self._times = times
         self._known = self._made_with = self._read()
+        self.keys = RowKeys(options, sink, topics, self._made_with, self._read)
 
     @property
     def batch_bytes(self) -> int:
@@ -102,20 +104,23 @@ class RowLimits:
         self.undelivered = None
 
     def demand_delivered(self, cause: KafkaError | None = None) -> None:
-        """Raise when a broker refused a message for its size or time.
+        """Raise when a broker refused a message for its size, its time or because it has no key.
 
         It knows best: the topic's limit may be lower than when this writer asked. Then the task is repeated
         by a writer that asks anew and tells which row it is.
 
         :param cause: what the transaction says of it, where it was asked.
         :raises UnavailableError: the limit has changed, or another attempt may help.
-        :raises RejectedRowError: it has not, so that no attempt can help.
+        :raises RejectedRowError: it has not, or is hidden, so that no attempt can help.
         """
         refused = self.undelivered
         if refused is None:
             return
-        if self._is_of_time({refused.error.code(), cause.code() if cause else None}):
+        codes = {refused.error.code(), cause.code() if cause else None}
+        if self._is_of_time(codes):
             raise self._times.refusal()
+        if _INVALID & codes:
+            self.keys.demand_taken(refused.topic)
         if refused.error.code() != KafkaError.MSG_SIZE_TOO_LARGE:
             return
         if self._read() != self._made_with:

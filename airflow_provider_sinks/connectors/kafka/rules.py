@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.connectors.kafka.envelope_rules import ENVELOPE_RULES
+from airflow_provider_sinks.connectors.kafka.topic_facts import LOST_LETTERS, POLICY, is_compacted
 from airflow_provider_sinks.core.errors import Problem
 from airflow_provider_sinks.core.schemas.languages import parse
 from airflow_provider_sinks.core.schemas.subjects import Part, tells_parts_apart
@@ -163,6 +164,13 @@ def _topics(spec: KafkaSink) -> Iterator[Problem]:
             yield Problem(where, what, "another topic")
 
 
+def _letters(spec: KafkaSink) -> Iterator[Problem]:
+    config = {} if spec.dead_letter is None else spec.dead_letter.config
+    policy = str(config.get(POLICY, ""))
+    if is_compacted(policy):
+        yield Problem(f"dead_letter.config.{POLICY}", f"is {policy}: {LOST_LETTERS}", "delete")
+
+
 RULES: tuple[Rule, ...] = (
     (needs(*QUERY, "target", "writers"), _key),
     (needs(*QUERY, "target"), _of_source),
@@ -173,4 +181,5 @@ RULES: tuple[Rule, ...] = (
     (needs("target"), _registry),
     (needs(*QUERY, "target"), _output_columns),
     (needs("name", "source", "target", "dead_letter", "progress"), _topics),
+    (needs("target", "dead_letter"), _letters),
 )

@@ -8,7 +8,9 @@ from airflow_provider_sinks.core.decision.facts import Existence, ResourceFacts,
 from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.wording import count
 
-_POLICY = "cleanup.policy"
+POLICY = "cleanup.policy"
+LOST_LETTERS = "of the letters of one key only the newest would stay, and one without a key is refused"
+"""Why dead letters do not go into a compacted topic."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ def as_progress_topic(topic: TopicFacts, sink: str, bootstrap: str) -> TopicFact
     if topic.partitions != 1:
         return replace(topic, unfit=_too_many_partitions(topic, sink, bootstrap))
     if topic.cleanup_policy is None:
-        return replace(topic, hidden=_POLICY)
+        return replace(topic, hidden=POLICY)
     fits = topic.cleanup_policy == "compact"
     return topic if fits else replace(topic, unfit=_not_compacted(topic, sink, bootstrap))
 
@@ -52,16 +54,16 @@ def as_emptiable(role: Role, topic: TopicFacts) -> TopicFacts:
         return topic
     if topic.cleanup_policy is None:
         raise UnavailableError(
-            f"{_POLICY} of {topic.title(role)} could not be seen",
+            f"{POLICY} of {topic.title(role)} could not be seen",
             topic.reason,
             "Allow DescribeConfigs on the topic.",
         )
     policies = topic.cleanup_policy.split(",")
-    topic = replace(topic, newest_of_key_wins="compact" in policies)
+    topic = replace(topic, newest_of_key_wins=is_compacted(topic.cleanup_policy))
     if "delete" in policies:
         return topic
     what, why = (
-        f"has {_POLICY}={topic.cleanup_policy}",
+        f"has {POLICY}={topic.cleanup_policy}",
         "records of a topic that is only compacted cannot be deleted",
     )
     return replace(topic, keeps=Unfit(what, why, "recreate it, or keep it"))
@@ -80,11 +82,16 @@ def _too_many_partitions(topic: TopicFacts, sink: str, bootstrap: str) -> Unfit:
 def _not_compacted(topic: TopicFacts, sink: str, bootstrap: str) -> Unfit:
     return Unfit(
         "is not exactly compacted",
-        f"Found {_POLICY}={topic.cleanup_policy}, must be compact and nothing else: otherwise the broker "
+        f"Found {POLICY}={topic.cleanup_policy}, must be compact and nothing else: otherwise the broker "
         f'deletes the progress of sink "{sink}" by age or size, and rows would be written again.',
         f"kafka-configs.sh --bootstrap-server {bootstrap} --alter --entity-type topics --entity-name "
-        f"{topic.name} --add-config {_POLICY}=compact",
+        f"{topic.name} --add-config {POLICY}=compact",
     )
+
+
+def is_compacted(policy: str) -> bool:
+    """Return whether a topic keeps the newest record of each key, and so takes none without a key."""
+    return "compact" in (part.strip() for part in policy.split(","))
 
 
 def grant(topic: str, operation: str, bootstrap: str) -> str:

@@ -105,13 +105,6 @@ class KafkaClient:
         look = functools.partial(self._look, names, policy_of)
         return look_until(look, _is_settled, _PATIENCE_SECONDS, _LOOK_AGAIN_SECONDS)
 
-    def settings(self, names: Iterable[str], setting: str) -> dict[str, str]:
-        """Return one setting of some topics; empty where this user may not see it, or no topic is there.
-
-        :raises UnavailableError: no answer in time.
-        """
-        return {name: found.get(setting, "") for name, found in self.configs(names).items()}
-
     def configs(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
         """Return the settings of some topics; none where this user may not see them, or no topic is there.
 

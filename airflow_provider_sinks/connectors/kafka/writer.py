@@ -171,10 +171,10 @@ class KafkaEpochWriter:
 
         :raises RejectedRowError: the topic does not take one, and it has nowhere else to go.
         """
-        errors, found = rows.column(ERROR), dict[int, SetAside]()
-        late, too_large = self._times.refused(rows), self._limits.too_large(rows)
-        found |= {row: (why, ErrorClass.REFUSED) for row, why in late.items()}
-        found |= {row: (why, ErrorClass.TOO_LARGE) for row, why in too_large.items()}
+        errors = rows.column(ERROR)
+        refused = self._times.refused(rows) | self._limits.keys.refused(rows)
+        found = {row: (why, ErrorClass.REFUSED) for row, why in refused.items()}
+        found |= {row: (why, ErrorClass.TOO_LARGE) for row, why in self._limits.too_large(rows).items()}
         if errors.null_count < len(errors):
             wrong = np.flatnonzero(~is_null(errors)).tolist()
             told = {row: errors[row].as_py() for row in wrong}

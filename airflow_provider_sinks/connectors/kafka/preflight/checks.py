@@ -30,6 +30,7 @@ from airflow_provider_sinks.connectors.kafka.preflight.topic_checks import (
 from airflow_provider_sinks.connectors.kafka.record_size import CLIENT_LIMIT, TOPIC_LIMIT
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink, kafka_target_on
 from airflow_provider_sinks.connectors.kafka.time_limits import AFTER, BEFORE, TIME_TYPE
+from airflow_provider_sinks.connectors.kafka.topic_facts import POLICY
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family
 from airflow_provider_sinks.core.checks.network import Stop, network_checks
 from airflow_provider_sinks.core.progress.record import DRIVER, SINGLE_WRITER, partition_writer
@@ -146,8 +147,8 @@ def _ids(validation: Validation, sink: KafkaSink | None) -> list[str]:
 def _defaults(config: Mapping[str, str] | None) -> dict[str, str]:
     """Return what a broker gives to new topics, under the topics' names."""
     same = (MIN_IN_SYNC, DEFAULT_COPIES)
-    times = {f"log.{name}": name for name in (TIME_TYPE, AFTER, BEFORE)}
-    names = {**dict(zip(same, same, strict=True)), **times, CLIENT_LIMIT: TOPIC_LIMIT}
+    others = {f"log.{name}": name for name in (TIME_TYPE, AFTER, BEFORE, POLICY)}
+    names = {**dict(zip(same, same, strict=True)), **others, CLIENT_LIMIT: TOPIC_LIMIT}
     return {topic: config[broker] for broker, topic in names.items() if config and broker in config}
 
 

@@ -18,13 +18,13 @@ from airflow_provider_sinks.connectors.kafka.time_limits import (
     TimeLimits,
     time_limits,
 )
-from airflow_provider_sinks.connectors.kafka.topic_facts import grant
+from airflow_provider_sinks.connectors.kafka.topic_facts import LOST_LETTERS, POLICY, grant, is_compacted
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family
 from airflow_provider_sinks.core.decision.facts import Existence, Role
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.core.wording import count
 
-POLICY, MIN_IN_SYNC = "cleanup.policy", "min.insync.replicas"
+MIN_IN_SYNC = "min.insync.replicas"
 DEFAULT_COPIES = "default.replication.factor"
 
 
@@ -106,7 +106,7 @@ def topic_checks(
         if topic.creation is not None:
             config = _config(topic.creation, survey, defaults)
             yield _copies(checks, topic, survey, config)
-            yield _policy(checks, spec, topic, config, survey)
+            yield _policy(checks, options, spec, topic, config=config, survey=survey)
             if Role.DATA in topic.roles:
                 yield _size(checks, options, topic, survey, config)
                 yield from _times(checks, options, spec, topic, config=config, survey=survey)
@@ -194,30 +194,39 @@ def _copies(checks: Checks, topic: SinkTopic, survey: TopicSurvey, config: Mappi
 
 def _policy(
     checks: Checks,
+    options: KafkaOptions,
     spec: SinkSpec,
     topic: SinkTopic,
+    *,
     config: Mapping[str, str] | None,
     survey: TopicSurvey,
 ) -> Check:
     name = f"{POLICY} of {topic.title}"
     policy = (config or {}).get(POLICY, "delete" if survey.existence is Existence.MISSING else None)
-    if policy is None:
+    if policy is None and Role.PROGRESS in topic.roles:
         return _hidden(checks, name, survey)
-    policies = {part.strip() for part in policy.split(",")}
-    if Role.PROGRESS in topic.roles and policies != {"compact"}:
+    if policy is None:
+        return _hidden_limit(checks, options, name, survey)
+    if Role.PROGRESS in topic.roles and policy.strip() != "compact":
         hint = f"kafka-configs.sh --alter --topic {topic.name} --add-config {POLICY}=compact"
         return checks.fails(name, f"is {policy}: old progress would be deleted; it must be compact", hint)
-    if Role.DEAD_LETTER in topic.roles and "compact" in policies:
-        detail = f"is {policy}: records without a key are refused, and dead letters may have none"
-        return checks.unknown(name, detail, "Use cleanup.policy=delete for dead letters.")
-    if Role.DATA in topic.roles and "compact" in policies and not kafka_sink(spec).target.kafka.key:
-        detail = f"is {policy}, and the sink names no key: rows whose source record has none are refused"
-        return checks.unknown(name, detail, "Name target.kafka.key.")
-    if (
-        Role.DATA in topic.roles
-        and "compact" in policies
-        and (others := kafka_sink(spec).target.kafka.partition_columns_beside_key)
-    ):
+    if Role.DEAD_LETTER in topic.roles and is_compacted(policy):
+        hint = f"kafka-configs.sh --alter --topic {topic.name} --add-config {POLICY}=delete"
+        return checks.fails(name, f"is {policy}: {LOST_LETTERS}", hint)
+    if Role.DATA in topic.roles and is_compacted(policy):
+        return _compacted(checks, spec, name, policy)
+    return checks.passes(name, policy)
+
+
+def _compacted(checks: Checks, spec: SinkSpec, name: str, policy: str) -> Check:
+    """Judge whether the rows of a sink have keys as a compacted topic needs them."""
+    target = kafka_sink(spec).target.kafka
+    if not target.key:
+        become = "stop the sink" if spec.dead_letter is None else "are set aside"
+        detail = f"is {policy}, and the sink names no key: rows whose source record has none {become}"
+        hint = "Name target.kafka.key, or set the policy to delete."
+        return checks.unknown(name, detail, hint)
+    if others := target.partition_columns_beside_key:
         detail = f"is {policy}, and partition_by names {', '.join(others)}, which the key does not have"
         hint = "Where that changes for a key, both rows stay: partition by the key."
         return checks.unknown(name, detail, hint)
