@@ -22,9 +22,11 @@ from types import FrameType
 
 _HERE = Path("tests")
 _SCENARIOS = _HERE / "live" / "scenarios"
-_LONG = [_HERE / "faults" / f"test_{name}.py" for name in ("control", "windows", "lake_kills")]
-"""Take minutes: kills of Spark's own sink, to show that the fault tests can fail, of a sink with state, and
-of sinks into Iceberg and Delta tables. ``make test-faults`` has them."""
+_LONG = [
+    _HERE / "faults" / f"test_{name}.py" for name in ("control", "windows", "server_kills", "lake_kills")
+]
+"""Take minutes: kills of Spark's own sink, to show that the fault tests can fail, of a sink with state, of a
+database, and of sinks into Iceberg and Delta tables. ``make test-faults`` has them."""
 _END = re.compile(r"^=+ (ERRORS|FAILURES|warnings summary|faults: .*|slowest .*|short test summary info) =+$")
 _CLOSING = re.compile(r"^=+ (?P<what>.+ in [\d.]+s( \(.*\))?) =+$")
 _COUNT = re.compile(r"(\d+) ([a-z]+)(?=,| in )")

@@ -9,9 +9,11 @@ from tests.faults.outcome import FULL_COUNT, ROUNDS, Outcome
 
 ROW_WISE: tuple[str, ...] = ("per_partition", "single")
 TABLES: tuple[str, ...] = ("Postgres, append", "Postgres, upsert")
-"""With the full count each fault strikes each of these sinks; a round or two take one of each target."""
+"""With the full count each fault strikes each of these sinks; a round or two take one that writes into Kafka.
+
+What writes into tables is killed in each run of the contract's tests, and its driver in the demo."""
 if ROUNDS < FULL_COUNT:
-    ROW_WISE, TABLES = ROW_WISE[:1], TABLES[:1]
+    ROW_WISE, TABLES = ROW_WISE[:1], ()
 KILLED = [(sink, "driver") for sink in (*ROW_WISE, *TABLES)]
 CHECKPOINT_LOST = [(writers, "driver, checkpoint lost") for writers in ROW_WISE]
 
