@@ -12,7 +12,7 @@ from psycopg import sql
 from pyspark.sql import SparkSession
 
 from airflow_provider_sinks.connectors.iceberg.options import IcebergOptions
-from airflow_provider_sinks.local import spark
+from airflow_provider_sinks.local import jars, spark
 from airflow_provider_sinks.local.airflow import AirflowStack
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres
@@ -129,9 +129,14 @@ def schema(stage: Stage) -> str:
 
 @pytest.fixture(scope="session")
 def spark_session() -> Iterator[SparkSession]:
-    """A Spark inside this process, for SQL alone; views and settings of it are shared."""
+    """A Spark inside this process, for SQL alone; views and settings of it are shared.
+
+    It has the driver of Postgres from its start: of a jar that comes later by ``ADD JAR``, from a path with a
+    space, Spark finds no class.
+    """
     session = (
         SparkSession.builder.master("local[2]")
+        .config("spark.jars", ",".join(map(str, jars.resolve(jars.SPARK_JDBC))))
         .config("spark.ui.enabled", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")

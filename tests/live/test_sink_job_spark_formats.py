@@ -27,7 +27,6 @@ from airflow_provider_sinks.connectors.spark_format.writing import write_rows
 from airflow_provider_sinks.core.errors import ExitCode
 from airflow_provider_sinks.core.launch.files import STATUS_NAME
 from airflow_provider_sinks.core.progress.record import ProgressRecord
-from airflow_provider_sinks.local import jars
 from tests.asking_postgres import asking_postgres
 from tests.live.stage import KeyValue, Sink, Stage
 
@@ -174,7 +173,6 @@ def test_jdbc_tells_no_server_a_password_of_the_machine(spark_session: SparkSess
     passwords = tmp_path / "passwords"
     passwords.write_text("*:*:*:*:password-of-the-machine\n")
     passwords.chmod(0o600)
-    spark_session.sql(f"ADD JAR '{jars.resolve(jars.SPARK_JDBC)[0]}'")
     properties: Any = spark_session._jvm.System  # type: ignore[union-attr]
     with asking_postgres() as server:
         options = PostgresOptions.from_connection(
