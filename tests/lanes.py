@@ -55,7 +55,8 @@ def drivers() -> list[Path]:
     """
     elsewhere = {*waiting(), *contracts()}
     jobs = sorted(set(_HERE.glob("live/test_sink_job_*.py")) - elsewhere)
-    return [_HERE / "faults", *jobs, *_live("arrow_batches", "driver_log")]
+    others = ("arrow_batches", "driver_log", "plan_sql", "json_values", "evolution_commands", "generations")
+    return [_HERE / "faults", *jobs, *_live(*others)]
 
 
 def all_others() -> list[str]:
