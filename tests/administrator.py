@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 
-from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
@@ -28,6 +28,7 @@ from airflow_provider_sinks.connectors.kafka.connection import is_fenced
 
 _SECONDS = 60.0
 _POLL_SECONDS = 0.05
+_SILENT = frozenset({KafkaError._TIMED_OUT, KafkaError._TRANSPORT})
 
 
 def create_topic(admin: AdminClient, name: str, partitions: int = 1, **config: str) -> None:
@@ -136,6 +137,17 @@ def begins(admin: AdminClient, topic: str, partitions: Mapping[int, object]) -> 
 
 def _until(holds: Callable[[], bool], what: str) -> None:
     deadline = time.monotonic() + _SECONDS
-    while not holds():
+    while not _is_answered(holds):
         assert time.monotonic() < deadline, f"waited {_SECONDS:.0f} s for {what}"
         time.sleep(_POLL_SECONDS)
+
+
+def _is_answered(holds: Callable[[], bool]) -> bool:
+    """Return whether it holds; not yet, where a busy broker was silent or a question was dropped."""
+    try:
+        return holds()
+    except KafkaException as error:
+        if error.args[0].code() not in _SILENT:
+            raise
+        error.__traceback__ = None  # see answering()
+        return False

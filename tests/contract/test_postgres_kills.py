@@ -29,7 +29,8 @@ from tests.contract.postgres_harness import options_of
 
 KILLS = int(os.environ.get("FAULT_ROUNDS", "1"))
 EPOCHS_PER_KILL = 10
-EPOCHS = 2 * KILLS * EPOCHS_PER_KILL
+EPOCHS = (2 * KILLS + 4) * EPOCHS_PER_KILL
+"""More than a sink writes while this process is not looked after."""
 SEED = int(os.environ.get("FAULT_SEED") or time.time())
 UPSERT = {"mode": "upsert", "key": ["part", "at"]}
 

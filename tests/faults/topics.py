@@ -35,6 +35,8 @@ _ELECTING = (
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._TIMED_OUT,
+    KafkaError._TRANSPORT,
 )
 _MAKING = threading.Lock()
 _READ_SECONDS = 90.0
@@ -74,7 +76,7 @@ def end_offsets(client: Mapping[str, str], topic: str, isolation: str = UNCOMMIT
     while True:
         try:
             return _end_offsets(admin_client(tuple(client.items())), topic, isolation)
-        except KafkaException as error:  # a new topic has no leader for a moment
+        except KafkaException as error:  # a new topic has no leader for a moment; a busy broker is silent
             if error.args[0].code() not in _ELECTING or time.monotonic() > deadline:
                 raise
             time.sleep(0.1)

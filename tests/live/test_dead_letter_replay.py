@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -201,7 +202,9 @@ def test_a_replay_that_is_started_twice_takes_each_letter_once(
     replay = _replaying(stage, _begin(sink).sink)
     first = replay.start()
     first.wait_epochs(2)
+    first.signal(signal.SIGSTOP)  # it could be through before the second has begun
     second = replay.run()
+    first.signal(signal.SIGCONT)
 
     assert first.wait() == ExitCode.FENCED
     assert (second.rows_total, second.dead_total) == (280, 20)

@@ -285,7 +285,7 @@ def test_a_partition_that_was_added_is_known_once_topics_were_listed(
     refused = send()
     producer.list_topics(timeout=_SECONDS)
     taken = send()
-    producer.flush(1)
+    producer.flush(_SECONDS)
 
     assert refused is not None
     assert refused.error.code() == KafkaError._UNKNOWN_PARTITION
@@ -347,7 +347,7 @@ def test_a_queue_that_is_full_for_long_may_be_given_up_and_nothing_of_it_is_seen
 
 
 def test_a_record_by_itself_that_finds_the_queue_full_says_so(make: Makes, topic: TopicFactory) -> None:
-    name, producer = topic(), make.begun(queue_buffering_max_messages="3", linger_ms="900")
+    name, producer = topic(), make.begun(queue_buffering_max_messages="3", linger_ms="20000")
 
     _write(producer, name, [b"1", b"2", b"3"])
     with pytest.raises(BufferError):

@@ -152,7 +152,7 @@ def test_a_lookup_that_grows_under_a_running_sink_is_followed_by_the_next_launch
     time.sleep(1.1)
     stage.produce(source, [(0, *_record(0))])
     launch.wait_until(lambda: launch.has_passed({0: 2}))
-    assert f"lookup table \"{schema}.users\" has got column 'city'" in launch.log
+    launch.wait_until(lambda: f"lookup table \"{schema}.users\" has got column 'city'" in launch.log)
     with stage.postgres.connect() as connection:
         connection.execute(sql.SQL("ALTER TABLE {} ALTER COLUMN level TYPE bigint").format(users))
     time.sleep(1.1)

@@ -143,19 +143,21 @@ def test_drivers_that_are_killed_leave_no_row_out_and_none_twice(
     chance, partitions = random.Random(SEED), range(3)  # noqa: S311  chance, no secret
     source = stage.source("kills", {partition: _rows(0) for partition in partitions})
     sink = _sink(stage, source, trigger={"every": "100ms"})
-    written, torn = 1, 0
-    for number in range(KILLS):
-        sink.conf = {small_epochs.SETTING: str(1000 * (number % 2))}
+    written, torn, number = 1, 0, 0
+    while number < KILLS or (not torn and number < KILLS + 5):
+        is_aimed = not number or number >= KILLS  # and again, until one has hit what it is aimed at
+        sink.conf = {small_epochs.SETTING: str(0 if is_aimed else 1000 * (number % 2))}
         driver = sink.submit("--py-files", str(wheel))
         driver.wait_epochs(1)
         before = _there(sink)
-        moment = time.monotonic() + (chance.uniform(0, 2) if number else 20)
-        while time.monotonic() < moment and (number or _there(sink) == before):
+        moment = time.monotonic() + (20 if is_aimed else chance.uniform(0, 2))
+        while time.monotonic() < moment and (not is_aimed or _there(sink) == before):
             ids = range(written, written + 5)
             stage.produce(source, [(p, *_rows(i)[0]) for p in partitions for i in ids])
             written += 5
         driver.kill(Part.DRIVER)
         torn += _there(sink) != set(visible_files(sink.parsed))
+        number += 1
     sink.spec = {**sink.spec, "trigger": "available_now"}
 
     status = sink.run()

@@ -219,7 +219,13 @@ def test_the_status_says_that_a_start_waits_for_an_open_transaction(stage: Stage
     source = stage.source("waits", {0: [("k", "v0")]})
     sink = stage.sink("waits", source, from_={"format": "text"})
     sink.run()
-    other = Producer({**stage.client, "transactional.id": f"somebody-{sink.parsed.name}"})
+    other = Producer(
+        {
+            **stage.client,
+            "transactional.id": f"somebody-{sink.parsed.name}",
+            "transaction.timeout.ms": "600000",
+        }
+    )
     other.init_transactions(30)
     other.begin_transaction()
     other.produce(sink.progress, key=b"not ours", value=b"x", partition=0)

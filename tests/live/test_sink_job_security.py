@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import time
 import uuid
 from collections.abc import Iterator
@@ -193,10 +194,11 @@ def _processes(driver: Driver) -> dict[str, bytes]:
 
 def _files(folder: Path) -> dict[str, bytes]:
     found = {}
-    for path in folder.rglob("*"):
-        with contextlib.suppress(FileNotFoundError):  # Spark tidies up while we look
-            if path.is_file() and not path.is_symlink():
-                found[str(path)] = path.read_bytes()
+    for place, _, names in os.walk(folder):  # it passes over a folder that goes meanwhile; rglob does not
+        for path in (Path(place, name) for name in names):
+            with contextlib.suppress(FileNotFoundError):  # Spark tidies up while we look
+                if path.is_file() and not path.is_symlink():
+                    found[str(path)] = path.read_bytes()
     return found
 
 

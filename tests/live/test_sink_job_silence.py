@@ -223,12 +223,12 @@ def test_a_record_of_the_driver_waits_for_brokers_that_are_away_for_longer_than_
 ) -> None:
     records = _driver_records(world)
     patience = Patience(timedelta(minutes=1))
-    records.commit(_record(world, 1))
+    patience.ask("Kafka", lambda: records.commit(_record(world, 1)))
 
     world.broker.kill()
     threading.Timer(_LONGER_SECONDS, world.broker.restart).start()
     patience.ask("Kafka", lambda: records.commit(_record(world, 2)))
-    records.commit(_record(world, 3))
+    patience.ask("Kafka", lambda: records.commit(_record(world, 3)))
 
     assert world.observe().known.epoch == 3
     assert [found.epoch for _, found in topics.read_progress(_client(world), world.progress)] == [0, 1, 2, 3]

@@ -20,7 +20,9 @@ def _values(stage: Stage, sink: Sink) -> list[bytes]:
 def test_a_sink_from_latest_has_once_what_an_open_transaction_held_at_its_start(stage: Stage) -> None:
     """The stranger's transaction is open over the whole first launch, and records of others are behind it."""
     source = stage.source("latest", {0: [("k", "before")]})
-    stranger = Producer({**stage.client, "transactional.id": uuid.uuid4().hex})
+    stranger = Producer(
+        {**stage.client, "transactional.id": uuid.uuid4().hex, "transaction.timeout.ms": "600000"}
+    )
     stranger.init_transactions(30)
     stranger.begin_transaction()
     stranger.produce(source, key="k", value="held", partition=0)

@@ -145,7 +145,9 @@ def test_a_missing_right_is_the_one_check_that_fails(
 def test_nothing_comes_into_being_and_nobody_is_fenced(guarded: KafkaBroker, spec: SinkSpec) -> None:
     grant(guarded, "orders", least(spec, "k", []))
     ids = f"sinks.{spec.name}.driver"
-    producer = Producer({**guarded.client_config(), "transactional.id": ids})
+    producer = Producer(
+        {**guarded.client_config(), "transactional.id": ids, "transaction.timeout.ms": "600000"}
+    )
     producer.init_transactions(30)
     create(guarded, NewTopic(f"{spec.name}-other", 1))
     producer.begin_transaction()

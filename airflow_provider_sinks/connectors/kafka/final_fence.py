@@ -6,6 +6,7 @@ it up, a minute by default. ``init_transactions`` ends it at once.
 Why it disturbs nobody: it is called when the driver is gone, for a run that announced itself, and only while
 no newer run has. A newer run has fenced these ids itself, and must not be fenced in turn. Reading who is in
 force may itself wait behind the open transaction; then nobody has fenced it, so there is no newer run either.
+That it waits is what the broker says, and no guess: brokers that answer slowly fence nobody.
 """
 
 from __future__ import annotations
@@ -14,10 +15,9 @@ import time
 from collections.abc import Iterable
 
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
-from airflow_provider_sinks.connectors.kafka.progress_log import ProgressLog
+from airflow_provider_sinks.connectors.kafka.progress_log import HeldBackError, ProgressLog
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink
 from airflow_provider_sinks.connectors.kafka.transactions import fence, transactional_id
-from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.progress.record import DRIVER, WriterId
 
 _READ_SHARE = 0.4
@@ -44,11 +44,14 @@ def end_open_transactions(
 
 
 def _newest_run(options: KafkaOptions, spec: KafkaSink, seconds: float) -> str | None:
-    """Return the run that announced itself last, or ``None`` when an open transaction hides it."""
+    """Return the run that announced itself last, or ``None`` when an open transaction hides it.
+
+    :raises UnavailableError: the brokers did not say so in time.
+    """
     log = ProgressLog(options, spec.progress_topic, answer_seconds=seconds)
     try:
         record = log.read(spec.name, seconds).records.get(DRIVER)
-    except UnavailableError:
+    except HeldBackError:
         return None
     finally:
         log.close()

@@ -56,6 +56,10 @@ _PATIENCE_SECONDS = 3.0
 """How long nobody is told that reading takes long."""
 
 
+class HeldBackError(UnavailableError):
+    """All that is committed was read, and somebody's open transaction hides the rest."""
+
+
 def read_timeout_seconds(transaction_timeout: timedelta) -> float:
     """Return how long reading may take: an abandoned transaction must be able to run out meanwhile."""
     return transaction_timeout.total_seconds() + OPEN_TRANSACTION_SECONDS
@@ -175,6 +179,7 @@ class ProgressReader:
 
     def __init__(self, options: KafkaOptions, topic: str, position: int) -> None:
         self.position = position
+        self._is_held_back = False
         self._options = options
         self._topic = topic
         self._complaints = Complaints()
@@ -219,7 +224,7 @@ class ProgressReader:
                     self._take_error(message)
                 elif offset is not None:
                     yield offset, message.key(), message.value()
-                    self.position = offset + 1
+                    self.position, self._is_held_back = offset + 1, False
             if self._complaints.final is not None:
                 failure = KafkaException(self._complaints.final)
                 what = f'show progress topic "{self._topic}"'
@@ -241,7 +246,7 @@ class ProgressReader:
         if error is None:
             return
         if error.code() == KafkaError._PARTITION_EOF and offset is not None:  # noqa: SLF001  public in C
-            self.position = max(self.position, offset)
+            self.position, self._is_held_back = max(self.position, offset), True
         elif error.code() in _HOPELESS:
             raise unreadable(self._options, self._topic, f"{error.name()}: {error.str()}", error.code())
 
@@ -249,7 +254,8 @@ class ProgressReader:
         newest = self._complaints.newest
         cause = f"Last seen: {newest.str()}" if newest else "A writer's transaction in it may still be open."
         servers = self._options.bootstrap_servers
-        return UnavailableError(
+        kind = HeldBackError if self._is_held_back else UnavailableError
+        return kind(
             f'progress topic "{self._topic}" could not be read to its end',
             f"Reached offset {self.position} of {end} at {servers}. {cause}",
             "Try again; the broker ends an abandoned transaction after its timeout. To see it: "
