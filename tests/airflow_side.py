@@ -38,6 +38,7 @@ def use_home() -> None:
         "AIRFLOW_HOME": str(HOME),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__CORE__DAGS_FOLDER": str(HOME / "dags"),
+        "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "0",  # its alarm would put off pytest's own
     }
 
 

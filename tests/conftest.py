@@ -33,6 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(home.cleanup)
     os.environ["AIRFLOW_HOME"] = home.name
     os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
+    os.environ["AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT"] = "0"  # its alarm would put off pytest's own
 
 
 def pytest_runtest_logfinish() -> None:

@@ -167,6 +167,7 @@ class AirflowStack(AirflowRestApi):
             "CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(self._passwords),
             "CORE__DAGS_FOLDER": str(self.dags_folder),
             "CORE__LOAD_EXAMPLES": "False",
+            "CORE__DAGBAG_IMPORT_TIMEOUT": "300",  # a busy machine has half a minute for nothing
             "CORE__EXECUTOR": "LocalExecutor",
             "CORE__PARALLELISM": "4",
             "CORE__EXECUTION_API_SERVER_URL": f"{self.url}/execution/",

@@ -87,7 +87,7 @@ class AirflowRestApi(ABC):
 
     def unpause(self, dag_id: str) -> None:
         """Unpause a DAG as soon as Airflow knows it."""
-        self._until(lambda: self._knows(dag_id), f'DAG "{dag_id}" to be read', 60.0)
+        self._until(lambda: self._knows(dag_id), f'DAG "{dag_id}" to be read', 240.0)
         self.call("PATCH", f"dags/{dag_id}", {"is_paused": False})
 
     def trigger(self, dag_id: str, conf: Mapping[str, object] | None = None) -> DagRun:
@@ -110,7 +110,7 @@ class AirflowRestApi(ABC):
         tasks = self.call("GET", f"{run.path}/taskInstances", limit=100)["task_instances"]
         return {task["task_id"]: task["state"] for task in tasks}
 
-    def wait_for_task(self, run: DagRun, task_id: str, state: str, timeout_seconds: float = 120.0) -> None:
+    def wait_for_task(self, run: DagRun, task_id: str, state: str, timeout_seconds: float = 300.0) -> None:
         """Return when a task of a run has a state."""
         self._until(
             lambda: self.task_states(run).get(task_id) == state,

@@ -46,6 +46,7 @@ def parse(home: Path, folder: Path = ROOT / "dags") -> dict[str, Any]:
         "PYTHONPATH": str(ROOT),
         "AIRFLOW_HOME": str(home),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "0",
         "PYTHONHASHSEED": "random",
     }
     program = Path(__file__).with_name("offline_parse.py")

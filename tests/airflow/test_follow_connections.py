@@ -18,6 +18,7 @@ from airflow_provider_sinks.core.connection.options import ConnectionOptions
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import AuthenticationError, UnavailableError
 from tests.airflow.fakes import KAFKA, SINK, FakeSpark, status
+from tests.support import until
 
 if TYPE_CHECKING:
     from airflow.sdk.execution_time.supervisor import TaskRunResult
@@ -44,8 +45,7 @@ def _when_it_runs(spark: FakeSpark, act: Callable[[], None]) -> threading.Thread
     """Do something as soon as the driver runs."""
 
     def wait() -> None:
-        while not (spark.folder / "seen.json").exists():
-            time.sleep(0.02)
+        until((spark.folder / "seen.json").exists, "the driver to run", 120)
         act()
 
     thread = threading.Thread(target=wait)
@@ -137,10 +137,14 @@ def test_what_does_not_launch_it_again(  # noqa: PLR0917  four fixtures and a ro
 
 
 def test_without_following_there_is_no_thread(run_task: RunTask, submit: Submit, spark: FakeSpark) -> None:
-    spark.play(wait=0.5)
+    spark.play(wait=120)
     names: list[str] = []
 
-    looking = _when_it_runs(spark, lambda: names.extend(thread.name for thread in threading.enumerate()))
+    def look() -> None:
+        names.extend(thread.name for thread in threading.enumerate())
+        (spark.directory / "stop").touch()
+
+    looking = _when_it_runs(spark, look)
     run_task(submit(follow_connections=False))
     looking.join()
 

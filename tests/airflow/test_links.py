@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ import pytest
 
 from airflow_provider_sinks.links import asset_url, history_url
 from tests.airflow.fakes import FakeSpark, status
+from tests.support import until
 
 if TYPE_CHECKING:
     from airflow.sdk import DAG
@@ -61,13 +61,12 @@ def test_a_link_is_there_while_the_task_runs(
     import threading
 
     seen: dict[str, str] = {}
-    spark.play(wait=20, statuses=[status(spark_ui_url="http://worker:4040")])
+    spark.play(wait=180, statuses=[status(spark_ui_url="http://worker:4040")])
 
     def look() -> None:
-        while "_link_SparkUILink" not in seen:
-            time.sleep(0.1)
-            if (spark.folder / "seen.json").exists():
-                seen.update(_links(dag))
+        until((spark.folder / "seen.json").exists, "the driver to run", 120)
+        until(lambda: "_link_SparkUILink" in _links(dag), "the link", 120)
+        seen.update(_links(dag))
         (spark.directory / "stop").touch()
 
     looking = threading.Thread(target=look)

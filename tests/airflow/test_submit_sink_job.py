@@ -20,7 +20,12 @@ from tests.airflow.fakes import SINK, FakeSpark, status
 from tests.support import until
 
 if TYPE_CHECKING:
+    from airflow.sdk.execution_time.supervisor import TaskRunResult
+
     from tests.airflow_side import RunTask, Submit
+
+_STARTS_SECONDS = 120.0
+"""Long enough for a program to start on a busy machine."""
 
 
 def test_the_driver_is_told_what_to_do_in_a_private_directory(
@@ -200,11 +205,22 @@ def test_the_outcome_is_xcom_and_goes_with_the_assets_event(
 def test_a_timeout_ends_the_driver_politely(run_task: RunTask, submit: Submit, spark: FakeSpark) -> None:
     spark.play(wait=60)
 
-    result = run_task(submit(execution_timeout=timedelta(seconds=2)))
+    result = _out_of_time(run_task, submit, spark)
 
     assert result.state == "up_for_retry"
     assert (spark.directory / "stop").exists()
     assert not _lives(spark.seen["pid"])
+
+
+def _out_of_time(run_task: RunTask, submit: Submit, spark: FakeSpark) -> TaskRunResult:
+    """Let the alarm of ``execution_timeout`` come as soon as the driver runs."""
+    ringing = threading.Thread(
+        target=_when_it_runs, args=[spark, lambda: os.kill(os.getpid(), signal.SIGALRM)]
+    )
+    ringing.start()
+    result = run_task(submit(execution_timeout=timedelta(minutes=5)))
+    ringing.join()
+    return result
 
 
 def test_airflow_ends_a_task_and_with_it_the_driver(
@@ -241,29 +257,23 @@ def test_open_transactions_are_ended_unless_a_successor_does_it(  # noqa: PLR091
     run_task: RunTask, submit: Submit, spark: FakeSpark, monkeypatch: pytest.MonkeyPatch,
     state: str, newer: bool, fenced: bool,
 ) -> None:  # fmt: skip
-    from airflow.models.variable import Variable
-
     from airflow_provider_sinks.connectors.kafka import final_fence
+    from airflow_provider_sinks.metadata.memory import SinkMemory
 
     calls: list[Any] = []
     monkeypatch.setattr(final_fence, "end_open_transactions", lambda *given: calls.append(given[2:4]))
     sink = {**SINK, "name": f"ended_{state}_{newer}"}
-    spark.play(statuses=[status(state=state, writers=["driver", "p0"])], exit=1, pause=3 if newer else 0.5)
+    spark.play(statuses=[status(state=state, writers=["driver", "p0"])], exit=1, pause=0.5)
+    if newer:
+        monkeypatch.setattr(SinkMemory, "newest_launch", lambda _: 2)
 
-    def begin_another() -> None:
-        Variable.set(f"sinks.{sink['name']}.witness", json.dumps({"owner": "us", "launch": 2}))
-
-    acting = threading.Thread(target=_when_it_runs, args=[spark, begin_another if newer else lambda: None])
-    acting.start()
     run_task(submit(sink=sink))
-    acting.join()
 
     assert calls == ([("run", ("driver", "p0"))] if fenced else [])
 
 
 def _when_it_runs(spark: FakeSpark, act: Callable[[], None]) -> None:
-    while not (spark.folder / "seen.json").exists():
-        time.sleep(0.02)
+    until((spark.folder / "seen.json").exists, "the driver to run", _STARTS_SECONDS)
     act()
 
 
@@ -282,7 +292,7 @@ def test_a_task_whose_supervisor_is_gone_ends_its_driver(
     run_task(submit())
 
     assert (spark.directory / "stop").exists()
-    until(lambda: not _lives(spark.seen["pid"]), "no driver", 5)
+    until(lambda: not _lives(spark.seen["pid"]), "no driver", _STARTS_SECONDS)
 
 
 def test_ending_a_task_asks_airflow_for_nothing(
@@ -334,8 +344,7 @@ def test_a_task_that_ends_before_its_driver_starts_none(
 
 
 def _terminate_when_it_runs(spark: FakeSpark) -> None:
-    while not (spark.folder / "seen.json").exists():
-        time.sleep(0.05)
+    until((spark.folder / "seen.json").exists, "the driver to run", _STARTS_SECONDS)
     time.sleep(0.5)
     os.kill(os.getpid(), signal.SIGTERM)
 
@@ -345,7 +354,7 @@ def test_a_driver_that_does_not_listen_is_killed_with_its_children(
 ) -> None:
     spark.play(wait=60, stubborn=True, child=True)
 
-    run_task(submit(execution_timeout=timedelta(seconds=2)))
+    _out_of_time(run_task, submit, spark)
 
     assert not _lives(spark.seen["pid"])
     assert not _lives(spark.seen["child"])

@@ -243,7 +243,7 @@ class AirflowSink:
             return status is not None and status.state is SinkState.RUNNING and status.rows > 0
 
         self.wait_until(runs, f"launch {launch} to run")
-        self.wait_until(lambda: self.driver_count() == 1, "the only driver", 20)
+        self.wait_until(lambda: self.driver_count() == 1, "the only driver", 120)
         status = self.status(launch)
         assert status is not None
         return status
@@ -252,7 +252,7 @@ class AirflowSink:
         """Return when the task of a run has a state."""
         self.wait_until(lambda: self.airflow.task_states(run).get(TASK) == state, f"the task to be {state}")
 
-    def wait_no_driver(self, seconds: float = 20) -> None:
+    def wait_no_driver(self, seconds: float = 120) -> None:
         self.wait_until(lambda: not self.driver_count(), "no driver", seconds)
 
     def told(self) -> str:

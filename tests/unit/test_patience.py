@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from datetime import timedelta
@@ -13,6 +14,7 @@ from airflow_provider_sinks.streaming import patience as subject
 from airflow_provider_sinks.streaming.patience import Patience
 
 SILENT = UnavailableError("no answer", "Connection reset.", "Check the brokers.")
+_SILENT_FOR = r"Kafka, silent for \d+ s"
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +34,7 @@ def test_a_question_is_asked_until_it_is_answered() -> None:
 
     assert patience.ask("Kafka", question) == "here"
     assert asked[0] == ""
-    assert asked[-1] == "Kafka, silent for 0 s"
+    assert re.fullmatch(_SILENT_FOR, asked[-1])
     assert patience.waits_for == ""
 
 
@@ -46,22 +48,23 @@ def test_a_silence_longer_than_the_bound_ends_it_and_says_how_long_it_was() -> N
         patience.ask("Kafka", question)
 
     assert raised.value.primary == "no answer"
-    assert raised.value.detail == "Connection reset. The sink has waited for Kafka for 0 s (`patience`)."
+    said = r"Connection reset\. The sink has waited for Kafka for \d+ s \(`patience`\)\."
+    assert re.fullmatch(said, raised.value.detail)
     assert raised.value.hint == "Check the brokers."
 
 
 def test_a_question_that_never_comes_back_is_seen_from_outside() -> None:
-    patience = Patience(timedelta(seconds=0.05))
+    patience = Patience(timedelta(seconds=2))
 
     def question() -> None:
         assert patience.exhausted is None
-        time.sleep(0.1)
+        time.sleep(2.1)
         assert patience.exhausted is not None
 
     patience.attempt("Kafka", question, "the guard")
 
 
-@pytest.mark.timeout(30)
+@pytest.mark.timeout(120)
 def test_an_answer_to_one_question_ends_no_silence_to_another() -> None:
     """Brokers that describe topics may yet take no commit."""
     patience, over = Patience(timedelta(seconds=0.3)), threading.Event()
@@ -78,7 +81,7 @@ def test_an_answer_to_one_question_ends_no_silence_to_another() -> None:
     try:
         with pytest.raises(UnavailableError, match="no answer"):
             patience.ask("Kafka", silent)
-        assert patience.waits_for == "Kafka, silent for 0 s"
+        assert re.fullmatch(_SILENT_FOR, patience.waits_for)
     finally:
         over.set()
         watch.join()

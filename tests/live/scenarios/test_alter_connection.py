@@ -125,7 +125,7 @@ def end(sink: SharedSink, run: DagRun) -> None:
     """Return when a sink has no driver any more."""
     if sink.airflow.run_state(run) == "running":
         sink.mark(run, "failed")
-    sink.wait_no_driver(60)
+    sink.wait_no_driver()
 
 
 def grant_limited(sinks: tuple[SharedSink, ...]) -> None:

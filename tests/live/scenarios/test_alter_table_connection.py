@@ -134,7 +134,7 @@ def make_logins(server: Postgres, table: str) -> None:
 def end(sink: TableSink, run: DagRun) -> None:
     if sink.airflow.run_state(run) == "running":
         sink.mark(run, "failed")
-    sink.wait_no_driver(60)
+    sink.wait_no_driver()
 
 
 def test_a_login_that_may_not_write_is_found_before_anything_is_changed(world: World) -> None:

@@ -44,7 +44,7 @@ def lost_worker(sink: AirflowSink) -> None:
         for process in (task.parent(), task):
             assert process is not None
             process.kill()
-        sink.wait_no_driver(30)
+        sink.wait_no_driver()
         assert _state(sink, 1) is SinkState.STOPPED
 
         sink.wait_running(2)

@@ -120,7 +120,7 @@ def test_a_typo_in_its_yaml_neither_ends_nor_loses_a_sink_that_comes_back_from_t
         sink.mend_yaml()
         airflow.call("PATCH", f"dags/{sink.name}", {"is_paused": True})
         sink.mark(run, "failed")
-        sink.wait_no_driver(60)
+        sink.wait_no_driver()
 
     assert 'tirgger: is not known (did you mean "trigger"?)' in said
     assert f"launch 2: connection {sink.conn_id} changed" in said
@@ -146,7 +146,7 @@ def test_a_sink_whose_dag_file_is_removed_is_an_orphan_and_ends_by_itself_or_by_
     ended.wait_until(lambda: _state(ended) == "orphaned", "the orphan")
     left.change_connection(**{"client.id": "edited"})  # no worker would come to follow it
     airflow_sinks(ended, "pause", *_ON_YARN)
-    ended.wait_no_driver(60)
+    ended.wait_no_driver()
     left.wait_no_driver(_WAIT_SECONDS)
     left.wait_task(runs[0], "skipped")
 

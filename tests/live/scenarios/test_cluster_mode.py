@@ -58,7 +58,7 @@ def waiting(sink: ClusterSink) -> None:
             sink.wait_running(launch)
             sink.airflow.wait_for_task(run, TASK, "deferred", _WAIT_SECONDS)
             sink.mark(run, state)
-            sink.wait_no_driver(40)
+            sink.wait_no_driver()
             assert sink.airflow.wait_for_run(run) == state
     assert len(sink.applications()) == 4
     sink.demand_exact()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from contextlib import AbstractContextManager
+from datetime import UTC, datetime
 
 import pytest
 
@@ -35,6 +36,8 @@ from tests.live.generations import (
     written,
 )
 from tests.live.stage import Sink, Stage
+
+_QUIET_SECONDS = 20.0
 
 __all__ = ["ran"]
 
@@ -129,15 +132,12 @@ def test_a_living_driver_is_noticed_and_loses_nothing(stage: Stage) -> None:
     assert written(stage, sink) == Counter(["0/0", "0/1", "1/0", "1/1"])
 
 
-def test_a_driver_that_has_just_written_is_waited_for(ran: Sink) -> None:
-    started = time.monotonic()
-    with Generations(ran.parsed, ran.connections, OWNER, None, quiet_seconds=4) as generations:
+def test_a_driver_that_has_just_written_is_waited_for(stage: Stage, ran: Sink) -> None:
+    written_at = max(datetime.fromisoformat(record.at) for _, record in stage.progress(ran))
+    with Generations(ran.parsed, ran.connections, OWNER, None, quiet_seconds=_QUIET_SECONDS) as generations:
         generations.carry_out(lambda seen: plan_reset(seen, Reset()), lambda _: None)
-        waited = time.monotonic() - started
+        assert (datetime.now(UTC) - written_at).total_seconds() >= _QUIET_SECONDS
         generations.carry_out(lambda seen: plan_reset(seen, Reset()), lambda _: None)
-
-    assert 1 < waited < 8
-    assert time.monotonic() - started - waited < 3
 
 
 def test_a_run_that_a_reset_fenced_writes_no_more(stage: Stage) -> None:
@@ -195,4 +195,4 @@ def test_a_broker_that_is_away_is_said_in_time(ran: Sink) -> None:
         generations.carry_out(lambda seen: plan_reset(seen, Reset()), lambda _: None)
 
     assert isinstance(failed.value, SinkError)
-    assert time.monotonic() - started < 15
+    assert time.monotonic() - started < 60
