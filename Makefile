@@ -18,8 +18,8 @@ setup: ## make .venv with the pinned packages (every target does it when needed)
 	@scripts/setup
 
 ##@ Check
-.PHONY: test lint test-unit test-airflow test-live test-scenarios test-faults bench bench-postgres bench-row bench-parse bench-followers
-test: jars ## lint, docs, then every test but the scenarios, against real services
+.PHONY: test lint test-unit test-airflow test-live test-formats test-scenarios test-faults bench bench-postgres bench-row bench-parse bench-followers
+test: jars ## lint, docs, then the tests, against real services
 	@$(MAKE) --jobs=2 --output-sync lint docs quick-start
 	@$(VENV_PYTHON) -m tests.lanes
 
@@ -38,6 +38,9 @@ test-airflow: setup ## the Airflow side, without services
 
 test-live: jars ## with a real broker, Postgres, Spark and Airflow
 	@$(PYTEST) tests/live --ignore=tests/live/scenarios
+
+test-formats: jars quick-start ## files, Iceberg, Delta, Avro, JSON Schema, envelopes, changes, replays: in live sinks
+	@$(VENV_PYTHON) -m tests.lanes formats
 
 test-scenarios: jars ## what takes minutes: lost workers, clears, timeouts, YARN, each example DAG
 	@$(PYTEST) tests/live/scenarios

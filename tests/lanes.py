@@ -1,10 +1,11 @@
-"""Runs all tests in lanes side by side: much of their time they wait, for a JVM or an Airflow to start.
+"""Runs tests in lanes side by side: much of their time they wait, for a JVM or an Airflow to start.
 
 A lane is a pytest of its own with services of its own, so that nothing is shared. Lines come as they are
 printed; what a lane has to say at its end (failures, summaries) is held back until all are over. The last
 line adds up the closing lines of all.
 
-    python -m tests.lanes
+    python -m tests.lanes            # all but the scenarios, the formats and long stories of faults
+    python -m tests.lanes formats    # what sinks read and write beside JSON, and beside Kafka and Postgres
 """
 
 from __future__ import annotations
@@ -31,6 +32,21 @@ _END = re.compile(r"^=+ (ERRORS|FAILURES|warnings summary|faults: .*|slowest .*|
 _CLOSING = re.compile(r"^=+ (?P<what>.+ in [\d.]+s( \(.*\))?) =+$")
 _COUNT = re.compile(r"(\d+) ([a-z]+)(?=,| in )")
 _WIDTH = 80
+_FORMAT_LANES = 3
+
+
+def formats() -> list[Path]:
+    """The tests of targets, formats, messages and sources that few sinks have, in live sinks."""
+    targets = ("files", "iceberg", "delta", "spark_formats", "evolution")
+    messages = ("avro", "json_schema", "envelopes", "messages", "changes")
+    others = (
+        "changes",
+        "registered_json",
+        "schema_registry",
+        "evolution_commands",
+        "installed_target_commands",
+    )
+    return [*_jobs(*targets, *messages), *_live(*others, "dead_letter_replay", "replayed_letters")]
 
 
 def waiting() -> list[Path]:
@@ -39,13 +55,13 @@ def waiting() -> list[Path]:
     Behind them some that start drivers: this lane has the time.
     """
     jobs = ("silence", "exit_codes", "dead_letters", "refusals", "setup", "postgres")
-    commands = ("dead_letter_replay", "dead_letter_commands", "decisions", "changes")
+    commands = ("dead_letter_commands", "decisions")
     return [*_live("kafka_client"), *_jobs(*jobs), *_live(*commands)]
 
 
 def contracts() -> list[Path]:
     """The contract of connectors, which waits for fenced writers to find out by whom; and others."""
-    return [_HERE / "contract", *_jobs("files", "envelopes", "avro"), *_live("row_producers", "epoch_bytes")]
+    return [_HERE / "contract", *_live("row_producers", "epoch_bytes")]
 
 
 def drivers() -> list[Path]:
@@ -53,15 +69,19 @@ def drivers() -> list[Path]:
 
     The fault tests come first: they need most of the processors, and the other lanes least in the beginning.
     """
-    elsewhere = {*waiting(), *contracts()}
+    elsewhere = {*formats(), *waiting(), *contracts()}
     jobs = sorted(set(_HERE.glob("live/test_sink_job_*.py")) - elsewhere)
-    others = ("arrow_batches", "driver_log", "plan_sql", "json_values", "evolution_commands", "generations")
-    return [_HERE / "faults", *jobs, *_live(*others)]
+    commands = ("sink_commands", "postgres_commands", "table_refusals", "generations")
+    return [
+        _HERE / "faults",
+        *jobs,
+        *_live("arrow_batches", "driver_log", "plan_sql", "json_values", *commands),
+    ]
 
 
 def all_others() -> list[str]:
     """The rest, whatever it is: a new file cannot be forgotten."""
-    ignored = [_SCENARIOS, *drivers(), *waiting(), *contracts()]
+    ignored = [_SCENARIOS, *formats(), *drivers(), *waiting(), *contracts()]
     folders = [_HERE / "unit", _HERE / "airflow", _HERE / "live"]
     return [*map(str, folders), *(f"--ignore={path}" for path in ignored)]
 
@@ -122,15 +142,22 @@ def _plural(what: str, number: int) -> str:
     return "s" if what in {"error", "warning"} and number > 1 else ""
 
 
-def main() -> int:
+def usual() -> list[list[str]]:
+    """Return what each lane of ``make test`` runs."""
+    fast_drivers = [*map(str, drivers()), *(f"--ignore={path}" for path in _LONG)]
+    return [all_others(), fast_drivers, [*map(str, waiting())], [*map(str, contracts())]]
+
+
+def of_formats() -> list[list[str]]:
+    """Return what each lane of ``make test-formats`` runs: each third of the files."""
+    files = [*map(str, formats())]
+    return [files[number::_FORMAT_LANES] for number in range(_FORMAT_LANES)]
+
+
+def main(arguments: Sequence[str]) -> int:
     """Run all lanes; 0 when all tests passed."""
     started = time.monotonic()
-    lanes = [
-        Lane(all_others()),
-        Lane([*map(str, drivers()), *(f"--ignore={path}" for path in _LONG)]),
-        Lane(map(str, waiting())),
-        Lane(map(str, contracts())),
-    ]
+    lanes = [Lane(tests) for tests in (of_formats() if arguments == ["formats"] else usual())]
 
     def end(number: int, frame: FrameType | None) -> None:
         del number, frame
@@ -149,4 +176,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

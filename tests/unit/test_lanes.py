@@ -6,7 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.lanes import _LONG, Lane, all_others, closing_line, contracts, drivers, waiting
+from tests.lanes import (
+    _LONG,
+    Lane,
+    all_others,
+    closing_line,
+    contracts,
+    drivers,
+    formats,
+    of_formats,
+    waiting,
+)
 
 _ONE_OF_EACH = """
 def test_right(): pass
@@ -38,11 +48,15 @@ def test_a_lane_that_never_says_how_it_ended_is_an_error(tmp_path: Path) -> None
 
 def test_every_live_test_is_in_one_lane() -> None:
     ignored = [argument.removeprefix("--ignore=") for argument in all_others() if "=" in argument]
-    apart = [*drivers(), *waiting(), *contracts()]
+    apart = [*formats(), *drivers(), *waiting(), *contracts()]
 
     assert all(path.exists() for path in apart)
     assert len(apart) == len(set(apart))
     assert set(map(str, apart)) <= set(ignored)
+
+
+def test_each_test_of_formats_is_in_one_of_their_lanes() -> None:
+    assert sorted(path for lane in of_formats() for path in lane) == sorted(map(str, formats()))
 
 
 def test_what_is_left_out_for_its_length_is_there() -> None:
