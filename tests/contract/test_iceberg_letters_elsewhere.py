@@ -159,9 +159,10 @@ def test_a_driver_that_wakes_late_publishes_nothing_where_a_newer_start_has_anot
         monkeypatch.setattr(DeadLetters, "keep", keep)
         with pytest.MonkeyPatch.context() as patch:
             naming(patch, lake, OTHER)
-            PlayedStart(lake).start()
+            PlayedStart(lake).open()
         keep(self, *given)
 
+    by_hand(lake, OTHER, "at")
     monkeypatch.setattr(DeadLetters, "keep", sleep)
     with pytest.raises(FencedError):
         start.epoch(3, {0: range(50, 55)}, bad=[51])
