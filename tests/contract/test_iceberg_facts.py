@@ -241,6 +241,9 @@ def test_who_goes_on_with_a_table_that_was_rolled_back_is_not_asked_again(lake: 
     assert again.identities.data.id == asked
     again.epoch(3, THIRD)
     assert seen(lake).id == asked
+    table = lake.table()
+    table.catalog.commit_table(table, (), (RemovePropertiesUpdate(removals=[PROPERTY]),))
+    assert seen(lake).id == asked
     assert lake.visible() == rows_of(FIRST, THIRD)
 
 

@@ -14,7 +14,7 @@ from pyiceberg.schema import Schema, sanitize_column_names
 from pyiceberg.table.locations import load_location_provider
 from pyiceberg.typedef import Record
 
-from airflow_provider_sinks.connectors.iceberg.layout import TablePlan
+from airflow_provider_sinks.connectors.iceberg.layout import TablePlan, letters_layout
 from airflow_provider_sinks.connectors.iceberg.types import field_of
 from airflow_provider_sinks.connectors.table_format.data_files import Announce, DataFiles, Part
 from airflow_provider_sinks.connectors.table_format.stage import StagedFile, encoded, new_name
@@ -48,6 +48,8 @@ class IcebergDataFiles(DataFiles[ParquetFormatWriter]):
         self._sanitized = sanitize_column_names(written)
         self._plan, self._role, self._io = plan, role, io
         self._equality_ids = tuple(field.field_id for field in written.fields) if is_of_keys else ()
+        is_of_letters = role is Role.DEAD_LETTER
+        self._layout = letters_layout(self._schema, self._spec, columns) if is_of_letters else {}
         self._places = load_location_provider(plan.location, dict(plan.properties))
         limit_bytes = int(plan.properties.get(_FILE_BYTES, _FILE_BYTES_DEFAULT))
         in_file = small_schema(schema_to_pyarrow(self._sanitized))
@@ -71,6 +73,7 @@ class IcebergDataFiles(DataFiles[ParquetFormatWriter]):
             spec_id=self._plan.spec_id,
             partition=values,
             equality_ids=self._equality_ids,
+            layout=self._layout,
         )
 
     def _writer(self, file: StagedFile) -> ParquetFormatWriter:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from airflow_provider_sinks.connectors.table_format.errors import ElsewhereError
 from airflow_provider_sinks.core.errors import JobFailedError, RefusedError
 
 if TYPE_CHECKING:
     from pyiceberg.partitioning import PartitionSpec
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table
+    from pyiceberg.table.metadata import TableMetadata
 
 
 OTHER_FILES = "has files of another partitioning than its own"
@@ -87,6 +89,33 @@ class TablePlan:
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
+def letters_layout(schema: Schema, spec: PartitionSpec, names: Collection[str]) -> dict[str, Any]:
+    """Return what files of dead letters go by, as a stage has it.
+
+    :param names: the columns that are written.
+    """
+    return {"columns": _columns(schema, names), "partitioned_by": _partitioned_by(spec)}
+
+
+def demand_same(table: TableMetadata, spec_id: int, begun: Mapping[str, Any]) -> None:
+    """See that files of dead letters mean in a table what they meant in the one that they were begun for.
+
+    :param spec_id: the number of the partitioning that they are of.
+    :param begun: see :func:`letters_layout`; nothing in stages of earlier releases.
+    :raises ElsewhereError: it has other columns.
+    :raises KeyError: it does not have that partitioning.
+    :raises ValueError: it has another one of that number.
+    """
+    columns = begun.get("columns", {})
+    now = _columns(table.schema(), columns)
+    for name, was in columns.items():
+        if now.get(name) != was:
+            found = now.get(name, "not there")
+            raise ElsewhereError(f"Column {name!r} was {was} when they were staged, and is {found}.")
+    if begun and _partitioned_by(table.specs()[spec_id]) != begun["partitioned_by"]:
+        raise ValueError(f"partitioning {spec_id} is another one")
+
+
 def demand_unaltered(table: Table, begun: Layout, columns: Collection[str], sink: str) -> None:
     """See that files still mean what they meant when they were begun: they go by the ids of columns.
 
@@ -105,6 +134,15 @@ def demand_unaltered(table: Table, begun: Layout, columns: Collection[str], sink
             f"Column {changed[0]!r} is another one." if changed else "Its partitioning is another one.",
             "The next start compares the query with the table as it is.",
         )
+
+
+def _columns(schema: Schema, names: Collection[str]) -> dict[str, str]:
+    """Return what tells columns from others of their names: files go by the number, and not by the name."""
+    return {f.name: f"number {f.field_id}, {f.field_type}" for f in schema.fields if f.name in names}
+
+
+def _partitioned_by(spec: PartitionSpec) -> list[str]:
+    return [f"{field.transform}({field.source_id})" for field in spec.fields]
 
 
 def demand_own_files(table: Table) -> None:

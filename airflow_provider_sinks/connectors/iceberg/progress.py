@@ -8,7 +8,8 @@ what happens to the other:
 - ``expire_snapshots`` removes snapshots, and their summaries with them; the property stays.
 - A roll-back to an older snapshot, and ``CREATE OR REPLACE``, take rows away and leave all properties. So the
   state names its snapshot, and :func:`standing` looks whether the table still stands on it.
-- Somebody who removes the property leaves the summaries, from which it is read again.
+- Somebody who removes the property leaves the summaries, from which it is read again: records from those that
+  have them, all else from the newest one.
 
 Why a new snapshot with each change, also where there is no row: REST catalogs compare the table's current
 snapshot, and nothing else that a run could change by fencing. See :meth:`.catalog.TableCatalog.commit`.
@@ -30,6 +31,8 @@ from airflow_provider_sinks.connectors.table_format.state import (
     dump,
     key_of,
     plain,
+    plain_pending,
+    read_pending,
     read_record,
 )
 from airflow_provider_sinks.core.progress.record import Format, ProgressFormatError, ProgressRecord, WriterId
@@ -40,12 +43,20 @@ if TYPE_CHECKING:
 
 
 def summary(
-    sink: str, run: str, writer: WriterId = "", record: ProgressRecord | None = None
+    sink: str, state: State, writer: WriterId = "", record: ProgressRecord | None = None
 ) -> dict[str, str]:
-    """Return what the summary of a snapshot says: who made it, and with which record."""
-    said: dict[str, Any] = {"v": VERSION, "run": run}
+    """Return what the summary of a snapshot says: who made it, with which record, and what goes on with it.
+
+    Each snapshot has one, so a record that stands there stands there once.
+    """
+    said: dict[str, Any] = {"v": VERSION, "run": state.run}
     if record is not None:
         said |= {"writer": writer, "record": plain(record)}
+    if state.lacks:
+        said["lacks"] = state.lacks
+    if state.pending is not None:
+        pending = plain_pending(state.pending)
+        said["pending"] = {k: v for k, v in pending.items() if k != "record" or v != said.get("record")}
     return {key_of(sink): dump(said)}
 
 
@@ -104,6 +115,24 @@ def records_of_snapshots(metadata: TableMetadata, sink: str) -> list[tuple[Write
     return found
 
 
+def _begun(said: Mapping[str, Any]) -> State:
+    """Return what the newest summary says beside its record.
+
+    :raises ProgressFormatError: it says something else.
+    """
+    try:
+        pending = said.get("pending")
+        return State(
+            said["run"],
+            lacks=int(said.get("lacks", 0)),
+            pending=read_pending({"record": said.get("record"), **pending}) if pending else None,
+        )
+    except ProgressFormatError:
+        raise
+    except (ValueError, KeyError, TypeError) as error:
+        raise ProgressFormatError(Format.GARBAGE, f"{type(error).__name__}: {error}") from error
+
+
 def _from_summaries(metadata: TableMetadata, sink: str) -> State | None:
     """Put the state together from the snapshots that the table stands on, newest first."""
     known = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
@@ -112,7 +141,7 @@ def _from_summaries(metadata: TableMetadata, sink: str) -> State | None:
     while at is not None:
         said = said_by(at, sink)
         if said is not None:
-            state = state or State(said["run"])
+            state = state or _begun(said)
             if "record" in said and said["writer"] not in state.records:
                 records = {**state.records, said["writer"]: read_record(said["record"])}
                 place = state.at or Place(at.snapshot_id, at.sequence_number or 0)

@@ -80,7 +80,7 @@ def _fill(table: Table, changes: _Changes, change: Change, sink: str) -> Snapsho
     if change.steps:
         put_into(changes.transaction, ".".join(table.name()), change.steps)
     with answering(table.location()):
-        changes.producer.add(change.files, summary(sink, change.state.run, change.writer, change.record))
+        changes.producer.add(change.files, summary(sink, change.state, change.writer, change.record))
         changes.transaction.set_properties({key_of(sink): change.state.encode()})
     updates = changes.transaction._updates  # noqa: SLF001  PyIceberg has no public word for it
     return next(update.snapshot for update in updates if isinstance(update, AddSnapshotUpdate))

@@ -6,6 +6,7 @@ import base64
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from airflow_provider_sinks.connectors.iceberg.layout import demand_same
 from airflow_provider_sinks.connectors.table_format.stage import StagedFile
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class IcebergFiles:
 def data_file(staged: StagedFile, metadata: TableMetadata) -> DataFile:
     """Return a staged file as a manifest of its table has it.
 
+    :raises ElsewhereError: it is of dead letters, and the table has other columns.
     :raises KeyError: the table does not have that partitioning.
     :raises ValueError: it has another one of that number.
     """
@@ -82,6 +84,7 @@ def data_file(staged: StagedFile, metadata: TableMetadata) -> DataFile:
     from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
     from pyiceberg.typedef import Record
 
+    demand_same(metadata, staged.spec_id, staged.layout)
     spec = metadata.specs()[staged.spec_id]
     types = [field.field_type for field in spec.partition_type(metadata.schema()).fields]
     values: list[Any] = [

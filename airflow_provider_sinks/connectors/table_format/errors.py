@@ -16,4 +16,4 @@ class OvertakenError(Exception):
 
 
 class ElsewhereError(Exception):
-    """Files were staged for another table than this one, which takes none but those in its own folder."""
+    """Files were staged for another table than this one: it takes those in its folder, or of its columns."""

@@ -91,6 +91,7 @@ class TableFormat(ABC, Generic[Table]):
     def added(self, table: Table, staged: Iterable[StagedFile]) -> Sequence[Any]:
         """Return staged files as a change of a table takes them.
 
+        :raises ElsewhereError: they were staged for another table, or for other columns.
         :raises KeyError: they are of a partitioning that the table does not have.
         :raises ValueError: likewise.
         """

@@ -137,6 +137,7 @@ class Publisher(Generic[Table]):
                 return None
             found[:] = self._staged(table, tokens)
             self._format.demand_as_begun(table)
+            self._letters.demand_fit(found)
             files = self._format.added(table, [file for stage in found for file in stage.of(Role.DATA)])
             new = protocol.with_dead_letters(new, self._pending(record, found))
             return Change(new, SINGLE_WRITER, record, files)

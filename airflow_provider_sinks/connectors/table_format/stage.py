@@ -58,6 +58,8 @@ class StagedFile:
     :param partition: the value of each field of the partitioning, as the format encodes it.
     :param statistics: as the format has them; bounds are encoded.
     :param equality_ids: of a file of keys, whose older rows are deleted, the ids of its columns.
+    :param layout: of dead letters, what their table was like, as the format compares it; nothing where it
+        needs not, and in stages of earlier releases.
     """
 
     role: Role
@@ -68,6 +70,7 @@ class StagedFile:
     partition: tuple[str | None, ...] = ()
     statistics: Mapping[str, Any] = field(default_factory=dict)
     equality_ids: tuple[int, ...] = ()
+    layout: Mapping[str, Any] = field(default_factory=dict)
 
     def to_mapping(self) -> dict[str, Any]:
         """Write it as a stage has it."""
@@ -80,6 +83,7 @@ class StagedFile:
             "partition": list(self.partition),
             "statistics": dict(self.statistics),
             "equality_ids": list(self.equality_ids),
+            "layout": dict(self.layout),
         }
 
     @classmethod
@@ -94,6 +98,7 @@ class StagedFile:
             tuple(data["partition"]),
             data["statistics"],
             tuple(data["equality_ids"]),
+            data.get("layout", {}),
         )
 
 

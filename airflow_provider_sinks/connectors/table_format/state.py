@@ -95,7 +95,7 @@ class State:
                 "records": {writer: plain(record) for writer, record in sorted(self.records.items())},
                 "at": [self.at.snapshot, self.at.sequence] if self.at else None,
                 "lacks": self.lacks,
-                "pending": _pending(self.pending),
+                "pending": plain_pending(self.pending),
             }
         )
 
@@ -114,7 +114,7 @@ class State:
                     {str(writer): read_record(record) for writer, record in found["records"].items()},
                     Place(*map(int, found["at"])) if found["at"] else None,
                     int(found["lacks"]),
-                    _pending_of(pending) if pending else None,
+                    read_pending(pending) if pending else None,
                 )
         except ProgressFormatError:
             raise
@@ -165,16 +165,21 @@ def read_record(found: Any) -> ProgressRecord:
     return ProgressRecord.decode(dump(found).encode())
 
 
-def dump(value: Any) -> str:
-    """Return JSON, the same for the same value."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
-
-
-def _pending(pending: Pending | None) -> Any:
+def plain_pending(pending: Pending | None) -> Any:
+    """Return dead letters to be published as part of a JSON text."""
     if pending is None:
         return None
     return {"record": plain(pending.record), "stages": list(pending.stages), "table": pending.table}
 
 
-def _pending_of(found: Mapping[str, Any]) -> Pending:
+def read_pending(found: Mapping[str, Any]) -> Pending:
+    """Read what :func:`plain_pending` gave for some.
+
+    :raises ProgressFormatError: their record is something else.
+    """
     return Pending(read_record(found["record"]), tuple(found["stages"]), str(found.get("table", "")))
+
+
+def dump(value: Any) -> str:
+    """Return JSON, the same for the same value."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
