@@ -19,14 +19,7 @@ from typing import cast
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    DataType,
-    MapType,
-    StringType,
-    StructType,
-)
+from pyspark.sql.types import StructType
 
 from airflow_provider_sinks.core.query.views import INTERNAL
 from airflow_provider_sinks.core.spec.parts import Format
@@ -46,10 +39,9 @@ from airflow_provider_sinks.streaming.change_records import (
     with_key,
     with_value,
 )
+from airflow_provider_sinks.streaming.unsent_values import is_unsent
 
 _ROW, _IS_GONE = f"{INTERNAL}row", f"{INTERNAL}is_gone"
-_NOT_SENT = "__debezium_unavailable_value"
-"""What Debezium writes in the place of a large value that did not change: the database did not send it."""
 
 
 def read(records: DataFrame, source: KafkaSource, decode: Decode) -> tuple[DataFrame, list[Column], Column]:
@@ -196,27 +188,10 @@ def _missing(source: KafkaSource) -> Iterator[Column]:
 
 def _not_sent(told: DataFrame) -> Iterator[Column]:
     for field in cast("StructType", told.schema[_ROW].dataType):
-        found = _is_not_sent(field_of(sql.col(_ROW), field.name), field.dataType)
+        found = is_unsent(field_of(sql.col(_ROW), field.name), field.dataType)
         if found is not None:
             what = f"The change lacks column {field.name}, which did not change and is large; {_HOW_SENT}"
             yield sql.when(~sql.col(_IS_GONE) & found, sql.lit(what))
-
-
-def _is_not_sent(value: Column, kind: DataType) -> Column | None:
-    """Tell whether Debezium did not have a value; of an array it says so by an element, of a map by a key."""
-    match kind:
-        case StringType() | BinaryType():
-            return value == _not_sent_as(kind)
-        case ArrayType(elementType=StringType() | BinaryType() as element):
-            return sql.array_contains(value, _not_sent_as(element))
-        case MapType(keyType=StringType() | BinaryType() as key):
-            return sql.array_contains(sql.map_keys(value), _not_sent_as(key))
-        case _:
-            return None
-
-
-def _not_sent_as(kind: DataType) -> Column:
-    return sql.lit(_NOT_SENT.encode() if isinstance(kind, BinaryType) else _NOT_SENT)
 
 
 _HOW_SENT = "with REPLICA IDENTITY FULL the database sends it."

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_sinks.connectors.epoch_writer import RejectedRowError
 from airflow_provider_sinks.connectors.postgres.copying import CopyConnection
 from airflow_provider_sinks.connectors.postgres.stage import Stage
-from airflow_provider_sinks.core.errors import UnavailableError
+from airflow_provider_sinks.core.errors import JobFailedError, UnavailableError
 from tests.contract.postgres_table import UPSERT, longs, with_coordinates
 
 MANY = 20_000
@@ -119,3 +120,35 @@ def _before_each_row(table: Any, does: str) -> None:
         f"CREATE FUNCTION {{schema}}.no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {does} END $$"
     )
     table.execute("CREATE TRIGGER t BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION {schema}.no()")
+
+
+@pytest.mark.parametrize("target", [{}, UPSERT], ids=["append", "upsert"])
+@pytest.mark.parametrize(
+    ("refuses", "why"),
+    [
+        ("ADD CONSTRAINT has_key CHECK (key IS NOT NULL)", 'violates check constraint "has_key"'),
+        ("ALTER key SET DEFAULT '', ALTER key SET NOT NULL", 'null value in column "key"'),
+    ],
+    ids=["check", "not_null"],
+)
+def test_a_table_that_refuses_a_dead_letter_ends_the_sink_for_good(
+    tables: Any, target: dict[str, Any], refuses: str, why: str
+) -> None:
+    table = tables("id bigint PRIMARY KEY CHECK (id > 0)", **target)
+    table.execute("ALTER TABLE {dead} {refuses}", refuses=refuses)
+
+    with pytest.raises(RejectedRowError, match="does not take a dead letter of sink") as caught:
+        table.epoch(1, {"id": longs(1, -1)})
+    assert (caught.value.retryable, caught.value.row) == (False, None)
+    assert why in caught.value.detail
+    assert "`dead_letter`" in caught.value.hint
+    assert (table.rows(), table.dead()) == ([], [])
+
+
+def test_a_table_of_dead_letters_that_was_altered_and_refuses_one_is_compared_anew(tables: Any) -> None:
+    table = tables("id bigint CHECK (id > 0)")
+    table.execute("ALTER TABLE {dead} ALTER source_offset TYPE integer")
+
+    with pytest.raises(JobFailedError, match="Column 'source_offset' is another one"):
+        table.epoch(1, {"id": longs(-1)})
+    assert table.dead() == []

@@ -191,6 +191,8 @@ def test_spark_s_jdbc_writer_needs_no_temporary_table_and_ours_does(
 _WITHOUT_RECORD = "sink text, error text, source_topic text, source_partition int, source_offset bigint"
 _MISTYPED = """sink varchar, error varchar(3), source_topic text, source_partition bigint,
     source_offset bigint, key text NOT NULL, value text"""
+_WITH_DEFAULTS = f"""{_WITHOUT_RECORD}, key bytea NOT NULL DEFAULT '', value bytea NOT NULL DEFAULT '',
+    note text NOT NULL DEFAULT ''"""
 
 
 @pytest.mark.parametrize(
@@ -208,12 +210,13 @@ _MISTYPED = """sink varchar, error varchar(3), source_topic text, source_partiti
                 "source_partition is bigint, and not integer",
                 "key is text, and not bytea",
                 "value is text, and not bytea",
-                "key takes no null, and has no default",
+                "key takes no null",
             ],
         ),
+        (_WITH_DEFAULTS, ["key takes no null", "value takes no null"]),
         ("foo text", [f"{name} is missing" for name in FIRST_DEAD_LETTER_COLUMNS]),
     ],
-    ids=["without_record", "with_more", "mistyped", "another"],
+    ids=["without_record", "with_more", "mistyped", "with_defaults", "another"],
 )
 def test_a_table_that_takes_no_dead_letters_is_refused_with_the_sql_that_mends_it(
     made: PostgresHarness, table: str, told: list[str]

@@ -285,3 +285,30 @@ def test_changes_in_avro_are_read_by_the_registry(registered: Registered, schema
         status = sink.run()
 
         assert (_rows(stage, schema), status.dead_total) == (table.final, 0)
+
+
+def test_in_avro_an_array_that_was_not_sent_leaves_the_right_one_in_the_table(
+    registered: Registered, schema: str
+) -> None:
+    row = record("Order", id="long", tags=["null", {"type": "array", "items": "long"}])
+    tree = record("Envelope", before=["null", row], after=["null", "shop.Order"], op="string")
+    stage = registered.stage
+    source = stage.topic("changes", 1)
+    with stage.postgres.connect() as connection:
+        statement = "CREATE TABLE {} (id bigint PRIMARY KEY, tags jsonb)"
+        connection.execute(sql.SQL(statement).format(sql.Identifier(schema, "orders")))
+    from_: Row = {"format": "avro", "registry": "registry", "envelope": "debezium"}
+    from_["key_as"] = {"columns": ["id"], "format": "avro"}
+    dead = {"table": f"{schema}.dead"}
+    sink = stage.sink("changes", source, from_=from_, target=_target(schema), dead_letter=dead)
+    key = registered.encode(source, record("Key", id="long"), {"id": 1}, KEY)
+    for tags in ([1, 2], [*b"__debezium_unavailable_value"]):
+        event = {"before": None, "after": {"id": 1, "tags": tags}, "op": "u"}
+        stage.produce(source, [(0, key, registered.encode(source, tree, event))])
+
+    status = sink.run()
+
+    query = sql.SQL("SELECT tags FROM {}").format(sql.Identifier(schema, "orders"))
+    with stage.postgres.connect() as connection:
+        assert connection.execute(query).fetchall() == [([1, 2],)]
+    assert status.dead_total == 1

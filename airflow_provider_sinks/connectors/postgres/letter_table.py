@@ -51,10 +51,16 @@ def _mistyped(columns: Mapping[str, Column]) -> Iterator[tuple[str, str, str]]:
 
 
 def _required(columns: Mapping[str, Column]) -> Iterator[tuple[str, str, str]]:
-    """Find what takes no null: a record may have no key, no value, no place."""
+    """Find what takes no null: a record may have no key, no value, no place.
+
+    A default is for columns that are not written: ``COPY`` gives the others their null.
+    """
     for name, column in columns.items():
-        if column.is_required and _REQUIRED not in _WRITTEN.get(name, ""):
-            quoted = name if name in _WRITTEN else sql.Identifier(name).as_string(None)
+        if name in _WRITTEN:
+            if column.is_not_null and _REQUIRED not in _WRITTEN[name]:
+                yield name, "takes no null", f"ALTER {name} DROP NOT NULL"
+        elif column.is_required:
+            quoted = sql.Identifier(name).as_string(None)
             yield quoted, "takes no null, and has no default", f"ALTER {quoted} DROP NOT NULL"
 
 

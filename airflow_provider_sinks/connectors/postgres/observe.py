@@ -41,7 +41,8 @@ _COLUMNS = f"""
                JOIN pg_attribute part ON part.attrelid = t.relid
                JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = part.attrelid
                 AND d.objsubid = part.attnum AND d.refclassid = d.classid AND d.refobjid = d.objid
-                AND d.refobjsubid = 0 AND d.deptype = 'i')
+                AND d.refobjsubid = 0 AND d.deptype = 'i'),
+           a.attnotnull
     FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid CROSS JOIN LATERAL (
         WITH RECURSIVE inner_type AS (
             SELECT a.atttypid AS oid, a.atttypmod AS typmod

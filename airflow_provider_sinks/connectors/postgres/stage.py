@@ -20,6 +20,7 @@ from airflow_provider_sinks.connectors.letter_rows import LetterRows
 from airflow_provider_sinks.connectors.postgres import stage_statements as statements
 from airflow_provider_sinks.connectors.postgres.copying import CopyConnection, StatementError
 from airflow_provider_sinks.connectors.postgres.factory import TablePlan
+from airflow_provider_sinks.connectors.postgres.letter_copy import copy_letters
 
 _PART = 4096
 """How many staged rows one statement moves that looks for bad ones."""
@@ -85,10 +86,9 @@ class Stage:
 
         They are read back for it: few, and a letter is made in one place.
         """
-        assert self._plan.dead_letter is not None  # noqa: S101  asked for only where there is one
         found = self._connection.read(statements.bad_records(self._plan))
         for batch in found:
-            self._connection.copy(self._plan.dead_letter, letters.of(batch, is_of_target=True))
+            copy_letters(self._connection, self._plan, letters.of(batch, is_of_target=True))
 
     def empty(self) -> None:
         """Forget the staged rows, for the next batch of the same transaction."""

@@ -72,6 +72,7 @@ class Column:
     :param collation: which of its texts are the same, unless it is the database's own.
     :param is_fixed: Postgres lets nobody change its type here: it is inherited, of a type, or of a partition
         key, also of that of a partition.
+    :param is_not_null: it takes no null, whether it has a default or not.
     """
 
     name: str
@@ -84,6 +85,7 @@ class Column:
     plain: str = ""
     collation: str | None = None
     is_fixed: bool = False
+    is_not_null: bool = False
 
     @property
     def spark(self) -> str:

@@ -28,6 +28,7 @@ from airflow_provider_sinks.connectors.postgres.known_tables import (
     changed_for_a_moment,
     known_tables,
 )
+from airflow_provider_sinks.connectors.postgres.letter_copy import copy_letters
 from airflow_provider_sinks.connectors.postgres.progress_table import Reached, Turn
 from airflow_provider_sinks.connectors.postgres.stage import BadRow, Stage
 from airflow_provider_sinks.core.errors import SinkError, UnavailableError
@@ -215,8 +216,7 @@ class PostgresEpochWriter:
 
         :param is_of_target: the table refused them; else they came with their error.
         """
-        assert self._plan.dead_letter is not None  # noqa: S101  the runtime stops before it gives dead letters
-        self._live.copy(self._plan.dead_letter, self._letters.of(rows, is_of_target=is_of_target))
+        copy_letters(self._live, self._plan, self._letters.of(rows, is_of_target=is_of_target))
 
     def _rejection(self, why: str, row: int | None = None, bad: BadRow | None = None) -> RejectedRowError:
         where = ""
