@@ -373,6 +373,15 @@ class ConnectorContract(ABC):
         left = {Role.DATA: harness.visible(), Role.DEAD_LETTER: harness.set_aside()}
         assert {kept for kept, rows in left.items() if rows} == {Role.DATA, Role.DEAD_LETTER} - {role}
 
+    def test_a_drop_which_announces_nothing_deletes_outputs_behind_its_fence(self, harness: Harness) -> None:
+        PlayedStart(harness).start().epoch(1, FIRST, bad=[3])
+        connector = PlayedStart(harness).open().connector
+        seen = connector.observe(SOURCE).resources()
+        for role in (Role.DATA, Role.DEAD_LETTER):
+            connector.reset(DeleteOutput("output", seen[role]))
+        left = connector.identify()
+        assert {left[role].existence for role in (Role.DATA, Role.DEAD_LETTER)} == {Existence.MISSING}
+
     # ---- helpers
 
     def _lose(self, harness: Harness, start: PlayedStart, *, happens: bool) -> None:
