@@ -316,7 +316,13 @@ class SinkConnector(Protocol):
         """
 
     def sweep(self) -> None:
-        """Remove what older runs staged and nobody will commit. Called once behind the announcement."""
+        """Remove what older runs staged and nobody will commit. Called once behind the announcement.
+
+        List first, and ask then who is in force: a start that stood still may be overtaken by now, and what
+        it lists is of runs behind it.
+
+        :raises FencedError: a newer run is in force; nothing was removed.
+        """
 
     def look_closely(self, role: Role, output: ResourceFacts) -> ResourceFacts:
         """Return what was seen of an output with what must be known before it is emptied. Before a reset.
@@ -339,8 +345,11 @@ class SinkConnector(Protocol):
     def reset(self, step: EmptyOutput | DeleteOutput) -> None:
         """Empty or delete an output, if it is still the one that was looked at. Called behind the fence.
 
-        Idempotent: an output that is gone is deleted.
+        Idempotent: an output that is gone is deleted. Whoever calls may have stood still behind its fence,
+        until another run did the same and wrote rows: whether this run is in force is asked in the same act,
+        or right before where the target has no such act.
 
+        :raises FencedError: a newer run is in force; nothing was changed.
         :raises RefusedError: it is another one by now.
         :raises SinkError: it could not be done.
         """

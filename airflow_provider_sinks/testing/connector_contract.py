@@ -33,6 +33,7 @@ from airflow_provider_sinks.connectors.base import CommitsOn, SinkConnector
 from airflow_provider_sinks.connectors.epoch_writer import InDoubtError, LostStageError, Token
 from airflow_provider_sinks.core.decision.facts import Existence, Role
 from airflow_provider_sinks.core.errors import FencedError, RefusedError, SinkError
+from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutput
 from airflow_provider_sinks.core.progress.identity import Identity
 from airflow_provider_sinks.core.progress.record import DRIVER, SINGLE_WRITER
 from airflow_provider_sinks.testing.played_start import (
@@ -341,6 +342,46 @@ class ConnectorContract(ABC):
         assert (history.generation, history.epoch, history.rows_total) == (2, 1, len(rows_of(SECOND)))
         assert harness.visible() == rows_of(FIRST, SECOND)
 
+    # ---- a reset
+
+    @pytest.mark.parametrize("act", [EmptyOutput, DeleteOutput])
+    @pytest.mark.parametrize("role", [Role.DATA, Role.DEAD_LETTER])
+    def test_a_reset_that_wakes_behind_a_newer_start_takes_nothing_away(
+        self, harness: Harness, role: Role, act: type[EmptyOutput | DeleteOutput]
+    ) -> None:
+        PlayedStart(harness).start().epoch(1, FIRST, bad=[3])
+        late = PlayedStart(harness).start()
+        step = act("output", late.connector.observe(SOURCE).resources()[role])
+        newer = PlayedStart(harness).start()
+        newer.epoch(2, SECOND, bad=[25])
+        before = harness.visible(), harness.set_aside()
+        with pytest.raises(FencedError):
+            late.connector.reset(step)
+        assert (harness.visible(), harness.set_aside()) == before
+        newer.epoch(3, THIRD)
+        assert harness.visible() == sorted({*before[0], *rows_of(THIRD)})
+
+    @pytest.mark.parametrize("role", [Role.DATA, Role.DEAD_LETTER])
+    def test_the_run_in_force_empties_an_output_and_may_say_so_twice(
+        self, harness: Harness, role: Role
+    ) -> None:
+        PlayedStart(harness).start().epoch(1, FIRST, bad=[3])
+        start = PlayedStart(harness).start()
+        step = EmptyOutput("output", start.connector.observe(SOURCE).resources()[role])
+        for _ in range(2):
+            start.connector.reset(step)
+        left = {Role.DATA: harness.visible(), Role.DEAD_LETTER: harness.set_aside()}
+        assert {kept for kept, rows in left.items() if rows} == {Role.DATA, Role.DEAD_LETTER} - {role}
+
+    def test_a_drop_which_announces_nothing_deletes_outputs_behind_its_fence(self, harness: Harness) -> None:
+        PlayedStart(harness).start().epoch(1, FIRST, bad=[3])
+        connector = PlayedStart(harness).open().connector
+        seen = connector.observe(SOURCE).resources()
+        for role in (Role.DATA, Role.DEAD_LETTER):
+            connector.reset(DeleteOutput("output", seen[role]))
+        left = connector.identify()
+        assert {left[role].existence for role in (Role.DATA, Role.DEAD_LETTER)} == {Existence.MISSING}
+
     # ---- helpers
 
     def _lose(self, harness: Harness, start: PlayedStart, *, happens: bool) -> None:
@@ -465,6 +506,14 @@ class DriverCommits(ConnectorContract):
         with pytest.raises(FencedError):
             older.commit(1, FIRST, [task.token for task in tasks if task.token])
         newer.announce().epoch(1, FIRST)
+        assert_exact(harness, newer.connector, 1, FIRST)
+
+    def test_a_start_that_was_overtaken_sweeps_nothing_of_the_newer(self, harness: Harness) -> None:
+        older, newer = PlayedStart(harness).start(), PlayedStart(harness).start()
+        tasks = [PlayedTask(newer, 1, partition, FIRST).go_on() for partition in FIRST]
+        with contextlib.suppress(SinkError):
+            older.connector.sweep()
+        newer.commit(1, FIRST, [task.token for task in tasks if task.token])
         assert_exact(harness, newer.connector, 1, FIRST)
 
     def test_an_epoch_that_does_not_follow_the_newest_is_refused(self, harness: Harness) -> None:

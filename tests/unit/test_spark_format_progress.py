@@ -337,6 +337,20 @@ def test_a_folder_that_was_made_again_is_another_one(first: Started) -> None:
     assert first.connector.identify()[Role.DATA].id != before.id
 
 
+@pytest.mark.parametrize("act", [EmptyOutput, DeleteOutput])
+def test_a_reset_that_wakes_behind_a_newer_start_takes_nothing_away(
+    tmp_path: Path, first: Started, act: type[EmptyOutput | DeleteOutput]
+) -> None:
+    (first.folder / "part-0.parquet").touch()
+    step = act("data", first.connector.identify()[Role.DATA])
+    Started(tmp_path).begin(generation=2)
+
+    with pytest.raises(FencedError, match="took over"):
+        first.connector.reset(step)
+
+    assert (first.folder / "part-0.parquet").exists()
+
+
 def test_a_reset_empties_the_folder_but_for_its_mark_and_numbers_begin_again(
     tmp_path: Path, first: Started, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -138,7 +138,7 @@ class DeltaConnector(TableConnector[DeltaVersion]):
 
     def reset(self, step: EmptyOutput | DeleteOutput) -> None:
         """Empty a table, or remove it, if it is the one that was looked at."""
-        reset_table(self._delta, self._options, step)
+        reset_table(self._delta, self._options, step, self._live.demand_holds)
         self._layout = None
 
     # ---- parts

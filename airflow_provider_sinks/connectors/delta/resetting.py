@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.connectors.delta import log, observe
@@ -18,9 +19,16 @@ if TYPE_CHECKING:
     from airflow_provider_sinks.connectors.delta.tables import DeltaTables
 
 
-def reset_table(tables: DeltaTables, options: DeltaOptions, step: EmptyOutput | DeleteOutput) -> None:
+def reset_table(
+    tables: DeltaTables,
+    options: DeltaOptions,
+    step: EmptyOutput | DeleteOutput,
+    demand_holds: Callable[[str, DeltaVersion], None],
+) -> None:
     """Empty a table, or remove its folder, if it is the one that was looked at.
 
+    :param demand_holds: sees that this run is in force in a table, as it was loaded.
+    :raises FencedError: a newer run is.
     :raises RefusedError: it is another one, or somebody has changed it meanwhile.
     """
     try:
@@ -28,6 +36,7 @@ def reset_table(tables: DeltaTables, options: DeltaOptions, step: EmptyOutput | 
     except MissingError:
         return
     demand_looked_at(step, table.id, observe.identity(tables, table))
+    demand_holds(step.facts.name, table)
     if isinstance(step, DeleteOutput):
         _demand_alone(tables, table)
         with answering(table.name):

@@ -142,7 +142,7 @@ class IcebergConnector(TableConnector["Table"]):
 
     def reset(self, step: EmptyOutput | DeleteOutput) -> None:
         """Empty a table, or take it out of its catalog, if it is the one that was looked at."""
-        reset_table(self._catalog, self._sink.name, step)
+        reset_table(self._catalog, self._sink.name, step, self._live.demand_holds)
         self._layout = None
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -17,15 +18,23 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 
-def reset_table(catalog: TableCatalog, sink: str, step: EmptyOutput | DeleteOutput) -> None:
+def reset_table(
+    catalog: TableCatalog,
+    sink: str,
+    step: EmptyOutput | DeleteOutput,
+    demand_holds: Callable[[str, Table], None],
+) -> None:
     """Empty a table, or take it out of its catalog, if it is the one that was looked at.
 
+    :param demand_holds: sees that this run is in force in a table, as it was loaded.
+    :raises FencedError: a newer run is.
     :raises RefusedError: it is another one, or somebody has changed it meanwhile.
     """
     facts, table = observe.look(catalog, step.facts.name, sink, Role.DATA)
     if facts.existence is Existence.MISSING or table is None:
         return
     demand_looked_at(step, str(table.metadata.table_uuid), facts.id)
+    demand_holds(step.facts.name, table)
     if isinstance(step, DeleteOutput):
         with suppress(MissingError):
             catalog.drop(step.facts.name)

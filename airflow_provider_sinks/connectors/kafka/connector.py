@@ -211,8 +211,14 @@ class KafkaConnector(PlainConnector):
         return self._observer.past_epochs()
 
     def reset(self, step: EmptyOutput | DeleteOutput) -> None:
-        """Delete the records of a topic, or the topic itself."""
+        """Delete the records of a topic, or the topic itself.
+
+        Neither can be part of a transaction. So it is seen right before that nobody has taken over; a start
+        that does so in the moment between finds the topic emptied, or gone, behind its fence.
+        """
+        assert self._records is not None  # noqa: S101  open comes first
         with Outputs(self._options, self._observer.client) as outputs:
+            self._records.demand_may_reset()
             if isinstance(step, EmptyOutput):
                 outputs.empty(step)
             else:

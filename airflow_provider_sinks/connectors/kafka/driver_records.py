@@ -64,16 +64,28 @@ class DriverRecords:
     def demand_held(self) -> None:
         """Raise :class:`FencedError` when another start has taken the driver's id since this one did.
 
-        For the time between the fence and the first record, when no record tells of this run yet. A broker
-        that cannot tell is believed to have nothing to say: the record decides then.
+        For the time between the fence and the first record, when no record tells of this run yet, and before
+        what no transaction protects. A broker that cannot tell is believed to have nothing to say: the
+        record decides then.
         """
         run = self._transaction.run
         if driver_holder(run) not in (None, self.holder):
             raise FencedError(
                 f'another start of sink "{run.sink}" took over',
-                "It took the transactional id of the driver before this start could announce itself.",
+                "It took the transactional id of the driver, which this one held.",
                 "Nothing to do if the other start is yours; else find out who runs the same sink.",
             )
+
+    def demand_may_reset(self) -> None:
+        """See that no other run has taken over, also one whose taking the broker cannot tell.
+
+        Before the first record the progress topic names the run before, and is not asked.
+
+        :raises FencedError: one has.
+        """
+        self.demand_held()
+        if self._transaction.run.generation:
+            self.demand_in_force()
 
     def close(self) -> None:
         """Drop the producer."""

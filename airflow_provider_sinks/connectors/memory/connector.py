@@ -129,11 +129,15 @@ class MemoryConnector(PlainConnector):
 
     def sweep(self) -> None:
         """Forget what older runs staged."""
-        self._store.sweep(self._run)
+        with self._store.locked():
+            self.demand_in_force()
+            self._store.sweep(self._run)
 
     def reset(self, step: EmptyOutput | DeleteOutput) -> None:
-        """Empty an output, or forget it."""
-        self._store.reset(step.facts.name, step.facts.id, empties=isinstance(step, EmptyOutput))
+        """Empty an output, or forget it; nobody takes over meanwhile."""
+        with self._store.locked():
+            self.demand_in_force()
+            self._store.reset(step.facts.name, step.facts.id, empties=isinstance(step, EmptyOutput))
 
     def health_check(self) -> Health:
         """Return that memory is well."""

@@ -20,6 +20,7 @@ from airflow_provider_sinks.connectors.postgres.known_tables import Shape
 from airflow_provider_sinks.connectors.postgres.observe import Layout
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.connectors.postgres.progress_table import Reached
+from airflow_provider_sinks.connectors.postgres.resetting import reset_table
 from airflow_provider_sinks.connectors.postgres.session import (
     Connection,
     ControlConnection,
@@ -27,7 +28,7 @@ from airflow_provider_sinks.connectors.postgres.session import (
     Session,
     SessionName,
 )
-from airflow_provider_sinks.connectors.postgres.tables import SinkTables, create_table, reset_table
+from airflow_provider_sinks.connectors.postgres.tables import SinkTables, create_table
 from airflow_provider_sinks.core.decision.facts import (
     Creation,
     Existence,
@@ -36,10 +37,7 @@ from airflow_provider_sinks.core.decision.facts import (
     Role,
     demand_makeable,
 )
-from airflow_provider_sinks.core.errors import (
-    JobFailedError,
-    SinkError,
-)
+from airflow_provider_sinks.core.errors import JobFailedError, SinkError
 from airflow_provider_sinks.core.evolution import demanded
 from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutput
 from airflow_provider_sinks.core.progress.history import History
@@ -228,8 +226,9 @@ class PostgresConnector(PlainConnector):
         return {name: column.kind for name, column in found.columns.items()} if found else {}
 
     def reset(self, step: EmptyOutput | DeleteOutput) -> None:
-        """Empty a table, or drop it, if its oid is still the same."""
-        self._ask(lambda connection: reset_table(connection, step))
+        """Empty a table, or drop it, if its oid is still the same and this run holds the sink."""
+        run, place, known = self._live_run.id, self._sink.place, self._known
+        self._ask(lambda connection: reset_table(connection, place, run, known, step))
         self._layout = None
 
     def health_check(self) -> Health:

@@ -1,4 +1,4 @@
-"""The tables of a sink: which they are, how one is made, and how it is emptied or dropped."""
+"""The tables of a sink: which they are, and how one is made."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 import psycopg
-from psycopg import sql
 
 from airflow_provider_sinks.connectors.postgres import observe as look
 from airflow_provider_sinks.connectors.postgres.creation import CreateTable, identifier
@@ -15,8 +14,7 @@ from airflow_provider_sinks.connectors.postgres.progress_table import Place
 from airflow_provider_sinks.connectors.postgres.session import Connection
 from airflow_provider_sinks.connectors.postgres.spec import Mode, PostgresTarget
 from airflow_provider_sinks.core.decision.facts import Role
-from airflow_provider_sinks.core.errors import ConfigurationError, Problem, RefusedError
-from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutput
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.progress.identity import ResourceKind
 from airflow_provider_sinks.core.spec.parts import Tombstones
 
@@ -55,27 +53,6 @@ class SinkTables:
             return look.NEEDS
         deletes = self.target.tombstones is Tombstones.DELETE
         return {**look.NEEDS, Role.DATA: look.NEEDS_OF_DELETE if deletes else look.NEEDS_OF_UPSERT}
-
-
-def reset_table(connection: Connection, step: EmptyOutput | DeleteOutput) -> None:
-    """Empty or drop a table in one transaction, locked so that it stays the one that is compared."""
-    table = identifier(step.facts.name)
-    with connection.transaction():
-        try:
-            with connection.transaction():
-                connection.execute(sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(table))
-        except psycopg.errors.UndefinedTable:
-            return
-        name = table.as_string(connection)
-        found = connection.execute("SELECT to_regclass(%s)::oid::text", [name]).fetchone()
-        if not found or found[0] != step.facts.id:
-            raise RefusedError(
-                f'table "{step.facts.name}" is not the one any more that was looked at',
-                f"It had oid {step.facts.id}, now it has {found[0] if found else 'none'}.",
-                "Somebody else changes it at this moment; look again before anything is deleted.",
-            )
-        act = "TRUNCATE {}" if isinstance(step, EmptyOutput) else "DROP TABLE {}"
-        connection.execute(sql.SQL(act).format(table))
 
 
 def create_table(connection: Connection, creation: CreateTable) -> None:

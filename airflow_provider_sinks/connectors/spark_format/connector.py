@@ -142,10 +142,16 @@ class SparkFormatConnector(PlainConnector):
     # ---- a reset
 
     def reset(self, step: EmptyOutput | DeleteOutput) -> None:
-        """Empty or remove the folder of the rows, or remove that of the progress."""
+        """Empty or remove the folder of the rows, or remove that of the progress.
+
+        Rows and progress are two folders: who is in force is asked right before, and may change right behind.
+        """
         if step.facts.name == self._folder.folder:
             self._folder.remove()
-        elif isinstance(step, EmptyOutput):
+            return
+        if self._progress.newest() is not None:  # a drop may have removed it already
+            self._progress.demand_in_force()
+        if isinstance(step, EmptyOutput):
             self._output.empty(step.facts.id)
         else:
             self._output.delete(step.facts.id)

@@ -160,7 +160,10 @@ class TableConnector(PlainConnector, ABC, Generic[Table]):
         return self._live.factory(list(self._columns))
 
     def sweep(self) -> None:
-        """Remove what older runs staged."""
+        """Remove what older runs staged.
+
+        :raises FencedError: a newer run is in force.
+        """
         self._live.sweep()
 
     # ---- an epoch

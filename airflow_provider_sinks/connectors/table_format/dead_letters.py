@@ -40,7 +40,8 @@ class DeadLetters(Generic[Table]):
         self._format = tables
         self._run = run
         self._say = say
-        self._known = protocol.NOWHERE
+        self.known = protocol.NOWHERE
+        """How far this run knows their table to be."""
         self.told: ProgressRecord | None = None
         """The epoch of which this run knows that nothing of it is to be published any more."""
 
@@ -65,7 +66,7 @@ class DeadLetters(Generic[Table]):
             self.keep(pending, stages)
 
     def _change(self, pending: Pending | None, stages: StageFolder | None, *, takes: bool) -> None:
-        name, sink, known = self._sink.dead_letter, self._sink.name, self._known
+        name, sink, known = self._sink.dead_letter, self._sink.name, self.known
         told = pending.record if pending else self.told
         if pending is not None and self._is_told_elsewhere(pending, stages, takes=takes):
             pending = None
@@ -80,7 +81,7 @@ class DeadLetters(Generic[Table]):
 
             states: list[State | None] = []
             self._format.publish(name, noting(judge, states))
-            self._known = protocol.reached(states[-1])
+            self.known = protocol.reached(states[-1])
         self.told = told
 
     def demand_fit(self, stages: Iterable[Stage]) -> None:

@@ -30,7 +30,7 @@ from airflow_provider_sinks.connectors.table_format.stage import Stage, StageFol
 from airflow_provider_sinks.connectors.table_format.state import Pending, Place, State
 from airflow_provider_sinks.connectors.table_format.sweep import sweep
 from airflow_provider_sinks.core.decision.facts import Role
-from airflow_provider_sinks.core.errors import RefusedError, SinkError
+from airflow_provider_sinks.core.errors import FencedError, RefusedError, SinkError
 from airflow_provider_sinks.core.evolution import Step
 from airflow_provider_sinks.core.progress.record import (
     DRIVER,
@@ -105,6 +105,15 @@ class Publisher(Generic[Table]):
             table = self._format.load(self._sink.data)
             protocol.demand_in_force(self._sink.name, self._format.state(table), self._run.id, known)
 
+    def demand_holds(self, name: str, table: Table) -> None:
+        """See that this run is in force in one of its tables, as that was loaded.
+
+        :raises FencedError: a newer run is.
+        """
+        known = self._letters.known if name == self._sink.dead_letter else self._known
+        state = self._readable(lambda: self._format.state(table))
+        protocol.demand_in_force(self._sink.name, state, self._run.id, known)
+
     def factory(self, columns: Sequence[str]) -> WriterFactory:
         """Return what makes writers of this run.
 
@@ -168,9 +177,14 @@ class Publisher(Generic[Table]):
                     self._stages.remove(stage, with_files=True)
 
     def sweep(self) -> None:
-        """Remove what older runs staged. What cannot be removed now stays for the next start."""
+        """Remove what older runs staged. What cannot be removed now stays for the next start.
+
+        :raises FencedError: a newer run is in force; nothing was removed.
+        """
         try:
             removed = self._readable(self._swept)
+        except FencedError:
+            raise
         except SinkError as error:
             self._say(f"what older runs have staged stays: {error.primary}")
             return
@@ -178,18 +192,28 @@ class Publisher(Generic[Table]):
             self._say(f"removed {removed} data files that older runs have staged and never published")
 
     def _swept(self) -> int:
-        tables = self._tables()
+        """Return how many files are swept. List first, load then: this run may stand still anywhere.
+
+        Why nothing is removed that a table has, or will have:
+
+        - A run takes the data table once, before its first stage. So of what was listed, each run had taken
+          it before the load that follows.
+        - Where this run is in force at that load, they all took it before this run did: none commits again.
+          What they have committed, that load shows; what is pending of it is kept.
+        - Whoever takes over behind the load stages behind the listing.
+        """
+        known, data = self._known, self._sink.data
+        folder = self._stages or self._stage_folder(self._present(lambda: self._format.load(data)))
+        left = list(folder.leftovers(but=self._run.id))
+        tables = self._tables() if left else {}
         if Role.DATA not in tables:
             return 0
         state = self._format.state(tables[Role.DATA])
+        protocol.demand_in_force(self._sink.name, state, self._run.id, known)
         pending = state.pending if state else None
         kept = pending.stages if pending and not self._is_told(pending.record, tables) else ()
-        return sweep(
-            self._stage_folder(tables[Role.DATA]),
-            self._run.id,
-            kept,
-            lambda paths: self._format.referenced(tables.values(), paths),
-        )
+        left = [stage for stage in left if stage.name not in kept]
+        return sweep(folder, left, lambda paths: self._format.referenced(tables.values(), paths))
 
     def _taking(self, table: Table, state: State | None, place: Place) -> Change | None:
         del table, place

@@ -16,16 +16,13 @@ def elsewhere(paths: Collection[str], folders: Iterable[str]) -> set[str]:
     return {path for path in paths if not path.startswith(known)}
 
 
-def sweep(
-    stages: StageFolder, run: str, kept: Collection[str], referenced: Callable[[set[str]], set[str]]
-) -> int:
-    """Remove the leftovers of all runs but one, behind its fence; return how many files that were.
+def sweep(stages: StageFolder, left: Collection[Stage], referenced: Callable[[set[str]], set[str]]) -> int:
+    """Remove leftovers of runs that can never commit again; return how many files that were.
 
-    :param kept: the names of stages that are still to be published.
-    :param referenced: tells of some files which a table has, as it was loaded behind the fence.
+    :param left: they were listed before the tables were loaded that tell who is in force.
+    :param referenced: tells of some files which a table has, as it was loaded behind the listing.
     :raises UnavailableError: the storage did not answer.
     """
-    left = [stage for stage in stages.leftovers(but=run) if stage.name not in kept]
     if not left:
         return 0
     live = referenced({file.path for stage in left for file in stage.files})

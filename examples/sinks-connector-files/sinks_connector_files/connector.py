@@ -155,20 +155,30 @@ class FilesConnector(PlainConnector):
         return History(dict(self._log.newest()[1].records))
 
     def sweep(self) -> None:
-        """Remove what older runs staged: they cannot commit it any more."""
+        """Remove what older runs staged: they cannot commit it any more.
+
+        Listed first, judged then: what a newer run stages is not in the list while this run is in force.
+        """
+        folders = [self._folders[role] for role in _OUTPUTS if role in self._folders]
+        with disk.answering(self._folders[Role.DATA]):
+            left = [file for folder in folders for file in tables.leftovers(folder, self._run)]
+        self.demand_in_force()
         named = self._named()
-        for role in _OUTPUTS:
-            if role in self._folders:
-                with disk.answering(self._folders[role]):
-                    tables.sweep(self._folders[role], named, self._run)
+        with disk.answering(self._folders[Role.DATA]):
+            tables.sweep(left, named)
 
     def past_epochs(self) -> Iterable[PastEpoch]:
         """Return every epoch: the log keeps all."""
         return past_epochs(found for entry in self._log.all() for found in entry.records.items())
 
     def reset(self, step: EmptyOutput | DeleteOutput) -> None:
-        """Empty a table or delete it, if it is still the one that was looked at."""
+        """Empty a table or delete it, if it is still the one that was looked at.
+
+        Tables and log are folders of their own: who is in force is asked right before.
+        """
         folder = Path(step.facts.name)
+        if tables.find(self._folders[Role.PROGRESS]) is not None:  # a drop may have deleted it already
+            self.demand_in_force()
         with disk.answering(folder):
             table = tables.find(folder)
             if table is None:

@@ -76,9 +76,14 @@ def delete(folder: Path) -> None:
     _remove(files(folder))
 
 
-def sweep(folder: Path, named: frozenset[str], run: str) -> None:
-    """Remove what other runs staged and no manifest names."""
-    _remove(file for file in files(folder) if file.name not in named and f"-{run}-" not in file.name)
+def leftovers(folder: Path, run: str) -> list[Path]:
+    """Return the files of other runs, whether a manifest names them or not."""
+    return [file for file in files(folder) if f"-{run}-" not in file.name]
+
+
+def sweep(found: Iterable[Path], named: frozenset[str]) -> None:
+    """Remove those of these files that no manifest names."""
+    _remove(file for file in found if file.name not in named)
 
 
 def files(folder: Path) -> Iterator[Path]:

@@ -139,11 +139,14 @@ class RedisConnector(PlainConnector):
     def sweep(self) -> None:
         """Remove what older runs staged: they cannot commit it any more."""
         begin = f"{self._store.place}:stage:{self._spec.name}:{self._live_run.id}:"
-        self._store.drop_stages([stage for stage in self._store.all_stages() if not stage.startswith(begin)])
+        left = [stage for stage in self._store.all_stages() if not stage.startswith(begin)]
+        self.demand_in_force()  # behind the listing: what a newer run stages is not in it then
+        self._store.drop_stages(left)
 
     def reset(self, step: EmptyOutput | DeleteOutput) -> None:
         """Empty a stream or delete it, if it is still the one that was looked at."""
-        self._store.reset(step.facts.name, step.facts.id, empties=isinstance(step, EmptyOutput))
+        empties = isinstance(step, EmptyOutput)
+        self._store.reset(self._live_run.id, step.facts.name, step.facts.id, empties=empties)
 
     def health_check(self) -> Health:
         """Return whether the server answers."""

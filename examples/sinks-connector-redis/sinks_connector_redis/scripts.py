@@ -49,15 +49,16 @@ return {'ok'}
 
 RESET = (
     _ID_OF
+    + _DEMAND_RUN
     + """
-local kind = redis.call('TYPE', KEYS[1]).ok
+local kind = redis.call('TYPE', KEYS[2]).ok
 if kind == 'none' then return {'ok'} end
-if kind ~= 'stream' or id_of(KEYS[1]) ~= ARGV[1] then return {'other', KEYS[1]} end
-if ARGV[2] == 'empty' then redis.call('XTRIM', KEYS[1], 'MAXLEN', 0) else redis.call('UNLINK', KEYS[1]) end
+if kind ~= 'stream' or id_of(KEYS[2]) ~= ARGV[3] then return {'other', KEYS[2]} end
+if ARGV[4] == 'empty' then redis.call('XTRIM', KEYS[2], 'MAXLEN', 0) else redis.call('UNLINK', KEYS[2]) end
 return {'ok'}
 """
 )
-"""KEYS: stream. ARGV: the id that it must have, ``empty`` or ``delete``."""
+"""KEYS: progress, stream. ARGV: sink, run, the id that the stream must have, ``empty`` or ``delete``."""
 
 TAKE_WRITER = (
     _DEMAND_RUN

@@ -94,12 +94,16 @@ class Store:
         with answering(self._options):
             self._client.hsetnx(self.place, _ID, uuid.uuid4().hex)
 
-    def reset(self, stream: str, stream_id: str, *, empties: bool) -> None:
+    def reset(self, run: str, stream: str, stream_id: str, *, empties: bool) -> None:
         """Empty or delete a stream.
 
+        :raises FencedError: another run is in force.
         :raises RefusedError: it is another one by now.
         """
-        answer = self._run(scripts.RESET, [stream], [stream_id, "empty" if empties else "delete"])
+        given = [self._sink, run, stream_id, "empty" if empties else "delete"]
+        answer = self._run(scripts.RESET, [self.place, stream], given)
+        if answer[0] == b"run":
+            self._demand(answer, run, DRIVER)
         if answer[0] != b"ok":
             raise RefusedError(f'stream "{stream}" is not the one any more that was looked at')
 

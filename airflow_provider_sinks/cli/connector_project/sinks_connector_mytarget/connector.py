@@ -143,8 +143,9 @@ class MyTargetConnector(PlainConnector):
             return self._history(connection)
 
     def reset(self, step: EmptyOutput | DeleteOutput) -> None:
-        """Empty a table or drop it, if it is still the one that was looked at."""
+        """Empty a table or drop it, if it is still the one that was looked at and this run is in force."""
         with self._database.changing() as connection:
+            database.demand_run(connection, self._sink, self._run)
             for role, table in self._tables.items():
                 found = self._facts(connection, role)
                 if found.name != step.facts.name or found.existence is Existence.MISSING:
