@@ -12,10 +12,16 @@ from pathlib import Path
 
 import pytest
 
+from airflow_provider_sinks.clients.airflow_api import AirflowApi
+from airflow_provider_sinks.core.connection.airflow_account import CONN_ID
+from airflow_provider_sinks.hooks.airflow_account import airflow_api
 from airflow_provider_sinks.local.ports import LOCALHOST, free_port
 from tests.airflow_side import HOME
 
 ADMIN, VIEWER, PASSWORD = "admin", "viewer", "a password of a test"
+_START_SECONDS = 120.0
+_ANSWER_SECONDS = 60.0
+"""Its process is that of the tests, and has other things to do."""
 
 
 def account(url: str, user: str = ADMIN, **changes: object) -> dict[str, object]:
@@ -43,13 +49,16 @@ def serve(home: Path) -> Iterator[str]:
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + _START_SECONDS
     while not server.started:
         assert thread.is_alive()
         assert time.monotonic() < deadline
         time.sleep(0.02)
     try:
-        yield f"http://{LOCALHOST}:{port}"
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(AirflowApi.__init__, "__defaults__", (_ANSWER_SECONDS,))
+            patch.setattr(airflow_api, "__defaults__", (CONN_ID, _ANSWER_SECONDS))
+            yield f"http://{LOCALHOST}:{port}"
     finally:
         server.should_exit = True
         thread.join(10)

@@ -172,7 +172,7 @@ def test_the_task_log_has_a_line_for_each_state_and_none_of_sparks(
     spark.play(
         statuses=[status(), epoch, status(state="stopped", epoch=12, rows=50_000)],
         print=["WARN NoisyClass: a flood"],
-        pause=0.8,
+        pause=3,
     )
 
     run_task(submit())
