@@ -32,6 +32,8 @@ _END = re.compile(r"^=+ (ERRORS|FAILURES|warnings summary|faults: .*|slowest .*|
 _CLOSING = re.compile(r"^=+ (?P<what>.+ in [\d.]+s( \(.*\))?) =+$")
 _COUNT = re.compile(r"(\d+) ([a-z]+)(?=,| in )")
 _WIDTH = 80
+_STACKS_OF_A_HANG = ("-o", "faulthandler_timeout=660")
+"""Where all threads stand, told by C: also where Python stands still, and pytest's own limit with it."""
 _FORMAT_LANES = 3
 
 
@@ -101,7 +103,7 @@ class Lane:
     """
 
     def __init__(self, arguments: Iterable[str]) -> None:
-        command = [sys.executable, "-m", "pytest", "--color=no", *arguments]
+        command = [sys.executable, "-m", "pytest", "--color=no", *_STACKS_OF_A_HANG, *arguments]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.last_words: list[str] = []
 

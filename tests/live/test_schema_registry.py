@@ -120,14 +120,13 @@ def test_a_registry_that_is_slow_or_away_or_none_is_told_apart(
 ) -> None:
     from airflow_provider_sinks.clients.schema_registry import confluent
 
-    with (
-        monkeypatch.context() as patch,
-        Gate(registry.url) as gate,
-        closing(client(gate.url, password=TOKEN)) as asked,
-    ):
+    with monkeypatch.context() as patch, Gate(registry.url) as gate:
         patch.setitem(confluent._PATIENCE, "timeout", 0.3)
         gate.delay_seconds = 1.0
-        with pytest.raises(UnavailableError, match=r"No answer after .*ReadTimeout"):
+        with (
+            closing(client(gate.url, password=TOKEN)) as asked,
+            pytest.raises(UnavailableError, match=r"No answer after .*ReadTimeout"),
+        ):
             asked.kinds()
     with (
         closing(client(f"http://127.0.0.1:{free_port()}")) as asked,
