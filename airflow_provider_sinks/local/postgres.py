@@ -6,6 +6,7 @@ with Postgres.start(folder) as server:
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import secrets
@@ -17,6 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
+import psutil
 import psycopg
 
 from airflow_provider_sinks.clients.wait import holds_within
@@ -110,6 +112,8 @@ class Postgres:
 
     def stop(self) -> None:
         """End the server in order, without waiting for its clients."""
+        if self._service.running:
+            self.resume()
         self._service.stop()
         if self._private:
             shutil.rmtree(self._private)
@@ -126,10 +130,20 @@ class Postgres:
     def pause(self) -> None:
         """Freeze the server: connections stay open, nothing answers."""
         self._service.freeze()
+        for backend in self._backends():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                backend.suspend()
 
     def resume(self) -> None:
         """Let a frozen server go on."""
+        for backend in self._backends():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                backend.resume()
         self._service.thaw()
+
+    def _backends(self) -> list[psutil.Process]:
+        """Return the processes that serve connections: each has a session of its own."""
+        return psutil.Process(self._service.pid).children(recursive=True)
 
     def __enter__(self) -> Self:
         return self

@@ -27,7 +27,7 @@ from tests.faults.driver import Driver
 from tests.faults.outcome import FULL_COUNT, ROUNDS
 from tests.live.shared_driver import SharedDriver
 from tests.live.sink_world import SinkWorld
-from tests.live.stage import KeyValue, Sink, Stage
+from tests.live.stage import WHO_WRITES, KeyValue, Sink, Stage
 
 _SILENT_SECONDS = 75.0 if ROUNDS >= FULL_COUNT else 45.0
 """Longer than a driver without patience waits (30 s); at the full count longer than a transaction may."""
@@ -69,6 +69,7 @@ def stage(
 ) -> Iterator[Stage]:
     """The place for sinks on these two."""
     stage = Stage(own_broker, own_postgres, shared_driver, tmp_path)
+    stage.driver_rows = getattr(request, "param", stage.driver_rows)
     yield stage
     own_broker.resume()
     own_postgres.resume()
@@ -192,6 +193,68 @@ def test_a_database_that_is_silent_for_a_while_costs_nothing_but_that_while(stag
 
     assert launch.stop() == ExitCode.OK
     assert [int(record.value or b"") for record in stage.read(sink.out)] == list(range(11))
+
+
+def _into_table(stage: Stage, suffix: str, source: str, patience: str) -> Sink:
+    table = {"connection": "pg", "table": f"public.{suffix.replace('-', '_')}", "create": True}
+    from_ = {"schema": "id int", "max_offsets_per_epoch": 20}
+    return _sink(stage, suffix, source, from_=from_, target={"postgres": table}, patience=patience)
+
+
+def _numbered(begin: int, end: int) -> list[KeyValue]:
+    return [("k", f'{{"id": {number}}}') for number in range(begin, end)]
+
+
+@pytest.mark.parametrize("stage", WHO_WRITES, indirect=True)
+def test_a_database_that_is_silent_while_it_is_written_costs_nothing_but_that_while(stage: Stage) -> None:
+    name = f"target-while-{stage.driver_rows}"
+    source = stage.source(name, {0: _numbered(0, 50), 1: _numbered(50, 100)})
+    sink = _into_table(stage, name, source, patience="5m")
+    launch = sink.launch()
+    launch.wait_until(lambda: launch.has_passed({0: 50, 1: 50}))
+    rows = [(partition, *row) for partition in (0, 1) for row in _numbered(100, 350)]
+    stage.produce(source, rows)
+    launch.wait_until(lambda: launch.has_passed({0: 80, 1: 80}))
+
+    stage.postgres.pause()
+    silent_since = time.monotonic()
+    launch.wait_until(lambda: _waits_for(launch, "Postgres"))
+    time.sleep(max(0.0, _DATABASE_SECONDS - (time.monotonic() - silent_since)))
+    stage.postgres.resume()
+    launch.wait_until(lambda: launch.has_passed({0: 300, 1: 300}))
+
+    assert launch.stop() == ExitCode.OK
+    assert _numbers(stage, name) == sorted([*range(100), *range(100, 350), *range(100, 350)])
+
+
+def _numbers(stage: Stage, name: str) -> list[int]:
+    table = sql.Identifier("public", name.replace("-", "_"))
+    with stage.postgres.connect() as connection:
+        found = connection.execute(sql.SQL("SELECT id FROM {} ORDER BY id").format(table)).fetchall()
+    return [number for (number,) in found]
+
+
+@pytest.mark.parametrize("stage", WHO_WRITES, indirect=True)
+def test_a_database_that_is_silent_while_it_is_written_for_longer_than_the_patience_ends_the_driver(
+    stage: Stage,
+) -> None:
+    name = f"target-gone-{stage.driver_rows}"
+    source = stage.source(name, {0: _numbered(0, 10)})
+    sink = _into_table(stage, name, source, patience="12s")
+    launch = sink.launch()
+    launch.wait_until(lambda: launch.has_passed({0: 10}))
+
+    stage.postgres.pause()
+    stage.produce(source, [(0, *row) for row in _numbered(10, 20)])
+    launch.wait_until(lambda: _waits_for(launch, "Postgres"))
+    code = launch.wait(12 + _END_SECONDS)
+    stage.postgres.resume()
+
+    assert launch.status is not None
+    assert code == ExitCode.UNAVAILABLE, str(launch.status.error)
+    assert "has waited for Postgres" in str(launch.status.error)
+    sink.run()
+    assert _numbers(stage, name) == list(range(20))
 
 
 @pytest.fixture
