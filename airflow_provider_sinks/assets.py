@@ -4,7 +4,8 @@ A task that runs a sink has the outlet ``sink:<name>`` and one inlet ``connectio
 that the sink uses, so that ``GET /assets`` answers which sinks there are and which of them a connection
 feeds, for paused DAGs too. No registry of our own.
 
-The spec is read here as the user wrote it and may still hold templates; what depends on one is left out.
+Where the spec is certain when the DAG file is read, its connections are those of the parsed sink. Where it
+still holds templates it is read as the user wrote it; what depends on one is left out.
 
 A task that is mapped over sinks has no assets by itself: Airflow takes them from ``partial(...)``, before it
 makes an operator of each sink. Then nobody lists its sinks, its successes are no events, and Airflow's memory
@@ -21,20 +22,23 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from airflow.sdk import Asset
 
-from airflow_provider_sinks.arguments import plain
+from airflow_provider_sinks.arguments import is_template, plain
+from airflow_provider_sinks.core.errors import ConfigurationError
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
 _PREFIX = "sink:"
-_NAMING = ("connection", "registry")
-"""What names a connection in an end of a sink."""
+_NAMING = ("connection", "catalog", "registry")
+"""What names a connection in an end of a sink, where a template keeps the sink from being parsed."""
 
 
-def sink_asset(sink: object) -> Asset | None:
+def sink_asset(sink: object, parsed: object = None) -> Asset | None:
     """Return the asset of a sink, or ``None`` when its name is not known before the task runs.
 
     :param sink: a spec as a mapping, or a template for one.
+    :param parsed: what judging the argument made of it: a :class:`SinkSpec`, or still a template.
     """
     name = sink.get("name") if isinstance(sink, Mapping) else None
     if not _is_literal(name):
@@ -42,7 +46,7 @@ def sink_asset(sink: object) -> Asset | None:
     # As text: inside an asset's extra Airflow shows the value of keys such as "token" as ***.
     extra: dict[str, JsonValue] = {
         "spec": json.dumps(sink, sort_keys=True),
-        "connections": list(connection_ids(sink)),
+        "connections": list(connection_ids(sink, parsed)),
     }
     return Asset(f"{_PREFIX}{name}", extra=extra)
 
@@ -52,7 +56,7 @@ def sink_assets(sinks: Iterable[object]) -> list[Asset]:
 
     :param sinks: specs, each a ``Sink`` or a mapping; those whose name is a template are left out.
     """
-    return [asset for sink in sinks if (asset := sink_asset(plain(sink))) is not None]
+    return [asset for sink in sinks if (asset := sink_asset(plain(sink), _parsed(sink))) is not None]
 
 
 def outlets_of_one(given: Iterable[object], own: Asset | None) -> list[Any]:
@@ -69,19 +73,23 @@ def outlets_of_one(given: Iterable[object], own: Asset | None) -> list[Any]:
     return [*others, own]
 
 
-def connection_assets(sink: object) -> list[Asset]:
+def connection_assets(sink: object, parsed: object = None) -> list[Asset]:
     """Return one asset for each connection that a sink names.
 
     :param sink: a spec as a mapping, or a template for one.
+    :param parsed: as in :func:`sink_asset`.
     """
-    return [Asset(f"connection:{conn_id}") for conn_id in connection_ids(sink)]
+    return [Asset(f"connection:{conn_id}") for conn_id in connection_ids(sink, parsed)]
 
 
-def connection_ids(sink: object) -> list[str]:
+def connection_ids(sink: object, parsed: object = None) -> list[str]:
     """Return the ids of the connections that a sink names, sorted.
 
     :param sink: a spec as a mapping, or a template for one.
+    :param parsed: as in :func:`sink_asset`.
     """
+    if isinstance(parsed, SinkSpec):
+        return list(parsed.connections)
     if not isinstance(sink, Mapping):
         return []
     lookups = sink.get("lookups")
@@ -93,13 +101,26 @@ def connection_ids(sink: object) -> list[str]:
     return sorted({conn_id for end in ends for conn_id in _connections_of(end)})
 
 
+def _parsed(sink: object) -> SinkSpec | None:
+    """Return a sink as it is parsed, or nothing where only its task can tell what is wrong with it."""
+    if isinstance(sink, SinkSpec):
+        return sink
+    if not isinstance(sink, Mapping) or is_template(sink):
+        return None
+    try:
+        return SinkSpec.parse(sink)
+    except ConfigurationError:
+        return None
+
+
 def _connections_of(end: object) -> Iterator[str]:
     """Yield those of ``{kafka: {connection: ..., registry: ...}}``, or that of ``connection/topic``."""
     if _is_literal(end):
         yield end.rpartition("/")[0]
     elif isinstance(end, Mapping):
         for service in end.values():
-            named = [service.get(key) for key in _NAMING] if isinstance(service, Mapping) else ()
+            short = service.partition("/")[:1] if _is_literal(service) and service.count("/") == 1 else ()
+            named = [service.get(key) for key in _NAMING] if isinstance(service, Mapping) else short
             yield from filter(_is_literal, named)
 
 

@@ -127,11 +127,11 @@ class SubmitSinkJobOperator(NamedInstances, SparkSubmitOperator):
             "poll_interval": poll_interval,
             "own_sinks": own_sinks,
         }
-        demand_valid({**ours, **spark})
+        judged = demand_valid({**ours, **spark})
         data = plain(sink)
-        asset = sink_asset(data)
+        asset = sink_asset(data, judged.sink)
         spark["outlets"] = outlets_of_one(as_list(spark.get("outlets")), asset)
-        spark["inlets"] = [*as_list(spark.get("inlets")), *connection_assets(data)]
+        spark["inlets"] = [*as_list(spark.get("inlets")), *connection_assets(data, judged.sink)]
         spark.setdefault("name", asset.name if asset else "sink")
         super().__init__(**spark)
         self.sink = data

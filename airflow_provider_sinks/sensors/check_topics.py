@@ -86,10 +86,10 @@ class CheckTopicsSensor(NamedInstances, BaseSensorOperator):
         timeout: timedelta | float = 600,
         **kwargs: Any,
     ) -> None:
-        _read(sink, accept, on_unknown, deferrable, is_rendered=False)
+        judged = _read(sink, accept, on_unknown, deferrable, is_rendered=False)
         data = plain(sink)
-        asset = sink_asset(data)
-        own = [*([asset] if asset else []), *connection_assets(data)]
+        asset = sink_asset(data, judged.sink)
+        own = [*([asset] if asset else []), *connection_assets(data, judged.sink)]
         kwargs["inlets"] = [*as_list(kwargs.get("inlets")), *own]
         super().__init__(poke_interval=poke_interval, timeout=timeout, **kwargs)
         self.sink = data

@@ -14,7 +14,6 @@ import pytest
 
 from airflow_provider_sinks.clients.airflow_api import AirflowApi
 from airflow_provider_sinks.core.connection.airflow_account import CONN_ID
-from airflow_provider_sinks.hooks.airflow_account import airflow_api
 from airflow_provider_sinks.local.ports import LOCALHOST, free_port
 from tests.airflow_side import HOME
 
@@ -43,6 +42,8 @@ def serve(home: Path) -> Iterator[str]:
     }
     import uvicorn
     from airflow.api_fastapi.app import create_app
+
+    from airflow_provider_sinks.hooks.airflow_account import airflow_api
 
     port = free_port()
     config = uvicorn.Config(create_app(apps="core"), host=LOCALHOST, port=port, log_level="error")

@@ -224,6 +224,41 @@ def test_many_sinks_can_be_mapped(dag: DAG) -> None:
     assert submit.unmap({"sink": sinks[1]}).outlets[0].name == "sink:two"
 
 
+_TARGETS: dict[str, Any] = {
+    "a topic": "kafka_out/orders-out",
+    "a table by its short form": {"postgres": "pg_prod/public.orders"},
+    "a table of a catalog": {"iceberg": {"catalog": "lake_prod", "table": "sales.orders"}},
+    "a table of a catalog by its short form": {"iceberg": "lake_prod/sales.orders"},
+    "a table on a storage": {"delta": {"connection": "s3_prod", "path": "s3://lake/orders"}},
+    "a path alone": {"delta": "/lake/orders"},
+}
+
+
+@pytest.mark.parametrize("target", _TARGETS.values(), ids=_TARGETS)
+def test_whoever_alters_a_connection_finds_all_sinks_that_name_it(dag: DAG, target: Any) -> None:
+    from airflow_provider_sinks import sink_assets
+    from airflow_provider_sinks.operators.submit_sink_job import SubmitSinkJobOperator
+    from airflow_provider_sinks.sensors.check_topics import CheckTopicsSensor
+
+    sink = {**SINK, "target": target}
+    named = SinkSpec.parse(sink).connections
+    submit = SubmitSinkJobOperator(task_id="submit", sink=sink, dag=dag)
+    check = CheckTopicsSensor(task_id="check", sink=sink, dag=dag)
+
+    assert [asset.extra["connections"] for asset in (*submit.outlets, *sink_assets([sink]))] == [[*named]] * 2
+    for task in (submit, check):
+        assert {f"connection:{conn_id}" for conn_id in named} <= {asset.name for asset in task.inlets}
+
+
+def test_the_connections_of_a_template_are_those_that_it_spells_out(dag: DAG) -> None:
+    from airflow_provider_sinks.operators.submit_sink_job import SubmitSinkJobOperator
+
+    sink = {**SINK, "target": {"iceberg": {"catalog": "lake_prod", "table": "sales.{{ params.table }}"}}}
+    submit = SubmitSinkJobOperator(task_id="submit", sink=sink, dag=dag)
+
+    assert submit.outlets[0].extra["connections"] == ["kafka_test", "lake_prod"]
+
+
 def test_the_registry_of_a_sink_is_one_of_its_connections_for_who_alters_it() -> None:
     from airflow_provider_sinks.assets import connection_ids
 

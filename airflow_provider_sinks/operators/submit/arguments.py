@@ -46,15 +46,14 @@ CLIENT_CANNOT_DEFER = (
 )
 
 
-def demand_valid(arguments: Mapping[str, Any]) -> None:
-    """Raise :class:`ConfigurationError` with everything that is wrong with some arguments.
-
-    What is still a template, or comes from another task, is left for later.
+def demand_valid(arguments: Mapping[str, Any]) -> SubmitArguments:
+    """Return some arguments as far as they are certain; what is still a template is left for later.
 
     :param arguments: by name.
+    :raises ConfigurationError: with everything that is wrong with them.
     """
     owned = (Problem(name, reason) for name, reason in OWNED.items() if name in arguments)
-    SubmitArguments.read("SubmitSinkJobOperator cannot work with its arguments", arguments, owned)
+    return SubmitArguments.read("SubmitSinkJobOperator cannot work with its arguments", arguments, owned)
 
 
 def is_deferrable(deferrable: bool | None) -> bool:
