@@ -234,14 +234,15 @@ def _numbers(stage: Stage, name: str) -> list[int]:
     return [number for (number,) in found]
 
 
+@pytest.mark.parametrize("host", ["a driver of its own", "the shared driver"])
 @pytest.mark.parametrize("stage", WHO_WRITES, indirect=True)
 def test_a_database_that_is_silent_while_it_is_written_for_longer_than_the_patience_ends_the_driver(
-    stage: Stage,
+    stage: Stage, host: str
 ) -> None:
-    name = f"target-gone-{stage.driver_rows}"
+    name = f"target-gone-{stage.driver_rows}-{len(host)}"
     source = stage.source(name, {0: _numbered(0, 10)})
     sink = _into_table(stage, name, source, patience="12s")
-    launch = sink.launch()
+    launch = sink.launch() if host == "the shared driver" else sink.start()
     launch.wait_until(lambda: launch.has_passed({0: 10}))
 
     stage.postgres.pause()

@@ -22,6 +22,7 @@ Result = TypeVar("Result")
 
 _NAME_BYTES_MAX = 63
 _LOCK_SECONDS_MAX = 30.0
+_CLOSE_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -140,10 +141,17 @@ class ControlConnection:
                 return self._once(question)
 
     def close(self) -> None:
-        """Drop the connection."""
-        with self._lock:
+        """Drop the connection.
+
+        One that another thread waits for is left: a driver whose database is silent for too long shall end.
+        """
+        if not self._lock.acquire(timeout=_CLOSE_SECONDS):
+            return
+        try:
             if self._connection is not None:
                 self._connection.close()
+        finally:
+            self._lock.release()
 
     def _once(self, question: Callable[[Connection], Result]) -> Result:
         if self._connection is None or self._connection.closed:
