@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 _AGAIN_SECONDS = 1.0
 _WORTH_SAYING_SECONDS = 3.0
-_NO_ANSWER = UnavailableError("a service does not answer")
+_HINT = "See that it is up, and that nothing holds it still: it has taken the question and said nothing."
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class _Silence:
 
     service: str
     since: float
-    error: UnavailableError = _NO_ANSWER
+    error: UnavailableError | None = None
 
     @property
     def seconds(self) -> float:
@@ -112,6 +112,6 @@ class Patience:
             self._open.pop(asker, None)
 
     def _gave_up(self, silence: _Silence) -> UnavailableError:
-        error = silence.error
+        error = silence.error or UnavailableError(f"{silence.service} does not answer", hint=_HINT)
         waited = f"The sink has waited for {silence.service} for {silence.seconds:.0f} s (`patience`)."
         return UnavailableError(error.primary, f"{error.detail} {waited}".strip(), error.hint)

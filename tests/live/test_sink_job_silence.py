@@ -254,6 +254,8 @@ def test_a_database_that_is_silent_while_it_is_written_for_longer_than_the_patie
     assert launch.status is not None
     assert code == ExitCode.UNAVAILABLE, str(launch.status.error)
     assert "has waited for Postgres" in str(launch.status.error)
+    assert launch.status.error is not None
+    assert launch.status.error.hint
     sink.run()
     assert _numbers(stage, name) == list(range(20))
 

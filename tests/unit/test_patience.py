@@ -59,7 +59,9 @@ def test_a_question_that_never_comes_back_is_seen_from_outside() -> None:
     def question() -> None:
         assert patience.exhausted is None
         time.sleep(2.1)
-        assert patience.exhausted is not None
+        assert (gave_up := patience.exhausted) is not None
+        assert gave_up.primary == "Kafka does not answer"
+        assert gave_up.hint
 
     patience.attempt("Kafka", question, "the guard")
 
