@@ -256,7 +256,9 @@ def test_a_database_that_is_silent_while_it_is_written_for_longer_than_the_patie
     assert "has waited for Postgres" in str(launch.status.error)
     assert launch.status.error is not None
     assert launch.status.error.hint
-    sink.run()
+    again = sink.launch()
+    again.wait_until(lambda: again.has_passed({0: 20}))
+    assert again.stop() == ExitCode.OK
     assert _numbers(stage, name) == list(range(20))
 
 
