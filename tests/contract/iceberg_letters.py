@@ -71,14 +71,15 @@ def naming(patch: pytest.MonkeyPatch, lake: IcebergHarness, table: str) -> None:
     patch.setattr(lake, "spec", lambda _=SINK: other)
 
 
-def by_hand(lake: IcebergHarness, name: str, first: str) -> None:
+def by_hand(lake: IcebergHarness, name: str, first: str = "at", location: str | None = None) -> None:
     """Make a table that dead letters fit into.
 
     :param first: its first column; the others follow in the sink's own order.
+    :param location: where it lies; else where its catalog puts it.
     """
     names = sorted(DEAD_LETTER_COLUMNS, key=lambda column: column != first)
     given = created({column: DEAD_LETTER_COLUMNS[column] for column in names})
-    lake._reader.create_table(name, given, properties={"format-version": "2"})
+    lake._reader.create_table(name, given, location, properties={"format-version": "2"})
 
 
 def of_letters(lake: IcebergHarness, sink: str = SINK) -> list[dict[str, Any]]:
