@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from airflow_provider_sinks.local.postgres import Postgres
+from airflow_provider_sinks.testing.connector_contract import FIRST, SECOND
+from airflow_provider_sinks.testing.played_start import PlayedStart
+from tests.contract.iceberg_harness import IcebergHarness
 from tests.contract.postgres_table import Table
 
 
@@ -20,3 +24,22 @@ def tables(postgres: Postgres) -> Iterator[Any]:
     yield make
     for table in made:
         table.close()
+
+
+@pytest.fixture
+def lake(postgres: Postgres, tmp_path: Path) -> Iterator[IcebergHarness]:
+    """An Iceberg catalog of its own, with nothing in it yet. Tests of Delta have a lake of their own."""
+    made = IcebergHarness(postgres, tmp_path)
+    yield made
+    for left in made.made:
+        left.close()
+    made.close()
+
+
+@pytest.fixture
+def start(lake: IcebergHarness) -> PlayedStart:
+    """A sink that has committed two epochs, and set nothing aside."""
+    started = PlayedStart(lake).start()
+    started.epoch(1, FIRST)
+    started.epoch(2, SECOND)
+    return started

@@ -151,6 +151,19 @@ def test_letters_are_pending_until_they_have_a_table_of_their_partitioning(lake:
     assert lake.set_aside() == [(0, 1), (0, 7)]
 
 
+def test_letters_of_one_partitioning_do_not_go_into_another_of_as_many_columns(lake: DeltaHarness) -> None:
+    PlayedStart(lake).start()
+    schema, dead = lake.table(suffix="_dead").schema(), lake.path(suffix="_dead")
+    DeltaTable.create(dead, schema, partition_by=["source_partition"], mode="overwrite")
+    leave_pending(PlayedStart(lake).start(), lake)
+    DeltaTable.create(dead, schema, partition_by=["replays"], mode="overwrite")
+    with pytest.raises(RefusedError, match="for a table of another partitioning"):
+        PlayedStart(lake).start()
+    DeltaTable.create(dead, schema, partition_by=["source_partition"], mode="overwrite")
+    PlayedStart(lake).start()
+    assert lake.set_aside() == [(0, 1)]
+
+
 def test_a_sink_may_change_its_table_of_letters_and_come_back_to_it(
     lake: DeltaHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -40,24 +39,6 @@ from airflow_provider_sinks.testing.played_start import (
 from tests.contract.iceberg_harness import IcebergHarness
 
 PROPERTY = f"sinks.progress.{SINK}"
-
-
-@pytest.fixture
-def lake(postgres: Postgres, tmp_path: Path) -> Iterator[IcebergHarness]:
-    made = IcebergHarness(postgres, tmp_path)
-    yield made
-    for left in made.made:
-        left.close()
-    made.close()
-
-
-@pytest.fixture
-def start(lake: IcebergHarness) -> PlayedStart:
-    """A sink that has committed two epochs."""
-    started = PlayedStart(lake).start()
-    started.epoch(1, FIRST)
-    started.epoch(2, SECOND)
-    return started
 
 
 def observe(lake: IcebergHarness, sink: str = SINK) -> Observation:

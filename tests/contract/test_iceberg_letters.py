@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,87 +10,32 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 from pyiceberg.types import StringType
 
-from airflow_provider_sinks.connectors.epoch_writer import InDoubtError, Token
-from airflow_provider_sinks.connectors.iceberg.catalog import TableCatalog
+from airflow_provider_sinks.connectors.epoch_writer import InDoubtError
 from airflow_provider_sinks.connectors.iceberg.staged_files import FOLDER
 from airflow_provider_sinks.connectors.stored_letters import stored_letters
 from airflow_provider_sinks.connectors.table_format.publisher import Publisher
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import FencedError, RefusedError, SinkError, UnavailableError
-from airflow_provider_sinks.core.progress.record import ProgressRecord
 from airflow_provider_sinks.core.spec.sink import SinkSpec
-from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.streaming import patience
-from airflow_provider_sinks.streaming.patience import Patience
-from airflow_provider_sinks.streaming.staged_commit import commit_staged
 from airflow_provider_sinks.testing.connector_contract import FIRST, SECOND
 from airflow_provider_sinks.testing.played_start import (
     SINK,
     SOURCE,
     PlayedStart,
-    PlayedTask,
-    begins,
-    ends,
     rows_of,
 )
 from tests.contract.iceberg_harness import IcebergHarness
+from tests.contract.iceberg_letters import commit, failing, leave_pending, staged
 
 LETTERS = {0: range(50, 52)}
 """An epoch of nothing else, where all of it is bad."""
 NEXT = {0: range(52, 60)}
 
 
-@pytest.fixture
-def lake(postgres: Postgres, tmp_path: Path) -> Iterator[IcebergHarness]:
-    made = IcebergHarness(postgres, tmp_path)
-    yield made
-    for left in made.made:
-        left.close()
-    made.close()
-
-
-@pytest.fixture
-def start(lake: IcebergHarness) -> PlayedStart:
-    """A sink that has committed two epochs, and set nothing aside."""
-    started = PlayedStart(lake).start()
-    started.epoch(1, FIRST)
-    started.epoch(2, SECOND)
-    return started
-
-
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patience, "_AGAIN_SECONDS", 0.01)
-
-
-def staged(
-    start: PlayedStart, epoch: int, ranges: Mapping[int, range], bad: Sequence[int]
-) -> tuple[ProgressRecord, list[Token]]:
-    """Let tasks stage an epoch, and return what the driver commits."""
-    tasks = [PlayedTask(start, epoch, partition, ranges, bad).go_on() for partition in ranges]
-    tokens = [task.token for task in tasks if task.token]
-    rows = sum(token.rows for token in tokens)
-    record = start.record(epoch, begins(ranges), ends(ranges), rows=rows, rows_total=start.rows_total + rows)
-    start.rows_total += rows
-    return record, tokens
-
-
-def commit(start: PlayedStart, epoch: int, ranges: Mapping[int, range], bad: Sequence[int] = ()) -> bool:
-    """Commit an epoch as the runtime does."""
-    record, tokens = staged(start, epoch, ranges, bad)
-    return commit_staged(start.connector, record, tokens, Patience(timedelta(seconds=1)))
-
-
-def failing(patch: pytest.MonkeyPatch, name: str, error: SinkError) -> None:
-    """Let no change of a table come through."""
-    real = TableCatalog.commit
-
-    def fail(self: TableCatalog, table: Table, changes: Any) -> None:
-        if table.name()[-1] == name:
-            raise error
-        real(self, table, changes)
-
-    patch.setattr(TableCatalog, "commit", fail)
 
 
 def losing(patch: pytest.MonkeyPatch, name: str, *, happens: bool) -> None:
@@ -108,15 +51,6 @@ def losing(patch: pytest.MonkeyPatch, name: str, *, happens: bool) -> None:
         raise ConnectionError("the answer got lost")
 
     patch.setattr(SqlCatalog, "commit_table", lose)
-
-
-def leave_pending(start: PlayedStart, lake: IcebergHarness, bad: Sequence[int] = (51,)) -> None:
-    """Commit rows of epoch 3, and die before its dead letters are published."""
-    with pytest.MonkeyPatch.context() as patch:
-        failing(patch, f"{SINK}_dead", FencedError("killed"))
-        with pytest.raises(FencedError):
-            start.epoch(3, {0: range(50, 55)}, bad=bad)
-    assert lake.set_aside() == []
 
 
 def letter_files(lake: IcebergHarness) -> list[Path]:

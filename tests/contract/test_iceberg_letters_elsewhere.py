@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,61 +12,15 @@ from pyiceberg.types import BinaryType
 
 from airflow_provider_sinks.connectors.iceberg.catalog import TableCatalog
 from airflow_provider_sinks.connectors.iceberg.staged_files import FOLDER
-from airflow_provider_sinks.connectors.iceberg.types import created
 from airflow_provider_sinks.connectors.table_format.dead_letters import DeadLetters
 from airflow_provider_sinks.connectors.table_format.errors import HiddenError
-from airflow_provider_sinks.connectors.table_format.letters import DEAD_LETTER_COLUMNS
 from airflow_provider_sinks.core.errors import FencedError, JobFailedError, RefusedError
-from airflow_provider_sinks.core.spec.sink import SinkSpec
-from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.testing.connector_contract import FIRST, SECOND
 from airflow_provider_sinks.testing.played_start import SINK, PlayedStart, rows_of
 from tests.contract.iceberg_harness import IcebergHarness
-from tests.contract.test_iceberg_letters import commit, leave_pending
+from tests.contract.iceberg_letters import DEAD, OTHER, by_hand, commit, leave_pending, naming, of_letters
 
-DEAD = f"shop.{SINK}_dead"
-OTHER = "shop.other_dead"
 PROPERTY = f"sinks.progress.{SINK}"
-
-
-@pytest.fixture
-def lake(postgres: Postgres, tmp_path: Path) -> Iterator[IcebergHarness]:
-    made = IcebergHarness(postgres, tmp_path)
-    yield made
-    for left in made.made:
-        left.close()
-    made.close()
-
-
-@pytest.fixture
-def start(lake: IcebergHarness) -> PlayedStart:
-    """A sink that has committed two epochs, and set nothing aside."""
-    started = PlayedStart(lake).start()
-    started.epoch(1, FIRST)
-    started.epoch(2, SECOND)
-    return started
-
-
-def naming(patch: pytest.MonkeyPatch, lake: IcebergHarness, table: str) -> None:
-    """Let the spec name another table of dead letters from here on."""
-    given = lake.spec().model_dump(by_alias=True, exclude_none=True, mode="json")
-    other = SinkSpec.parse({**given, "dead_letter": {"table": table}})
-    patch.setattr(lake, "spec", lambda _=SINK: other)
-
-
-def by_hand(lake: IcebergHarness, name: str, first: str) -> None:
-    """Make a table that dead letters fit into.
-
-    :param first: its first column; the others follow in the sink's own order.
-    """
-    names = sorted(DEAD_LETTER_COLUMNS, key=lambda column: column != first)
-    given = created({column: DEAD_LETTER_COLUMNS[column] for column in names})
-    lake._reader.create_table(name, given, properties={"format-version": "2"})
-
-
-def of_letters(lake: IcebergHarness, sink: str = SINK) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = lake.table(sink, "_dead").scan().to_arrow().to_pylist()
-    return found
 
 
 # ---- what staged files go by: the numbers of columns

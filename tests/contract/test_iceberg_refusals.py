@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,15 +36,6 @@ from airflow_provider_sinks.testing.played_start import (
 from tests.contract.iceberg_harness import IcebergHarness
 
 NEXT = {0: range(20, 25)}
-
-
-@pytest.fixture
-def lake(postgres: Postgres, tmp_path: Path) -> Iterator[IcebergHarness]:
-    made = IcebergHarness(postgres, tmp_path)
-    yield made
-    for left in made.made:
-        left.close()
-    made.close()
 
 
 @pytest.fixture(autouse=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from airflow_provider_sinks.connectors.table_format import protocol
-from airflow_provider_sinks.connectors.table_format.state import Place, Standing, State
+from airflow_provider_sinks.connectors.table_format.state import Pending, Place, Standing, State
 from airflow_provider_sinks.core.errors import FencedError, RefusedError, SinkError
 from airflow_provider_sinks.core.progress.record import DRIVER, SINGLE_WRITER
 from tests.facts import record
@@ -74,3 +76,34 @@ def test_the_next_epoch_is_published() -> None:
 
     assert state is not None
     assert protocol.reached(state) == (1, 6, 21)
+
+
+PENDING = Pending(record(epoch=5, run="older"), ("a", "b"), "shop.dead")
+MOVED = replace(PENDING, stages=("c",), table="shop.other")
+
+
+def test_the_run_in_force_names_the_table_of_dead_letters_once() -> None:
+    state = protocol.named("orders", "ours", replace(OURS, pending=PENDING), PENDING, MOVED)
+
+    assert state == replace(OURS, pending=MOVED)
+    assert protocol.named("orders", "ours", state, PENDING, MOVED) is None
+
+
+def test_dead_letters_that_stay_with_their_table_change_nothing() -> None:
+    assert protocol.named("orders", "ours", replace(OURS, pending=PENDING), PENDING, PENDING) is None
+
+
+@pytest.mark.parametrize(
+    ("run", "pending", "words"),
+    [
+        pytest.param("theirs", PENDING, "a newer start of", id="overtaken"),
+        pytest.param("theirs", MOVED, "a newer start of", id="overtaken-and-moved"),
+        pytest.param("ours", replace(PENDING, stages=("d",)), "are not pending any more", id="by-others"),
+        pytest.param("ours", None, "are not pending any more", id="published"),
+    ],
+)
+def test_nobody_else_names_the_table_of_dead_letters(run: str, pending: Pending | None, words: str) -> None:
+    found = replace(OURS, run=run, pending=pending)
+
+    with pytest.raises(FencedError, match=words):
+        protocol.named("orders", "ours", found, PENDING, MOVED)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from airflow_provider_sinks.connectors.delta.layout import TablePlan
+from airflow_provider_sinks.connectors.delta.layout import PARTITIONED_BY, TablePlan
 from airflow_provider_sinks.connectors.delta.statistics import Statistics
 from airflow_provider_sinks.connectors.delta.storage import DeltaFiles
 from airflow_provider_sinks.connectors.rows import DELETED
@@ -81,6 +81,8 @@ class DeltaDataFiles(DataFiles[_File]):
         types: dict[str, SparkType] = {field["name"]: field["type"] for field in plan.layout.fields}
         types[DELETED] = "boolean"
         self._by = plan.layout.partitioned_by if is_split else ()
+        is_of_letters = role is Role.DEAD_LETTER
+        self._begun = {PARTITIONED_BY: list(self._by)} if is_of_letters else {}
         self._whole = pa.schema([pa.field(name, arrow_type(types[name])) for name in columns])
         self._plan, self._role, self._files, self._folder = plan, role, files, folder
         schema = pa.schema([field for field in self._whole if field.name not in self._by])
@@ -101,7 +103,8 @@ class DeltaDataFiles(DataFiles[_File]):
         ]
 
     def _new_file(self, partition: tuple[str | None, ...]) -> StagedFile:
-        return StagedFile(self._role, f"{self._folder}/sinks-{new_name()}.parquet", partition=partition)
+        path = f"{self._folder}/sinks-{new_name()}.parquet"
+        return StagedFile(self._role, path, partition=partition, layout=self._begun)
 
     def _writer(self, file: StagedFile) -> _File:
         statistics = Statistics.of(self._in_file, self._plan.properties)

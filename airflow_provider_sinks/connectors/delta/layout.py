@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from airflow_provider_sinks.connectors.delta.log import DeltaVersion
 from airflow_provider_sinks.connectors.delta.types import columns_of
 from airflow_provider_sinks.connectors.table_format.types import Column
 from airflow_provider_sinks.core.errors import JobFailedError
+
+PARTITIONED_BY: Final = "partitioned_by"
+"""Under which name staged dead letters say of which columns their partitions are values."""
 
 
 @dataclass(frozen=True)

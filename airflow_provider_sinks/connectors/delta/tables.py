@@ -13,7 +13,12 @@ from airflow_provider_sinks.connectors.delta import log, progress
 from airflow_provider_sinks.connectors.delta.adding import add, left_of
 from airflow_provider_sinks.connectors.delta.factory import STAGED, DeltaWriterFactory
 from airflow_provider_sinks.connectors.delta.features import unfit
-from airflow_provider_sinks.connectors.delta.layout import Layout, TablePlan, demand_unaltered
+from airflow_provider_sinks.connectors.delta.layout import (
+    PARTITIONED_BY,
+    Layout,
+    TablePlan,
+    demand_unaltered,
+)
 from airflow_provider_sinks.connectors.delta.log import DeltaVersion
 from airflow_provider_sinks.connectors.delta.merging import merge
 from airflow_provider_sinks.connectors.delta.options import DeltaOptions
@@ -236,7 +241,10 @@ def _add_action(table: DeltaVersion, file: StagedFile) -> AddAction:
 
     if not file.path.startswith(f"{table.name}/"):
         raise ElsewhereError(f"{file.path} is no file of table {table.name}")
-    values = dict(zip(table.partitioned_by, file.partition, strict=True))
+    by = list(table.partitioned_by)
+    if file.layout.get(PARTITIONED_BY, by) != by:
+        raise ValueError(f"the table is partitioned by {by}")
+    values = dict(zip(by, file.partition, strict=True))
     return AddAction(
         path=quote(file.path.removeprefix(f"{table.name}/")),
         size=file.size_bytes,

@@ -49,7 +49,9 @@ class IcebergDataFiles(DataFiles[ParquetFormatWriter]):
         self._plan, self._role, self._io = plan, role, io
         self._equality_ids = tuple(field.field_id for field in written.fields) if is_of_keys else ()
         is_of_letters = role is Role.DEAD_LETTER
-        self._layout = letters_layout(self._schema, self._spec, columns) if is_of_letters else {}
+        self._layout = (
+            letters_layout(self._schema, self._spec, columns, plan.location) if is_of_letters else {}
+        )
         self._places = load_location_provider(plan.location, dict(plan.properties))
         limit_bytes = int(plan.properties.get(_FILE_BYTES, _FILE_BYTES_DEFAULT))
         in_file = small_schema(schema_to_pyarrow(self._sanitized))

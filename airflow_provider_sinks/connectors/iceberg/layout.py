@@ -23,6 +23,7 @@ REWRITE_OTHER_FILES = (
     "Write all of it anew: CALL <catalog>.system.rewrite_data_files(table => ..., options => "
     "map('rewrite-all', 'true'))"
 )
+_LOCATION = "location"
 
 
 def has_other_files(table: Table) -> bool:
@@ -89,12 +90,29 @@ class TablePlan:
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
-def letters_layout(schema: Schema, spec: PartitionSpec, names: Collection[str]) -> dict[str, Any]:
+def letters_layout(
+    schema: Schema, spec: PartitionSpec, names: Collection[str], location: str
+) -> dict[str, Any]:
     """Return what files of dead letters go by, as a stage has it.
 
     :param names: the columns that are written.
+    :param location: of the table in whose folder they lie.
     """
-    return {"columns": _columns(schema, names), "partitioned_by": _partitioned_by(spec)}
+    return {
+        "columns": _columns(schema, names),
+        "partitioned_by": _partitioned_by(spec),
+        _LOCATION: location,
+    }
+
+
+def is_at(begun: Mapping[str, Any], location: str) -> bool:
+    """Whether files of dead letters lie in the folder of a table at this place. Older stages do not tell."""
+    return bool(begun.get(_LOCATION, location) == location)
+
+
+def moved_to(begun: Mapping[str, Any], location: str) -> dict[str, Any]:
+    """Return what copies go by that lie in the folder of a table at this place."""
+    return {**begun, _LOCATION: location}
 
 
 def demand_same(table: TableMetadata, spec_id: int, begun: Mapping[str, Any]) -> None:
@@ -102,17 +120,20 @@ def demand_same(table: TableMetadata, spec_id: int, begun: Mapping[str, Any]) ->
 
     :param spec_id: the number of the partitioning that they are of.
     :param begun: see :func:`letters_layout`; nothing in stages of earlier releases.
-    :raises ElsewhereError: it has other columns.
+    :raises ElsewhereError: it has other columns, or lies elsewhere: files in the folder of another table go
+        with that one.
     :raises KeyError: it does not have that partitioning.
     :raises ValueError: it has another one of that number.
     """
+    if not is_at(begun, table.location):
+        raise ElsewhereError(f"They were staged at {begun[_LOCATION]}, and it lies at {table.location}.")
     columns = begun.get("columns", {})
     now = _columns(table.schema(), columns)
     for name, was in columns.items():
         if now.get(name) != was:
             found = now.get(name, "not there")
             raise ElsewhereError(f"Column {name!r} was {was} when they were staged, and is {found}.")
-    if begun and _partitioned_by(table.specs()[spec_id]) != begun["partitioned_by"]:
+    if "partitioned_by" in begun and _partitioned_by(table.specs()[spec_id]) != begun["partitioned_by"]:
         raise ValueError(f"partitioning {spec_id} is another one")
 
 

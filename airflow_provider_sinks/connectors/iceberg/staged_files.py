@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import shutil
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 FOLDER: Final = "sinks-staged"
 """Beside the table's own folders."""
+_PIECE_BYTES = 8 * 1024 * 1024
 _STATISTICS = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts")
 _BOUNDS = ("lower_bounds", "upper_bounds")
 
@@ -50,6 +52,14 @@ class IcebergFiles:
         with self.io.new_input(path).open() as source:
             return source.read()
 
+    def copy(self, path: str, to: str) -> None:
+        """Copy a file piece by piece, in the place of an earlier one.
+
+        :raises FileNotFoundError: there is none.
+        """
+        with self.io.new_input(path).open() as source, self.io.new_output(to).create(True) as out:
+            shutil.copyfileobj(source, out, _PIECE_BYTES)
+
     def size(self, path: str) -> int | None:
         """Return how large a file is."""
         found = self.io.new_input(path)
@@ -76,7 +86,7 @@ class IcebergFiles:
 def data_file(staged: StagedFile, metadata: TableMetadata) -> DataFile:
     """Return a staged file as a manifest of its table has it.
 
-    :raises ElsewhereError: it is of dead letters, and the table has other columns.
+    :raises ElsewhereError: it is of dead letters, and the table has other columns, or lies elsewhere.
     :raises KeyError: the table does not have that partitioning.
     :raises ValueError: it has another one of that number.
     """

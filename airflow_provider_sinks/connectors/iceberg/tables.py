@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, cast
 
 from airflow_provider_sinks.connectors.iceberg.catalog import TableCatalog
 from airflow_provider_sinks.connectors.iceberg.factory import IcebergWriterFactory
@@ -12,6 +14,8 @@ from airflow_provider_sinks.connectors.iceberg.layout import (
     TablePlan,
     demand_own_files,
     demand_unaltered,
+    is_at,
+    moved_to,
 )
 from airflow_provider_sinks.connectors.iceberg.progress import read, standing
 from airflow_provider_sinks.connectors.iceberg.publication import publish
@@ -20,7 +24,7 @@ from airflow_provider_sinks.connectors.iceberg.staged_files import FOLDER, Icebe
 from airflow_provider_sinks.connectors.table_format.fit import written
 from airflow_provider_sinks.connectors.table_format.format import Judge, TableFormat
 from airflow_provider_sinks.connectors.table_format.spec import Mode
-from airflow_provider_sinks.connectors.table_format.stage import StagedFile, StageFolder
+from airflow_provider_sinks.connectors.table_format.stage import Copy, StagedFile, StageFolder, new_name
 from airflow_provider_sinks.connectors.table_format.state import Place, Standing, State
 from airflow_provider_sinks.connectors.table_format.sweep import elsewhere
 from airflow_provider_sinks.core.dead_letters.letter import Circumstances
@@ -68,6 +72,20 @@ class IcebergTables(TableFormat["Table"]):
     def added(self, table: Table, staged: Iterable[StagedFile]) -> Sequence[DataFile]:
         """Return staged files as manifests of a table have them."""
         return [data_file(file, table.metadata) for file in staged]
+
+    def strays(self, table: Table, staged: Iterable[StagedFile]) -> Sequence[StagedFile]:
+        """Return those dead letters that lie where the table was before."""
+        return [file for file in staged if not is_at(file.layout, table.location())]
+
+    def copies(self, table: Table, stages: StageFolder, staged: Sequence[StagedFile]) -> Sequence[Copy]:
+        """Return dead letters of another table as copies in the folder of this one."""
+        files, here = cast("IcebergFiles", stages.files), table.location()
+        places, found = table.location_provider(), list[Copy]()
+        for file in staged:
+            path = places.new_data_location(f"sinks-{new_name()}.parquet")
+            copy = replace(file, path=path, layout=moved_to(file.layout, here))
+            found.append(Copy(copy, partial(files.copy, file.path, path)))
+        return found
 
     def demand_as_begun(self, table: Table) -> None:
         """See that files mean what they meant, and that an upsert deletes in all files."""

@@ -5,27 +5,44 @@ Nothing changes two tables together. So the change of the rows names the stages 
 the record says that it is done. Nothing may forget what is pending before (:func:`.protocol.published`).
 
 A table without any state of ours was made a moment ago, in the place of one that is gone. What was pending
-may have been published in that one: there, and nowhere else, letters that are not to be found stop nobody.
+may have been published in that one: there, and nowhere else, letters that are not to be found stop nobody. So
+such a table is taken by the very change that publishes, and not before.
 
-A sink may have another table since letters were set aside. Then whoever did that may still be about to
-publish them in the one before: so that one is taken first, and what it says is read behind that fence.
+A sink may have another table since letters were set aside; then a third one, or the first again. Starts may
+end, or stand still, anywhere. Why letters are in one table nevertheless, and there once:
+
+- The data table names the one table in which they may be published. A start takes the data table, and reads
+  that; it takes the table that is named, and its own, and looks into both. Only then, by a change of the data
+  table which demands that the start is still in force there, it has its own table named. Then it publishes,
+  by a change which demands that it is still in force in its own table.
+- Of two starts the one that took the data table later reads what the other one has named, if that has come so
+  far; else it never will. It takes the named table behind the other one, which took it before it had it
+  named, and takes it once. So either the letters are in it by then, or the other one is too late for good.
+- A start that wakes late may take a table of letters from a newer one, which ends for a retry. It publishes
+  nothing there: it is not in force in the data table.
+
+Files that were staged for one table lie in its folder. Another one gets copies in a folder of its own, under
+a new stage, and that stage is what the data table names with it: whoever takes away the first table's folder,
+or what nobody names in it, takes nothing from the second. The first files stay where they are. A copy that
+nobody came to name is swept as any other stage.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any, Generic
 
 from airflow_provider_sinks.connectors.base import Say
-from airflow_provider_sinks.connectors.table_format import protocol
+from airflow_provider_sinks.connectors.table_format import letter_refusals, protocol
 from airflow_provider_sinks.connectors.table_format.errors import ElsewhereError, HiddenError, MissingError
-from airflow_provider_sinks.connectors.table_format.format import Change, Table, TableFormat, noting
+from airflow_provider_sinks.connectors.table_format.format import Change, Judge, Table, TableFormat, noting
 from airflow_provider_sinks.connectors.table_format.sink_tables import SinkTables
 from airflow_provider_sinks.connectors.table_format.stage import Stage, StagedFile, StageFolder
-from airflow_provider_sinks.connectors.table_format.state import Pending, Place, State
+from airflow_provider_sinks.connectors.table_format.state import Pending, Place, State, has_letters
 from airflow_provider_sinks.core.decision.facts import Role
-from airflow_provider_sinks.core.errors import JobFailedError, RefusedError
+from airflow_provider_sinks.core.errors import JobFailedError
 from airflow_provider_sinks.core.progress.record import SINGLE_WRITER, ProgressRecord
 
 
@@ -46,8 +63,9 @@ class DeadLetters(Generic[Table]):
         """The epoch of which this run knows that nothing of it is to be published any more."""
 
     def take(self, pending: Pending | None, stages: StageFolder | None) -> None:
-        """Put this run in force, whoever was, and publish what is pending by the same change.
+        """Put this run in force, whoever was; then publish what is pending.
 
+        :raises FencedError: a newer run is in force by now.
         :raises MissingError: there is no such table.
         """
         self._change(pending, stages, takes=True)
@@ -66,23 +84,84 @@ class DeadLetters(Generic[Table]):
             self.keep(pending, stages)
 
     def _change(self, pending: Pending | None, stages: StageFolder | None, *, takes: bool) -> None:
-        name, sink, known = self._sink.dead_letter, self._sink.name, self.known
         told = pending.record if pending else self.told
         if pending is not None and self._is_told_elsewhere(pending, stages, takes=takes):
             pending = None
-        if name is None:
+        if self._sink.dead_letter is None:
             self._demand_nothing_left(pending, stages)
         else:
-
-            def judge(table: Table, state: State | None, place: Place) -> Change | None:
-                if not takes and state is not None:
-                    protocol.demand_in_force(sink, state, self._run, known)
-                return self._judge(table, state, place, pending, stages)
-
-            states: list[State | None] = []
-            self._format.publish(name, noting(judge, states))
-            self.known = protocol.reached(states[-1])
+            self._change_own(self._sink.dead_letter, pending, stages, takes=takes)
         self.told = told
+
+    def _change_own(
+        self, name: str, pending: Pending | None, stages: StageFolder | None, *, takes: bool
+    ) -> None:
+        if takes:
+            self._publish(name, self._taking)
+        is_left_behind = (
+            pending is not None and pending.record.run != self._run and pending.record != self.told
+        )
+        if pending is not None and stages is not None and is_left_behind:
+            pending = self._named(name, pending, stages, takes=takes)
+        sink, known = self._sink.name, self.known
+
+        def judge(table: Table, state: State | None, place: Place) -> Change | None:
+            if state is not None:
+                protocol.demand_in_force(sink, state, self._run, known)
+            return self._judge(table, state, place, pending, stages)
+
+        self._publish(name, judge)
+
+    def _publish(self, name: str, judge: Judge[Table]) -> None:
+        """Change the table, and remember how far it is then."""
+        states: list[State | None] = []
+        self._format.publish(name, noting(judge, states))
+        self.known = protocol.reached(states[-1])
+
+    def _taking(self, table: Table, state: State | None, place: Place) -> Change | None:
+        del table, place
+        new = protocol.taken(state, self._run) if state is not None else None
+        return Change(new) if new else None
+
+    def _named(self, name: str, pending: Pending, folder: StageFolder, *, takes: bool) -> Pending:
+        """Return what an older run left pending as this table takes it, once the data table names that.
+
+        :param takes: that this run is still in force is looked at in any case.
+        :raises FencedError: a newer run is.
+        """
+        now = self._at_home(name, pending, folder)
+
+        def judge(table: Table, state: State | None, place: Place) -> Change | None:
+            del table, place
+            new = protocol.named(self._sink.name, self._run, state, pending, now)
+            return Change(new) if new else None
+
+        if takes or now != pending:
+            self._format.publish(self._sink.data, judge)
+        return now
+
+    def _at_home(self, name: str, pending: Pending, folder: StageFolder) -> Pending:
+        """Return what is pending with copies in the folder of this table, where it lies elsewhere.
+
+        :raises RefusedError: the table takes none of it, or it is gone.
+        """
+        table = self._format.load(name)
+        state = self._format.state(table)
+        if has_letters(state, pending) or not self._is_away(table, pending, folder):
+            return pending
+        letters = _letters(self._found(pending, folder, is_new=state is None))
+        with self._refusing(pending):
+            copies = self._format.copies(table, folder, letters)
+            self._format.added(table, [copy.file for copy in copies])
+        stages = (folder.copied(pending.record.run, copies).name,) if copies else ()
+        return replace(pending, stages=stages, table=name)
+
+    def _is_away(self, table: Table, pending: Pending, folder: StageFolder) -> bool:
+        """Whether letters were staged for another table, or where this one was before it was made anew."""
+        if pending.table not in ("", self._sink.dead_letter):
+            return True
+        there = [stage for stage in _stages(pending, folder) if stage is not None]
+        return bool(self._format.strays(table, _letters(there)))
 
     def demand_fit(self, stages: Iterable[Stage]) -> None:
         """See that the table takes letters as they were staged, while their rows are not committed yet.
@@ -115,7 +194,7 @@ class DeadLetters(Generic[Table]):
 
         def judge(table: Table, state: State | None, place: Place) -> Change | None:
             del table, place
-            if _has(state, pending):
+            if has_letters(state, pending):
                 return None
             if not takes and state is not None:
                 protocol.demand_in_force(sink, state, self._run, protocol.NOWHERE)
@@ -127,8 +206,8 @@ class DeadLetters(Generic[Table]):
                 self._format.publish(name, noting(judge, states))
         except HiddenError as error:
             if folder is not None and any(_stages(pending, folder)):
-                raise self._nobody_can_tell(pending, error) from error
-        return bool(states) and _has(states[-1], pending)
+                raise letter_refusals.nobody_can_tell(sink, pending, error) from error
+        return bool(states) and has_letters(states[-1], pending)
 
     def _judge(
         self,
@@ -140,7 +219,7 @@ class DeadLetters(Generic[Table]):
     ) -> Change | None:
         run = self._run
         new = protocol.taken(state, run)
-        if pending is None or stages is None or _has(state, pending):
+        if pending is None or stages is None or has_letters(state, pending):
             return Change(new) if new else None
         files = self._files(table, pending, stages, is_new=state is None)
         told = (new or state or State(run)).having(SINGLE_WRITER, pending.record, place)
@@ -150,63 +229,45 @@ class DeadLetters(Generic[Table]):
         """Return the letters that are pending.
 
         :param is_new: the table has no state of ours.
+        :raises RefusedError: they are gone, or the table takes none of them.
+        """
+        letters = _letters(self._found(pending, folder, is_new=is_new))
+        with self._refusing(pending):
+            return self._format.added(table, letters)
+
+    def _found(self, pending: Pending, folder: StageFolder, *, is_new: bool) -> list[Stage]:
+        """Return the stages that are pending.
+
+        :param is_new: the table has no state of ours.
         :raises RefusedError: they are gone.
         """
         found = _stages(pending, folder)
         if None in found and not is_new:
-            raise RefusedError(
-                f"dead letters of {self._epoch(pending)} are gone",
-                "Their rows are committed; what was staged of them was removed before it was published.",
-                "Bring the files back, or name another table in dead_letter: it begins without them.",
-            )
+            raise letter_refusals.gone(self._sink.name, pending)
         if None in found:
             self._say(f"dead letters of epoch {pending.record.epoch} are gone: their table was made anew")
-        try:
-            return self._format.added(table, _letters(stage for stage in found if stage))
-        except ElsewhereError as error:
-            raise self._elsewhere(pending, error) from error
-        except (KeyError, ValueError) as error:
-            raise RefusedError(
-                f"dead letters of {self._epoch(pending)} were staged for a table of another partitioning",
-                f'Table "{self._sink.dead_letter}" has no such partitioning: it is another one.',
-                "Drop it and let the sink make it, or name another table in dead_letter that is not there.",
-            ) from error
+        return [stage for stage in found if stage is not None]
 
-    def _epoch(self, pending: Pending) -> str:
-        return f'epoch {pending.record.epoch} of sink "{self._sink.name}"'
+    @contextmanager
+    def _refusing(self, pending: Pending) -> Iterator[None]:
+        """Tell why the table does not take letters.
+
+        :raises RefusedError: it is unlike the one that they were staged for.
+        """
+        sink, table = self._sink.name, self._sink.dead_letter
+        try:
+            yield
+        except ElsewhereError as error:
+            if pending.table != table:
+                raise letter_refusals.no_table(sink, pending) from error
+            raise letter_refusals.of_other_columns(sink, pending, error) from error
+        except (KeyError, ValueError) as error:
+            raise letter_refusals.of_another_partitioning(sink, pending, table) from error
 
     def _demand_nothing_left(self, pending: Pending | None, folder: StageFolder | None) -> None:
         if pending is None or folder is None or not any(_stages(pending, folder)):
             return
-        raise self._no_table(pending)
-
-    def _elsewhere(self, pending: Pending, error: ElsewhereError) -> RefusedError:
-        if pending.table != self._sink.dead_letter:
-            return self._no_table(pending)
-        return RefusedError(
-            f"dead letters of {self._epoch(pending)} were staged for a table of other columns",
-            f'Table "{pending.table}" was altered since, or is another one. {error}',
-            "Name another table in dead_letter that is not there: the sink makes it.",
-        )
-
-    def _nobody_can_tell(self, pending: Pending, error: HiddenError) -> RefusedError:
-        return RefusedError(
-            f'dead letters of {self._epoch(pending)} may be in table "{pending.table}", which is hidden',
-            f"Whoever set them aside may have published them there, or may still do so. {error}",
-            "Let the login see and change that table, and start the sink again.",
-        )
-
-    def _no_table(self, pending: Pending) -> RefusedError:
-        return RefusedError(
-            f"dead letters of {self._epoch(pending)} have no table any more",
-            "Their rows are committed, and the spec named a table for them when they were staged.",
-            f"Write {pending.table or 'the table that it was'} as dead_letter and start the sink once.",
-        )
-
-
-def _has(state: State | None, pending: Pending) -> bool:
-    """Whether the letters are in a table with this progress."""
-    return state is not None and state.epoch == pending.record
+        raise letter_refusals.no_table(self._sink.name, pending)
 
 
 def _letters(stages: Iterable[Stage]) -> list[StagedFile]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from airflow_provider_sinks.connectors.epoch_writer import WriterFactory
-from airflow_provider_sinks.connectors.table_format.stage import StagedFile, StageFolder
+from airflow_provider_sinks.connectors.table_format.errors import ElsewhereError
+from airflow_provider_sinks.connectors.table_format.stage import Copy, StagedFile, StageFolder
 from airflow_provider_sinks.connectors.table_format.state import Place, Standing, State
 from airflow_provider_sinks.core.dead_letters.letter import Circumstances
 from airflow_provider_sinks.core.evolution import Step
@@ -95,6 +96,24 @@ class TableFormat(ABC, Generic[Table]):
         :raises KeyError: they are of a partitioning that the table does not have.
         :raises ValueError: likewise.
         """
+
+    def strays(self, table: Table, staged: Iterable[StagedFile]) -> Sequence[StagedFile]:
+        """Return those dead letters that lie where the table was before it was made anew at another place."""
+        del table, staged
+        return ()
+
+    def copies(self, table: Table, stages: StageFolder, staged: Sequence[StagedFile]) -> Sequence[Copy]:
+        """Return dead letters that lie in the folder of another table as copies in the folder of this one.
+
+        Nothing is copied yet. Whoever takes away the other table's folder, or what nobody names in it, must
+        take no letter from this one.
+
+        :raises ElsewhereError: tables of this format take none of another one.
+        """
+        del table, stages
+        if staged:
+            raise ElsewhereError(f"{staged[0].path} is no file of the table.")
+        return ()
 
     @abstractmethod
     def demand_as_begun(self, table: Table) -> None:

@@ -120,6 +120,23 @@ def with_dead_letters(state: State, pending: Pending) -> State:
     return replace(state, pending=pending if pending.stages else None)
 
 
+def named(sink: str, run: str, state: State | None, pending: Pending, now: Pending) -> State | None:
+    """Return the state that names dead letters as they are to be published now; nothing where it does.
+
+    :param pending: what this run has found behind its fence.
+    :raises FencedError: a newer run is in force, or they are not pending any more.
+    :raises RefusedError: the table knows of no run.
+    """
+    demand_in_force(sink, state, run, NOWHERE)
+    assert state is not None  # noqa: S101  nobody is in force there
+    if state.pending not in (pending, now):
+        raise FencedError(
+            f'dead letters of epoch {pending.record.epoch} of sink "{sink}" are not pending any more',
+            "Somebody else has published them, or names them by other stages.",
+        )
+    return None if state.pending == now else replace(state, pending=now)
+
+
 def demand_in_force(sink: str, state: State | None, run: str, known: Reached) -> None:
     """See that a run is in force.
 

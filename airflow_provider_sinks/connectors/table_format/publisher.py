@@ -27,7 +27,7 @@ from airflow_provider_sinks.connectors.table_format.errors import HiddenError, M
 from airflow_provider_sinks.connectors.table_format.format import Change, Judge, Table, TableFormat, noting
 from airflow_provider_sinks.connectors.table_format.sink_tables import SinkTables
 from airflow_provider_sinks.connectors.table_format.stage import Stage, StageFolder
-from airflow_provider_sinks.connectors.table_format.state import Pending, Place, State
+from airflow_provider_sinks.connectors.table_format.state import Pending, Place, State, has_letters
 from airflow_provider_sinks.connectors.table_format.sweep import sweep
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import FencedError, RefusedError, SinkError
@@ -69,29 +69,27 @@ class Publisher(Generic[Table]):
     def take_dead_letters(self) -> None:
         """Put this run in force in the table of dead letters; then publish what a driver has left behind.
 
-        What is pending is read behind the fence of the data table: nobody else can add to it any more.
+        :raises FencedError: a newer run is in force.
         """
-        pending, folder = None, None
+        left: tuple[Pending | None, StageFolder | None] = None, None
         with suppress(MissingError):  # judged by the decision
-            data = self._readable(lambda: self._format.load(self._sink.data))
-            state = self._readable(lambda: self._format.state(data))
-            folder, pending = self._stage_folder(data), state.pending if state is not None else None
+            left = self._readable(self._left_behind)
         with suppress(MissingError):
-            self._readable(lambda: self._letters.take(pending, folder))
+            self._readable(lambda: self._letters.take(*left))
 
     def announce(self, record: ProgressRecord, steps: Sequence[Step] = ()) -> None:
-        """Commit the driver's record; a table of dead letters that was made a moment ago is taken first.
+        """Commit the driver's record; before, a table of dead letters that was made now gets what is pending.
 
         :param steps: by which the data table is altered in the same commit, or right before.
         :raises FencedError: a newer run is in force.
         """
         run, sink, known = self._run.id, self._sink.name, self._known
         self._generation = record.generation
+        self._present(lambda: self._letters.keep(*self._left_behind()))
 
         def judge(table: Table, state: State | None, place: Place) -> Change | None:
             if state is not None:
                 protocol.demand_in_force(sink, state, run, known)
-            self._letters.keep(state.pending if state else None, self._stage_folder(table))
             stands = self._format.standing(table, state.at if state else None)
             found = protocol.announced(sink, run, state, stands, record=record, at=place, known=known)
             return Change(found, DRIVER, record, steps=steps) if found else None
@@ -164,6 +162,17 @@ class Publisher(Generic[Table]):
         self._present(lambda: self._format.publish(self._sink.data, noting(judge, states)))
         self._known = protocol.reached(states[-1])
 
+    def _left_behind(self) -> tuple[Pending | None, StageFolder]:
+        """Return the dead letters that are pending, and where stages lie. Nobody else can add to it any more.
+
+        :raises FencedError: a newer run is in force: it publishes them, and nobody knows where.
+        """
+        known, data = self._known, self._format.load(self._sink.data)
+        state = self._format.state(data)
+        if state is not None:
+            protocol.demand_in_force(self._sink.name, state, self._run.id, known)
+        return state.pending if state is not None else None, self._stage_folder(data)
+
     def _pending(self, record: ProgressRecord, stages: Iterable[Stage]) -> Pending:
         named = tuple(stage.name for stage in stages if stage.of(Role.DEAD_LETTER))
         return Pending(record, named, self._sink.dead_letter or "")
@@ -211,7 +220,8 @@ class Publisher(Generic[Table]):
         state = self._format.state(tables[Role.DATA])
         protocol.demand_in_force(self._sink.name, state, self._run.id, known)
         pending = state.pending if state else None
-        kept = pending.stages if pending and not self._is_told(pending.record, tables) else ()
+        dead = self._format.state(tables[Role.DEAD_LETTER]) if Role.DEAD_LETTER in tables else None
+        kept = pending.stages if pending and not has_letters(dead, pending) else ()
         left = [stage for stage in left if stage.name not in kept]
         return sweep(folder, left, lambda paths: self._format.referenced(tables.values(), paths))
 
@@ -219,13 +229,6 @@ class Publisher(Generic[Table]):
         del table, place
         found = protocol.taken(state, self._run.id)
         return Change(found) if found else None
-
-    def _is_told(self, record: ProgressRecord, tables: dict[Role, Table]) -> bool:
-        """Whether the dead letters of an epoch are in their table."""
-        if Role.DEAD_LETTER not in tables:
-            return False
-        dead = self._format.state(tables[Role.DEAD_LETTER])
-        return dead is not None and dead.epoch == record
 
     def _is_committed(self, stage: Stage) -> bool:
         """Whether a stage is behind the point of no return. Asked before it is removed for good.

@@ -12,9 +12,9 @@ from __future__ import annotations
 import base64
 import json
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from airflow_provider_sinks.core.decision.facts import Role
@@ -103,6 +103,18 @@ class StagedFile:
 
 
 @dataclass(frozen=True)
+class Copy:
+    """A copy of a staged file that is still to be made.
+
+    :param file: as it is staged then.
+    :param make: copies it.
+    """
+
+    file: StagedFile
+    make: Callable[[], None] = field(repr=False)
+
+
+@dataclass(frozen=True)
 class Stage:
     """What one writer has written in one epoch.
 
@@ -172,6 +184,27 @@ class StageFolder:
             needed = stage.files if role is None else stage.of(role)
             whole = stage.is_whole and all(self.files.size(file.path) == file.size_bytes for file in needed)
         return stage if whole else None
+
+    def copied(self, run: str, copies: Sequence[Copy]) -> Stage:
+        """Copy files, and return their stage: as a writer's, it names them before their first byte is there.
+
+        :param run: in whose folder the stage lies.
+        :raises UnavailableError: one could not be copied; what there is of them is swept.
+        """
+        stage = Stage(new_name(), run, tuple(copy.file for copy in copies), is_whole=False)
+        self.write(stage)
+        for copy in copies:
+            with answering(copy.file.path):
+                try:
+                    copy.make()
+                except FileNotFoundError as error:
+                    hint = "The next start looks again."
+                    raise UnavailableError(
+                        "a staged file went while it was copied", str(error), hint
+                    ) from error
+        whole = replace(stage, is_whole=True)
+        self.write(whole)
+        return whole
 
     def leftovers(self, but: str) -> Iterator[Stage]:
         """Give the stages of all runs but one; half a file names nothing that could be removed.

@@ -46,8 +46,9 @@ class Place:
 class Pending:
     """Dead letters of an epoch whose rows are committed: whoever finds them here publishes them.
 
-    :param stages: the names of what is staged.
-    :param table: that they were staged for; a sink may have another one since.
+    :param stages: the names of what is staged; they lie with the record's run.
+    :param table: the only one in which they may be, or become, published. A sink may have another one since:
+        they are staged for that, and this says so, before anything is published there.
     """
 
     record: ProgressRecord
@@ -123,6 +124,11 @@ class State:
         raise ProgressFormatError(
             Format.NEWER, f"is of version {version}, this release reads up to {VERSION}"
         )
+
+
+def has_letters(state: State | None, pending: Pending) -> bool:
+    """Whether dead letters are in a table with this progress: it has the record of their epoch."""
+    return state is not None and state.epoch == pending.record
 
 
 def key_of(sink: str) -> str:
