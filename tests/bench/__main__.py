@@ -1,6 +1,7 @@
 """Our sinks into Kafka beside Spark's own sink and its peers.
 
 python -m tests.bench [--quick] [--rounds 3] [--scale 1.0] [--cases TEXT ...] [--arms TEXT ...] [--plots]
+python -m tests.bench --soak 60
 
 Each arm runs alone, in turn, against one broker on this machine. Logs and figures stay in ``build/bench``.
 """
@@ -28,6 +29,9 @@ from tests.bench.rounds import machine
 _ROOT = Path(__file__).parents[2]
 _RESULTS = _ROOT / "build" / "bench"
 _IMAGES = _ROOT / "docs" / "images"
+_AT_ONCE = {"log.segment.delete.delay.ms": "1000"}
+"""What a run has written is deleted before the next one begins, and not a minute into it."""
+_ALSO = (plan.LATENCY, plan.GROWTH, plan.SCALE, plan.SHARED)
 
 
 def main() -> None:
@@ -62,7 +66,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="one round of short runs, below ten minutes")
     parser.add_argument("--rounds", type=int, help="how often each arm runs")
     parser.add_argument("--scale", type=float, default=1.0, help="of all numbers of rows")
-    for what, also in (("cases", "; also: latency, memory"), ("arms", "")):
+    parser.add_argument("--soak", type=float, default=0.0, metavar="MINUTES", help="nothing but a long run")
+    for what, also in (("cases", f"; also: {', '.join(_ALSO)}"), ("arms", "")):
         these = f"only those whose names have one of these{also}"
         parser.add_argument(f"--{what}", nargs="+", default=[], metavar="TEXT", help=these)
     parser.add_argument("--plots", action="store_true", help="draw pictures into docs/images")
@@ -71,14 +76,15 @@ def _arguments() -> argparse.Namespace:
 
 def _chosen(given: argparse.Namespace) -> Plan:
     whole = plan.quick() if given.quick else plan.full()
-    whole = replace(whole, rounds=given.rounds or whole.rounds)
-    return whole.scaled(given.scale).with_cases(given.cases).with_arms(given.arms)
+    whole = replace(whole, rounds=given.rounds or whole.rounds, soak_minutes=given.soak)
+    cases = given.cases or ([plan.SOAK] if given.soak else [])
+    return whole.scaled(given.scale).with_cases(cases).with_arms(given.arms)
 
 
 def _place(stack: ExitStack, folder: Path, chosen: Plan) -> Place:
     """Start what the runs share; its data is gone when all is over."""
     data = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench")))
-    broker = stack.enter_context(KafkaBroker.start(data / "kafka", lasting=True))
+    broker = stack.enter_context(KafkaBroker.start(data / "kafka", lasting=True, extra=_AT_ONCE))
     users = None
     if any(isinstance(case.workload, Enrich) for case in chosen.cases):
         users = stack.enter_context(Postgres.start(data / "postgres"))

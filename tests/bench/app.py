@@ -45,7 +45,7 @@ class ToFile(StreamingQueryListener):
 
 
 def tree_cpu_seconds() -> float:
-    """Return the processor time of the JVM, this driver and all Python workers."""
+    """Return the processor time of the JVM, this driver and all Python workers, ended ones too."""
     jvm = psutil.Process(os.getppid())
     total = 0.0
     for process in [jvm, *jvm.children(recursive=True)]:
@@ -53,7 +53,7 @@ def tree_cpu_seconds() -> float:
             times = process.cpu_times()
         except psutil.NoSuchProcess:
             continue
-        total += times.user + times.system
+        total += times.user + times.system + times.children_user + times.children_system
     return total
 
 

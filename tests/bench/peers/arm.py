@@ -75,6 +75,10 @@ class Running:
         :raises LocalServiceError: it has failed, although its process lives.
         """
 
+    def start_parts(self) -> Mapping[str, float]:
+        """Return how many seconds each part of its start took, as far as it can be seen from outside."""
+        return {}
+
     def rate(self) -> float | None:
         """Return the rows per second by its own account. Called at its end where no rows can be read back."""
         return None

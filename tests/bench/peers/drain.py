@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -70,6 +72,8 @@ class _Run:
         quiet = _Quiet(self._expected)
         while time.time() - self.began < LIMIT_SECONDS:
             self.running.look()
+            if any(map(_has_just_ended, self.running.services)):
+                self.meter.take()
             over = has_ended(self.running)
             stable = self._look()
             if over:
@@ -129,6 +133,7 @@ class _Run:
             control_records=self.ends.high() - audit.rows if audit else 0,
             other_load=used.load_of(used.others) if used else whole.load_of(whole.others),
             audit=audit,
+            start=self.running.start_parts(),
         )
 
 
@@ -149,6 +154,13 @@ class _Quiet:
         elif time.time() - self._since > _QUIET_SECONDS:
             return self._since
         return None
+
+
+def _has_just_ended(service: Service) -> bool:
+    """Tell whether a process has ended and nobody knows it yet: so it can still be read what it used."""
+    with contextlib.suppress(ChildProcessError):
+        return os.waitid(os.P_PID, service.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    return False
 
 
 def has_ended(running: Running) -> bool:
@@ -175,10 +187,8 @@ def logs(services: Sequence[Service]) -> list[str]:
     found = []
     for service in services:
         lines = service.log.read_text(errors="replace").splitlines() if service.log.exists() else []
-        telling = [
-            line.strip()[:300] for line in lines if "rror" in line or "xception" in line or "ERROR" in line
-        ]
-        found += [*(telling or [line[:300] for line in lines[-5:]])[:4]]
+        telling = [line.strip() for line in lines if any(word in line for word in _TELLING)]
+        found += [line[:_LINE] for line in telling[:4] or lines[-5:]]
     return ["\n".join(found), _places(services)]
 
 

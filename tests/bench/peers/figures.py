@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 
 COLD_SHARE = 0.1
 LAST_SHARE = 0.9
+DISTURBED_LOAD = 0.25
+"""A run beside which others took more of the processors is disturbed, and its figures do not count.
+
+Less than that the kernel takes by itself, for the network and the disk, where rows are large.
+"""
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,7 @@ class Figures:
     :param memory_bytes: at most, of all its processes, what they share counted once.
     :param control_records: that its transactions left in the target.
     :param other_load: share of the machine's processors that others took, warm.
+    :param start: of a start that can be seen from outside, the seconds that each part of it took.
     """
 
     rows_per_second: float | None
@@ -78,11 +84,17 @@ class Figures:
     control_records: int
     other_load: float
     audit: Audit | None
+    start: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def is_right(self) -> bool:
         """Whether what arrived is what should; an arm that writes nothing does nothing wrong."""
         return self.audit is None or self.audit.is_right
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether too much else ran."""
+        return self.other_load > DISTURBED_LOAD
 
 
 @dataclass(frozen=True)
@@ -113,6 +125,11 @@ class Latency:
     def is_right(self) -> bool:
         """Whether all rows came, once."""
         return not (self.missing or self.doubled)
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether too much else ran."""
+        return self.other_load > DISTURBED_LOAD
 
 
 @dataclass(frozen=True)

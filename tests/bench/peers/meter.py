@@ -87,10 +87,11 @@ class Meter:
         self._samples: list[Sample] = []
         self._most: defaultdict[int, float] = defaultdict(float)
         self._over = threading.Event()
+        self._taking = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="meter", daemon=True)
 
     def __enter__(self) -> Self:
-        self._take()
+        self.take()
         self._thread.start()
         return self
 
@@ -98,18 +99,30 @@ class Meter:
         self._over.set()
         self._thread.join()
 
+    def take(self) -> None:
+        """Take a sample now, as when a process has ended and nobody has asked for its exit code yet.
+
+        Until then it can still be read what it used; between two samples it would be lost.
+        """
+        with self._taking:
+            self._take()
+
     def used(self, start_seconds: float, end_seconds: float) -> Sample:
         """Return what was used between two moments."""
         return self._at(end_seconds).minus(self._at(start_seconds))
 
+    def pids(self) -> list[int]:
+        """Return the arm's processes."""
+        return [pid for pid, session, _ in _processes() if session in set(self.sessions)]
+
     def memory_bytes(self) -> int:
         """Return what the arm holds now, pages that its processes share counted once."""
-        return sum(_memory_bytes(pid) for pid, session, _ in _processes() if session in set(self.sessions))
+        return sum(map(_memory_bytes, self.pids()))
 
     def _run(self) -> None:
         number = 0
         while not self._over.wait(_PAUSE_SECONDS):
-            self._take()
+            self.take()
             number += 1
             if number % _MEMORY_EVERY == 0:
                 self.peak_bytes = max(self.peak_bytes, self.memory_bytes())

@@ -20,18 +20,18 @@ def draw(results: Results, cases: Sequence[str], folder: Path) -> Iterator[Path]
     :param folder: which exists.
     """
     for case in cases:
-        if arms := [arm for arm in results.arms(case) if results.drained(case, arm)]:
-            rates = [Spread.of(run.rows_per_second for run in results.drained(case, arm)) for arm in arms]
+        if arms := [arm for arm in results.arms(case) if results.counting(case, arm)]:
+            rates = [Spread.of(run.rows_per_second for run in results.counting(case, arm)) for arm in arms]
             used = [
-                Spread.of(run.whole_cpu_per_million for run in results.drained(case, arm)) for arm in arms
+                Spread.of(run.whole_cpu_per_million for run in results.counting(case, arm)) for arm in arms
             ]
             panels = [("rows per second, warm", rates), ("processor s per million rows, whole run", used)]
             yield _bars(case, arms, panels, folder / f"bench-{_plain(case)}.png")
-    if arms := [arm for arm in results.arms(LATENCY) if results.late(arm)]:
+    if arms := [arm for arm in results.arms(LATENCY) if results.counting_late(arm)]:
         panels = [
             (
                 f"{name}, ms",
-                [Spread.of(getattr(run, f"{name}_ms") for run in results.late(arm)) for arm in arms],
+                [Spread.of(getattr(run, f"{name}_ms") for run in results.counting_late(arm)) for arm in arms],
             )
             for name in ("p50", "p99")
         ]

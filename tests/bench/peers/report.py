@@ -10,6 +10,7 @@ from tests.bench.peers.figures import Audit, Figures, Latency, Spread
 from tests.bench.peers.latency import Rate
 from tests.bench.peers.plan import LATENCY, Case, Plan
 from tests.bench.peers.results import Results, Run, worst
+from tests.bench.peers.soak import Footprint
 
 _MB = 1024 * 1024
 _HEADS = (
@@ -39,7 +40,8 @@ def line(run: Run) -> str:
             what = _late(late)
         case None:
             what = f"FAILED: {run.failure}" if run.failure else "done"
-    return f"  {run.case}, round {run.number}, {run.arm}: {what}{_noted(run)}"
+    disturbed = "DISTURBED, does not count: " if run.figures and run.figures.is_disturbed else ""
+    return f"  {run.case}, round {run.number}, {run.arm}: {disturbed}{what}{_noted(run)}"
 
 
 def _drained(figures: Figures) -> str:
@@ -86,14 +88,61 @@ def tables(plan: Plan, results: Results) -> Iterator[str]:
         if results.arms(case.title):
             yield from ("", f"## {case.title}", "", f"{case.detail}; medians (lowest to highest)", "")
             yield from _case(case, results)
+            yield from _starts(case, results)
     if results.arms(LATENCY):
         yield from ("", "## produced to visible", "", _flow(plan.rate), "")
         yield from _latencies(results)
-    for epochs, held in sorted(results.bytes_after.items()):
-        yield f"memory of a driver of ours after {epochs:,} epochs: {held / _MB:,.0f} MB"
+    yield from _of_sinks(plan, results)
     yield from ("", "## targets", "", *targets.lines(results))
+    if plan.told:
+        yield from ("", plan.told)
+    for run in results.disturbed():
+        yield from ("", f"DISTURBED, does not count: {run.case}, round {run.number}, {run.arm}")
     for run in results.failures():
         yield from ("", f"FAILED: {run.case}, round {run.number}, {run.arm}", run.failure)
+
+
+def footprint(found: Footprint) -> str:
+    """Return one look at a long run."""
+    return (
+        f"after {found.minutes:,.0f} minutes, {found.epoch:,} epochs: {found.memory_bytes / _MB:,.0f} MB, "
+        f"{found.threads} threads, {found.files} open files, {found.sockets} of them sockets"
+    )
+
+
+def _of_sinks(plan: Plan, results: Results) -> Iterator[str]:
+    """Give what was found of our sinks alone."""
+    if results.bytes_after:
+        yield ""
+    for epochs, held in sorted(results.bytes_after.items()):
+        yield f"memory of a driver of ours after {epochs:,} epochs, garbage left out: {held / _MB:,.0f} MB"
+    if results.scale:
+        yield from ("", "## ours, by partitions of the source, at 1,000 rows/s", "")
+        yield "| partitions | first visible row, s | an epoch, s | memory, MB |"
+        yield "|---|---|---|---|"
+    for partitions, found in results.scale.items():
+        times = f"{found.first_row_seconds:.1f} | {found.epoch_seconds:.2f}"
+        yield f"| {partitions:,} | {times} | {found.memory_bytes / _MB:,.0f} |"
+    if results.look_ups:
+        took = _spread(results.look_ups, ".2f")
+        yield from ("", f"a sink's progress in a topic of {plan.sharing:,} sinks is found within {took} s")
+    if results.footprints:
+        yield from ("", "## a long run of ours, 2,000 rows/s", "", *map(footprint, results.footprints))
+
+
+def _starts(case: Case, results: Results) -> Iterator[str]:
+    """Give a table of starts by part, of the arms whose parts are known."""
+    found = {
+        arm: [run.start for run in results.counting(case.title, arm)] for arm in results.arms(case.title)
+    }
+    known = {arm: starts for arm, starts in found.items() if any(starts)}
+    parts = list(dict.fromkeys(part for starts in known.values() for start in starts for part in start))
+    if not parts:
+        return
+    yield from ("", f"| seconds of the start | {' | '.join(parts)} |", f"|{'---|' * (len(parts) + 1)}")
+    for arm, starts in known.items():
+        cells = [_spread([start.get(part) for start in starts], ".1f") for part in parts]
+        yield f"| {arm} | {' | '.join(cells)} |"
 
 
 def _case(case: Case, results: Results) -> Iterator[str]:
@@ -104,7 +153,7 @@ def _case(case: Case, results: Results) -> Iterator[str]:
 
 
 def _cells(case: Case, arm: str, results: Results) -> Iterator[str]:
-    runs = results.drained(case.title, arm)
+    runs, ended = results.counting(case.title, arm), results.drained(case.title, arm)
     against = results.ratio(case.title, (arm, SPARK.name), targets.rate)
     yield _spread([run.rows_per_second for run in runs], ",.0f")
     yield against.show(".2f") if against else "-"
@@ -116,9 +165,9 @@ def _cells(case: Case, arm: str, results: Results) -> Iterator[str]:
     yield _spread([run.memory_bytes / _MB for run in runs], ",.0f")
     yield _spread([run.control_records if run.audit else None for run in runs], ",.0f")
     for count in ("missing", "doubled", "wrong", "out_of_order"):
-        found = worst(runs, lambda run, name=count: getattr(run.audit, name, None))  # type: ignore[misc]
+        found = worst(ended, lambda run, name=count: getattr(run.audit, name, None))  # type: ignore[misc]
         yield "-" if found is None else f"{found:,}"
-    yield _spread([run.other_load for run in runs], ".0%")
+    yield _spread([run.other_load for run in ended], ".0%")
 
 
 def _latencies(results: Results) -> Iterator[str]:
@@ -128,19 +177,17 @@ def _latencies(results: Results) -> Iterator[str]:
     )
     yield f"|{'---|' * 11}"
     for arm in results.arms(LATENCY):
-        runs = results.late(arm)
+        runs, ended = results.counting_late(arm), results.late(arm)
         cells = [
             *(
                 _spread([getattr(run, f"{name}_ms") for run in runs], ",.0f")
                 for name in ("p50", "p90", "p99", "max")
             ),
-            *(
-                _spread([getattr(run, name) for run in runs], ".0%")
-                for name in ("cpu_share", "broker_share", "other_load")
-            ),
+            *(_spread([getattr(run, name) for run in runs], ".0%") for name in ("cpu_share", "broker_share")),
+            _spread([run.other_load for run in ended], ".0%"),
             _spread([run.first_row_seconds for run in runs], ".1f"),
             *(
-                _spread([float(getattr(run, name)) for run in runs], ",.0f")
+                _spread([float(getattr(run, name)) for run in ended], ",.0f")
                 for name in ("missing", "doubled")
             ),
         ]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.core.connection.options import ConnectionOptions
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.launch.files import Launch, LaunchFiles
+from airflow_provider_sinks.core.launch.status import SinkState
 from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
 from airflow_provider_sinks.local import jars
 from airflow_provider_sinks.local.postgres import Postgres
@@ -25,6 +29,14 @@ _SINK_JOB = _ROOT / "spark_jobs" / "sink_job.py"
 _SPARK_SINK = Path(__file__).with_name("spark_sink.py")
 _MASTER = "local[2,4]"
 _CONF = {"spark.ui.enabled": "false"}
+_PARTS: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
+    "spark-submit, JVM, Python": lambda _: True,
+    "Spark's session": lambda status: bool(status["spark_app_id"]),
+    "look, fence, read, announce": lambda status: status["state"] != SinkState.STARTING,
+    "first epoch": lambda status: bool(status["rows"]),
+}
+"""The parts of a start, in order, and how the status of a launch tells that one is over."""
+_NO_LAUNCH = LaunchFiles(Path())
 
 
 @dataclass(frozen=True)
@@ -42,7 +54,8 @@ class OurArm(CopyingArm):
         files = LaunchFiles(work.folder / "launch")
         launch = Launch(json.loads(self._spec(work).to_json()), 1, "bench", str(work.folder / "checkpoints"))
         files.write(launch, ResolvedConnections(_connections(work)).to_json())
-        return submit(work, _SINK_JOB, "--launch", str(files.directory))
+        driver = submit(work, _SINK_JOB, "--launch", str(files.directory))
+        return _Launched(driver.services, launch=files)
 
     def _spec(self, work: Work) -> SinkSpec:
         source = {"connection": "kafka", "topic": work.source, "max_offsets_per_epoch": work.rows_per_commit}
@@ -58,6 +71,33 @@ class OurArm(CopyingArm):
         else:
             source["format"] = "bytes"
         return SinkSpec.parse({**data, "source": {"kafka": source}, "target": {"kafka": target}})
+
+
+@dataclass
+class _Launched(Running):
+    """Remembers when each part of a start was over, as the status of the launch tells it.
+
+    :param launch: its files.
+    """
+
+    launch: LaunchFiles = _NO_LAUNCH
+    _began: float = field(default_factory=time.monotonic)
+    _over: dict[str, float] = field(default_factory=dict)
+
+    def look(self) -> None:
+        """See :class:`.arm.Running`."""
+        if len(self._over) == len(_PARTS) or (text := self.launch.read_status()) is None:
+            return
+        status, now = json.loads(text), time.monotonic()
+        for part, is_over in _PARTS.items():
+            if part not in self._over and is_over(status):
+                self._over[part] = now
+
+    def start_parts(self) -> Mapping[str, float]:
+        """See :class:`.arm.Running`."""
+        moments = [self._began, *self._over.values()]
+        lasted = [later - earlier for earlier, later in pairwise(moments)]
+        return dict(zip(self._over, lasted, strict=True))
 
 
 @dataclass(frozen=True)
