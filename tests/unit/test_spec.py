@@ -232,6 +232,16 @@ WRONG: list[tuple[str, Any, str]] = [
     (f"{K}.options", {"maxRecordsPerPartition": 8}, "cannot be set: one task must read"),
     (f"{K}.options", {"failondataloss": "false"}, "because exactly once depends on it"),
     (f"{K}.options", {"kafka.sasl.jaas.config": "x"}, "belong to the connection"),
+    (
+        f"{K}.options",
+        {"kafka.bootstrap.servers": "h:9092"},
+        "kafka.bootstrap.servers: cannot be set: the topic",
+    ),
+    (
+        f"{K}.options",
+        {"Kafka.Bootstrap.Servers": "h:9092"},
+        "Kafka.Bootstrap.Servers: cannot be set: the topic",
+    ),
     (f"{K}.options", {"fetchOffset.numRetry": 5}, 'did you mean "fetchOffset.numRetries"?'),
     (f"{K}.options", {"fetchOffset.numRetries": "many"}, "numRetries: 'many' is no whole number (from 0 to"),
     (f"{K}.options", {"kafka.fetch.max.bytes": 10**15}, "fetch.max.bytes: 1,000,000,000,000,000 is out of"),
