@@ -17,7 +17,7 @@ from airflow_provider_sinks.local.airflow_rest_api import DagRun
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.listeners import Mechanism, Sasl
 from tests.listening_broker import Listener, listening_broker
-from tests.live.people import ROLES, Person
+from tests.live.people import MAY_READ, MAY_SEE, MAY_TRIGGER, ROLES, Person
 
 DAGS = Path(__file__).parents[3] / "dags"
 SHIPPED: dict[str, dict[str, Any]] = {
@@ -30,7 +30,6 @@ SHIPPED: dict[str, dict[str, Any]] = {
     "replay_dead_letters": {"sink": "orders"},
 }
 FILES = ("alter_connection.py", "sink_forms.py", "run_sink_once.py", "replay_dead_letters.py")
-MAY_TRIGGER = {"viewer": 403, "user": 200, "op": 200}
 BY_TLS = "kafka_by_tls"
 """A connection that is only attacked: it says that its password is sent encrypted."""
 FOR_OPS = "alter_by_ops"
@@ -153,12 +152,29 @@ def test_a_form_that_asks_for_a_sink_suggests_those_of_its_folder(forms: Airflow
         assert "orders" in field["schema"]["examples"], form
 
 
-@pytest.mark.parametrize(("role", "seen"), [("viewer", 403), ("user", 403), ("op", 200)])
-def test_who_may_read_connections_and_variables(forms: AirflowStack, role: str, seen: int) -> None:
+@pytest.mark.parametrize("role", ROLES)
+def test_who_may_see_dags_runs_and_the_event_log(forms: AirflowStack, role: str) -> None:
+    for path in ("dags", "dags/alter_connection/dagRuns", "eventLogs"):
+        assert Person(forms, role).ask("GET", path).status_code == MAY_SEE[role], path
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_who_may_read_connections_and_variables(forms: AirflowStack, role: str) -> None:
     person = Person(forms, role)
 
     for path in ("connections", "connections/kafka_prod", "variables", f"variables/{STORED}"):
-        assert person.ask("GET", path).status_code == seen
+        assert person.ask("GET", path).status_code == MAY_READ[role], path
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_who_may_change_connections_and_variables(forms: AirflowStack, role: str) -> None:
+    described = {"connection_id": BY_TLS, "conn_type": "kafka", "description": f"by {role}"}
+    variable = {"key": STORED, "value": FOREIGN, "description": f"by {role}"}
+    person = Person(forms, role)
+
+    for path, body in ((f"connections/{BY_TLS}", described), (f"variables/{STORED}", variable)):
+        answer = person.ask("PATCH", path, body, update_mask="description")
+        assert answer.status_code == MAY_READ[role], answer.text
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
