@@ -6,9 +6,14 @@ import inspect
 import re
 from pathlib import Path
 
+from tests.live.people import MAY_READ, MAY_SEE, MAY_TRIGGER
+
 PAGE = (Path(__file__).parents[2] / "docs" / "roles.md").read_text()
 ENFORCED = re.compile(r"^\| `(\w+)=.*?` \| ([^|]*) \|", re.MULTILINE)
 IN_HANDS = re.compile(r"^\| `(\w+_dag)` \| [^|]+ \| [^|]+ \|$", re.MULTILINE)
+
+
+ROLES_ALLOW = re.compile(r"^\| \| viewer \| user \| op, admin \|\n\|[-|]+\n((?:\|.*\n)+)", re.MULTILINE)
 
 
 def factories() -> dict[str, set[str]]:
@@ -17,6 +22,24 @@ def factories() -> dict[str, set[str]]:
 
     made = {name: getattr(forms, name) for name in forms.__all__ if name.endswith("_dag")}
     return {name: set(inspect.signature(factory).parameters) for name, factory in made.items()}
+
+
+def test_the_page_says_of_each_role_what_a_real_airflow_answers_it() -> None:
+    (table,) = ROLES_ALLOW.findall(PAGE)
+    rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in table.splitlines()]
+    codes = {"yes": 200, "no": 403}
+    told = {what: [codes[re.split(r"\W", cell)[0]] for cell in cells] for what, *cells in rows}
+
+    found = dict(zip(("see", "trigger", "read", "change"), told.items(), strict=True))
+    for verb, answered in (
+        ("see", MAY_SEE),
+        ("trigger", MAY_TRIGGER),
+        ("read", MAY_READ),
+        ("change", MAY_READ),
+    ):
+        what, said = found[verb]
+        assert what.startswith(verb)
+        assert said == list(answered.values()), what
 
 
 def test_the_page_says_what_each_form_does_in_whose_hands() -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 
 from airflow_provider_sinks.clients.airflow_api import AirflowApi
 from airflow_provider_sinks.clients.airflow_connections import ConnectionStore
@@ -15,7 +15,16 @@ from airflow_provider_sinks.core.connection.fields import ConnectionFields
 from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.hooks.airflow_account import airflow_api
 from tests.airflow.api_server import account
-from tests.airflow.attacks import FOREIGN, FOREIGN_VALUE, foreign_variable, unheard
+from tests.airflow.attacks import (
+    FOREIGN,
+    FOREIGN_VALUE,
+    NO_ID,
+    VERBS,
+    demand_refused_in_file,
+    foreign_variable,
+    run_on_file,
+    unheard,
+)
 from tests.airflow.desk import Desk
 from tests.airflow.fakes import SINK
 from tests.listening_broker import Listener, listening_database
@@ -161,51 +170,74 @@ def test_the_author_alone_may_send_it_elsewhere(attack: Callable[..., Any]) -> N
     assert ("old", SECRET) in database.logins
 
 
-def named(server: str) -> list[dict[str, Any]]:
-    """Sinks that name a server where a connection of a database, its table or an option belongs."""
+def named(server: str) -> list[tuple[dict[str, Any], str]]:
+    """Sinks that name a server where a connection of a database, its table or an option belongs.
+
+    Each with what is wrong with it.
+    """
     table = {"connection": CONN_ID, "table": "public.users", "mode": "append"}
     lookup = {"connection": CONN_ID, "table": "public.users"}
     query = {"query": "SELECT value FROM source LEFT JOIN users ON name = value"}
     of_text = {**SINK, "source": {"kafka": {"connection": "kafka_test", "topic": "a", "format": "text"}}}
+    url = f"postgresql://{server}/shop"
+    targets: list[tuple[Any, str]] = [
+        ({"postgres": {**table, "connection": server}}, f"postgres.connection: '{server}' {NO_ID}"),
+        ({"postgres": {**table, "connection": url}}, f"postgres.connection: '{url}' {NO_ID}"),
+        ({"postgres": {**table, "host": server}}, "postgres.host: is not known (one of"),
+        ({"postgres": {**table, "options": {"host": server}}}, "postgres.options: is not known (one of"),
+        (f"{server}/public.users", f"kafka.connection: '{server}' {NO_ID}"),
+    ]
+    lookups: list[tuple[Any, str]] = [
+        ({"postgres": {**lookup, "connection": server}}, f"connection: '{server}' {NO_ID}"),
+        ({"postgres": {**lookup, "host": server}}, "host: is not known (one of"),
+        (f"{server}/public.users", f"connection: '{server}' {NO_ID}"),
+    ]
     return [
-        {**of_text, "target": {"postgres": {**table, "connection": server}}},
-        {**of_text, "target": {"postgres": {**table, "connection": f"postgresql://{server}/shop"}}},
-        {**of_text, "target": {"postgres": {**table, "host": server}}},
-        {**of_text, "target": {"postgres": {**table, "options": {"host": server}}}},
-        {**of_text, "target": f"{server}/public.users"},
-        {**of_text, **query, "lookups": {"users": {"postgres": {**lookup, "connection": server}}}},
-        {**of_text, **query, "lookups": {"users": {"postgres": {**lookup, "host": server}}}},
-        {**of_text, **query, "lookups": {"users": f"{server}/public.users"}},
+        *(({**of_text, "target": target}, f"target.{said}") for target, said in targets),
+        *(
+            ({**of_text, **query, "lookups": {"users": users}}, f"lookups.users.postgres.{said}")
+            for users, said in lookups
+        ),
     ]
 
 
 @pytest.mark.parametrize("place", range(8))
 @pytest.mark.usefixtures("api", "spark")
 def test_validation_takes_a_database_from_nobody(
-    database: Listener, place: int, connections: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    database: Listener, place: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from airflow_provider_sinks.arguments import parse
     from airflow_provider_sinks.operators.validate.sink_report import sink_report
-    from tests.airflow.fakes import KAFKA
 
-    connections(kafka_test=KAFKA)
     monkeypatch.setenv("_AIRFLOW_PROCESS_CONTEXT", "server")  # connections are read without a task
-    with pytest.raises(ConfigurationError):  # noqa: PT012  by the spec itself, or by the report of the checks
-        report = sink_report(parse(named(database.address)[place]), "spark_default", 5)
+    sink, said = named(database.address)[place]
+    with pytest.raises(ConfigurationError) as refused:  # noqa: PT012  by the spec itself, or by the report
+        report = sink_report(parse(sink), "spark_default", 5)
         raise report.error() or AssertionError(report.table())
+
+    (problem,) = refused.value.problems
+    assert str(problem).startswith(said)
 
 
 @pytest.mark.parametrize("place", range(8))
-@pytest.mark.parametrize("verb", ["check", "plan", "describe"])
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.usefixtures("api")
 def test_no_command_takes_a_database_from_a_file_of_its_user(
     desk: Desk, tmp_path: Path, database: Listener, verb: str, place: int
 ) -> None:
-    (tmp_path / "sinks.yaml").write_text(yaml.safe_dump({"sinks": [named(database.address)[place]]}))
-    more = ("--ask-spark", "never") if verb == "check" else ()
+    demand_refused_in_file(desk, tmp_path, verb, named(database.address)[place][0])
 
-    answer = desk.run(verb, SINK["name"], "--folder", str(tmp_path), *more)
 
-    assert SECRET not in answer.out + answer.err
+def test_a_command_says_the_secret_where_it_is_stored_for(
+    desk: Desk, tmp_path: Path, api: AirflowApi
+) -> None:
+    table = {"connection": CONN_ID, "table": "public.users", "mode": "append"}
+    with listening_database() as database:
+        there = {"host": database.host, "port": database.port, "extra": {"sslmode": "disable"}}
+        ConnectionStore(api).change(replace(OLD, **there), there)
+        run_on_file(desk, tmp_path, "check", SINK["name"], [{**SINK, "target": {"postgres": table}}])
+
+    assert ("old", SECRET) in database.logins
 
 
 @pytest.mark.parametrize(

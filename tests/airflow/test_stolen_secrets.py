@@ -8,14 +8,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 
 from airflow_provider_sinks.clients.airflow_api import AirflowApi
+from airflow_provider_sinks.clients.airflow_connections import ConnectionStore
+from airflow_provider_sinks.core.connection.fields import ConnectionFields
 from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.hooks.airflow_account import airflow_api
 from tests.airflow.altering import CONN_ID, OPTIONS, SECRET, make
 from tests.airflow.api_server import account
-from tests.airflow.attacks import FOREIGN, FOREIGN_VALUE, foreign_variable, unheard
+from tests.airflow.attacks import (
+    FOREIGN,
+    FOREIGN_VALUE,
+    NO_ID,
+    VERBS,
+    demand_refused_in_file,
+    foreign_variable,
+    run_on_file,
+    unheard,
+)
 from tests.airflow.desk import Desk
 from tests.airflow.fakes import SINK
 from tests.listening_broker import Listener, listening_broker
@@ -194,16 +204,28 @@ def test_what_only_the_author_may_say_is_never_rendered() -> None:
     assert not rendered & {"keep_secrets", "secret_prefix", "allowed_files"}
 
 
-def named(server: str) -> list[dict[str, Any]]:
-    """Sinks that name a server where a connection, a topic or an option belongs."""
+def named(server: str) -> list[tuple[dict[str, Any], str]]:
+    """Sinks that name a server where a connection or an option belongs, and what is wrong with each."""
     source = {"connection": CONN_ID, "topic": "orders"}
+    option = {"options": {"kafka.bootstrap.servers": server}}
+    sources = [
+        (f"{server}/orders", f"connection: '{server}' {NO_ID}"),
+        ({"kafka": {**source, "connection": server}}, f"connection: '{server}' {NO_ID}"),
+        (
+            {"kafka": {**source, "connection": f"kafka://{server}"}},
+            f"connection: 'kafka://{server}' {NO_ID}",
+        ),
+        ({"kafka": {**source, **option}}, "options.kafka.bootstrap.servers: cannot be set: the topic and"),
+        ({"kafka": {**source, "bootstrap.servers": server}}, "bootstrap.servers: is not known (one of"),
+    ]
+    read = {
+        "query": "SELECT value FROM source LEFT JOIN users ON name = value",
+        "lookups": {"users": {"postgres": {"connection": server, "table": "public.users"}}},
+        "source": {"kafka": {**source, "format": "text"}},
+    }
     return [
-        {**SINK, "source": f"{server}/orders"},
-        {**SINK, "source": {"kafka": {**source, "connection": server}}},
-        {**SINK, "source": {"kafka": {**source, "connection": f"kafka://{server}"}}},
-        {**SINK, "source": {"kafka": {**source, "options": {"kafka.bootstrap.servers": server}}}},
-        {**SINK, "source": {"kafka": {**source, "bootstrap.servers": server}}},
-        {**SINK, "lookups": {"users": {"postgres": {"connection": server, "table": "public.users"}}}},
+        *(({**SINK, "source": written}, f"source.kafka.{said}") for written, said in sources),
+        ({**SINK, **read}, f"lookups.users.postgres.connection: '{server}' {NO_ID}"),
     ]
 
 
@@ -216,13 +238,39 @@ def test_validation_takes_a_server_from_nobody(
     from airflow_provider_sinks.operators.validate.sink_report import sink_report
 
     monkeypatch.setenv("_AIRFLOW_PROCESS_CONTEXT", "server")  # connections are read without a task
-    with pytest.raises(ConfigurationError):  # noqa: PT012  by the spec itself, or by the report of the checks
-        report = sink_report(parse(named(broker.address)[place]), "spark_default", 5)
+    sink, said = named(broker.address)[place]
+    with pytest.raises(ConfigurationError) as refused:  # noqa: PT012  by the spec itself, or by the report
+        report = sink_report(parse(sink), "spark_default", 5)
         raise report.error() or AssertionError(report.table())
 
+    (problem,) = refused.value.problems
+    assert str(problem).startswith(said)
 
-def test_no_command_takes_a_server_from_its_user(desk: Desk, tmp_path: Path, broker: Listener) -> None:
-    (tmp_path / "sinks.yaml").write_text(yaml.safe_dump({"sinks": [named(broker.address)[2]]}))
 
-    assert desk.run("check", SINK["name"], "--folder", str(tmp_path)).code != 0
-    assert desk.run("status", f"kafka://{broker.address}").code == 64
+@pytest.mark.parametrize("place", range(6))
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.usefixtures("api")
+def test_no_command_takes_a_server_from_a_file_of_its_user(
+    desk: Desk, tmp_path: Path, broker: Listener, verb: str, place: int
+) -> None:
+    demand_refused_in_file(desk, tmp_path, verb, named(broker.address)[place][0])
+
+
+def test_a_command_says_the_secret_where_it_is_stored_for(
+    desk: Desk, tmp_path: Path, api: AirflowApi
+) -> None:
+    sink = {**SINK, "source": f"{CONN_ID}/orders"}
+    with listening_broker() as broker:
+        options = {**OPTIONS, "bootstrap.servers": broker.address}
+        ConnectionStore(api).change(ConnectionFields(CONN_ID, "kafka", extra=options), ["extra"])
+        run_on_file(desk, tmp_path, "check", SINK["name"], [sink])
+
+    assert ("old", SECRET) in broker.logins
+
+
+@pytest.mark.usefixtures("api")
+def test_no_command_takes_a_server_in_place_of_a_sink(desk: Desk, broker: Listener) -> None:
+    answer = desk.run("status", f"kafka://{broker.address}")
+
+    assert answer.code == 64, answer
+    assert f"kafka://{broker.address}" in answer.err

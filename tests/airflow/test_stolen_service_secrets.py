@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 
 from airflow_provider_sinks.arguments import parse
 from airflow_provider_sinks.clients.airflow_api import AirflowApi
@@ -19,7 +18,16 @@ from airflow_provider_sinks.core.connection.fields import ConnectionFields
 from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.hooks.airflow_account import airflow_api
 from tests.airflow.api_server import account
-from tests.airflow.attacks import FOREIGN, FOREIGN_VALUE, foreign_variable, unheard
+from tests.airflow.attacks import (
+    FOREIGN,
+    FOREIGN_VALUE,
+    NO_ID,
+    VERBS,
+    demand_refused_in_file,
+    foreign_variable,
+    run_on_file,
+    unheard,
+)
 from tests.airflow.desk import Desk
 from tests.airflow.fakes import SINK, FakeSpark
 from tests.listening_broker import Listener, listening_service
@@ -279,41 +287,61 @@ def test_who_writes_our_own_account_into_a_dag_file_is_told_there(dag: DAG, writ
         AlterConnectionRestartOperator(task_id="alter", dag=dag, **asked)
 
 
-def named(server: str) -> list[dict[str, Any]]:
-    """Sinks that name a server where a connection of a service or an option belongs."""
+def named(server: str) -> list[tuple[dict[str, Any], str]]:
+    """Sinks that name a server where a connection of a service or an option belongs, and what is wrong."""
+    http, with_login = f"http://{server}", f"http://old:password@{server}"
     source = {"connection": "kafka_test", "topic": "a", "schema": "id long"}
     avro = {"connection": "kafka_test", "topic": "b", "format": "avro"}
-    places = [server, f"http://{server}", f"http://old:password@{server}"]
-    targets: list[dict[str, Any]] = [
-        target
-        for place in places
-        for target in (
-            {"kafka": {**avro, "registry": place}},
-            {"iceberg": {"catalog": place, "table": "a.b"}},
-            {"iceberg": f"{place}/a.b"},
-            {"delta": {"path": "s3://bucket/a", "connection": place}},
+    lake, path = {"catalog": "lake_prod", "table": "a.b"}, {"path": "s3://bucket/a", "connection": "s3_prod"}
+    targets: list[tuple[Any, str]] = [
+        found
+        for place, shown in ((server, server), (http, http), (with_login, server))
+        for found in (
+            ({"kafka": {**avro, "registry": place}}, f"kafka.registry: '{shown}' {NO_ID}"),
+            ({"iceberg": {**lake, "catalog": place}}, f"iceberg.catalog: '{shown}' {NO_ID}"),
+            ({"iceberg": f"{place}/a.b"}, f"iceberg.catalog: '{shown}' {NO_ID}"),
+            ({"delta": {**path, "connection": place}}, f"delta.connection: '{shown}' {NO_ID}"),
         )
     ] + [
-        {"kafka": {**avro, "registry": "registry_prod", "urls": places[1]}},
-        {"iceberg": {"catalog": "lake_prod", "table": "a.b", "create": True, "properties": {"uri": server}}},
-        {"iceberg": {"catalog": "lake_prod", "table": "a.b", "s3.endpoint": places[1]}},
-        {"delta": {"path": f"s3://{server}/a", "connection": "s3_prod", "s3.endpoint": places[1]}},
+        ({"kafka": {**avro, "registry": "registry_prod", "urls": http}}, "kafka.urls: is not known (one of"),
+        (
+            {"iceberg": {**lake, "create": True, "properties": {"uri": server}}},
+            "iceberg.properties.uri: 'uri' is no property that a sink sets",
+        ),
+        ({"iceberg": {**lake, "s3.endpoint": http}}, "iceberg.s3.endpoint: is not known (one of"),
+        (
+            {"delta": {**path, "path": f"s3://{server}/a", "s3.endpoint": http}},
+            "delta.s3.endpoint: is not known (one of",
+        ),
     ]
-    reading = {**source, "format": "avro", "registry": places[1]}
+    read = {"source": {"kafka": {**source, "format": "avro", "registry": http}}}
     of_any = {**SINK, "source": {"kafka": source}}
-    return [{**of_any, "target": target} for target in targets] + [{**SINK, "source": {"kafka": reading}}]
+    return [
+        *(({**of_any, "target": target}, f"target.{said}") for target, said in targets),
+        ({**SINK, **read}, f"source.kafka.registry: '{http}' {NO_ID}"),
+    ]
+
+
+@pytest.fixture
+def services(api: AirflowApi, connections: Callable[..., None]) -> Iterator[None]:
+    """Stored passwords of all services that the sinks name beside the server."""
+    connections(s3_prod={"conn_type": "aws", "login": "old", "password": SECRET})
+    with stored(api, SERVICES["registry"].old), stored(api, SERVICES["catalog"].old):
+        yield
 
 
 @pytest.mark.parametrize("place", range(17))
 def test_a_sink_takes_a_service_from_nobody(server: Listener, place: int) -> None:
-    with pytest.raises(ConfigurationError) as refused:
-        parse(named(server.address)[place])
+    sink, said = named(server.address)[place]
 
-    assert {problem.where.split(".")[0] for problem in refused.value.problems} <= {"source", "target"}
+    with pytest.raises(ConfigurationError) as refused:
+        parse(sink)
+
+    assert str(refused.value.problems[0]).startswith(said)
     assert "old:password" not in str(refused.value)
 
 
-@pytest.mark.usefixtures("api", "spark")
+@pytest.mark.usefixtures("services", "spark")
 def test_validation_takes_a_service_from_nobody(
     dag: DAG, run_task: RunTask, server: Listener, spark: FakeSpark
 ) -> None:
@@ -321,20 +349,32 @@ def test_validation_takes_a_service_from_nobody(
 
     written = "{{ dag_run.conf['sink'] | tojson }}"
     task = ValidateConnectionOperator(task_id="validate", dag=dag, sink=written)
-    for sink in named(server.address)[4:8]:  # each runs a whole task; the spec refuses the others likewise
+    for sink, said in named(server.address)[4:8]:  # each runs a whole task; the spec refuses the others alike
         result = run_task(task, {"sink": sink})
 
         assert result.state == "failed"
+        assert said in str(result.error)
         assert not (spark.folder / "seen.json").exists()
 
 
-@pytest.mark.parametrize("verb", ["check", "plan", "describe"])
+@pytest.mark.parametrize("place", range(17))
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.usefixtures("services")
 def test_no_command_takes_a_service_from_a_file_of_its_user(
-    desk: Desk, tmp_path: Path, server: Listener, verb: str
+    desk: Desk, tmp_path: Path, server: Listener, verb: str, place: int
 ) -> None:
-    sinks = [{**sink, "name": f"s{place}"} for place, sink in enumerate(named(server.address))]
-    (tmp_path / "sinks.yaml").write_text(yaml.safe_dump({"sinks": sinks}))
-    more = ("--ask-spark", "never") if verb == "check" else ()
+    demand_refused_in_file(desk, tmp_path, verb, named(server.address)[place][0])
 
-    for sink in sinks:
-        assert desk.run(verb, sink["name"], "--folder", str(tmp_path), *more).code != 0
+
+def test_a_command_says_the_secret_where_it_is_stored_for(
+    desk: Desk, tmp_path: Path, connections: Callable[..., None]
+) -> None:
+    source = {"kafka": {"connection": "kafka_test", "topic": "a", "schema": "id long"}}
+    avro = {"connection": "kafka_test", "topic": "b", "format": "avro", "registry": "registry_prod"}
+    sink = {**SINK, "source": source, "target": {"kafka": avro}}
+    with listening_service() as service:
+        there = {"host": f"http://{service.host}", "port": service.port}
+        connections(registry_prod={"conn_type": "http", "login": "old", "password": SECRET, **there})
+        run_on_file(desk, tmp_path, "check", SINK["name"], [sink])
+
+    assert ("old", SECRET) in service.logins

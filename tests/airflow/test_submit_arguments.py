@@ -62,17 +62,46 @@ WRONG = [
         "conf: spark.speculation: is set to True",
         id="conf-speculation",
     ),
-    pytest.param(
-        {"conf": {"spark.sql.variable.substitute": "true"}},
-        "conf: spark.sql.variable.substitute: is set to 'true'",
-        id="conf-substitution",
-    ),
     pytest.param({"jars": ["a.jar"]}, "jars: is a list", id="jars-list"),
     pytest.param({"packages": ["a:b:1"]}, "packages: is a list", id="packages-list"),
     pytest.param({"py_files": ["a.py"]}, "py_files: is a list", id="py-files-list"),
     pytest.param({"files": 1}, "files: is a int", id="files-number"),
     pytest.param({"application": "a.py"}, "application: it runs", id="application"),
 ]
+
+
+OWNED_CONF = {
+    "spark.master": "spark://master:7077",
+    "spark.submit.deployMode": "cluster",
+    "spark.submit.pyFiles": "own.py",
+    "spark.python.daemon.module": "pyspark.daemon",
+    "spark.speculation": "true",
+    "spark.sql.adaptive.enabled": "true",
+    "spark.python.worker.reuse": "false",
+    "spark.sql.variable.substitute": "true",
+    "spark.sql.runSQLOnFiles": "true",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "true",
+}
+"""Each Spark setting that a sink owns, with a value of somebody else."""
+
+
+@pytest.mark.parametrize(("name", "value"), OWNED_CONF.items(), ids=OWNED_CONF)
+def test_a_spark_setting_that_a_sink_owns_is_refused_when_the_dag_file_is_read(
+    submit: Submit, name: str, value: str
+) -> None:
+    from airflow_provider_sinks.core.errors import ConfigurationError
+
+    with pytest.raises(ConfigurationError) as caught:
+        submit(conf={name: value, "spark.executor.cores": "2"})
+
+    assert [problem.where for problem in caught.value.problems] == [f"conf: {name}"]
+
+
+def test_all_spark_settings_that_a_sink_owns_are_tried() -> None:
+    from airflow_provider_sinks.core.spec.spark_conf import OWNED_SETTINGS
+    from airflow_provider_sinks.operators.submit.arguments import _OWNED_CONF
+
+    assert set(OWNED_CONF) == {*OWNED_SETTINGS, *_OWNED_CONF}
 
 
 @pytest.mark.parametrize(("arguments", "words"), WRONG)

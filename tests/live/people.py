@@ -16,6 +16,10 @@ from airflow_provider_sinks.local.airflow_rest_api import DagRun
 
 ROLES = ("viewer", "user", "op")
 """The roles below ``admin``; of each there is one person, of the same name."""
+MAY_SEE = {"viewer": 200, "user": 200, "op": 200}
+MAY_TRIGGER = {"viewer": 403, "user": 200, "op": 200}
+MAY_READ = {"viewer": 403, "user": 403, "op": 200}
+"""Connections and Variables; who may read them may change them."""
 USERS = ",".join(["admin:admin", *(f"{role}:{role}" for role in ROLES)])
 _PAGE = 100
 

@@ -316,19 +316,50 @@ def test_the_source_is_validated_first_because_it_names_the_writers_of_the_targe
     assert list(dict.fromkeys(check.subject for check in report.checks)) == ["z", "a"]
 
 
-@pytest.mark.parametrize("option", ["sslrootcert", "sslcert"])
+def files_that_are_none(folder: Path) -> Iterator[str]:
+    """Name what is no certificate, no key and no list: it is not there, or it is something else."""
+    (folder / "text").write_text("nothing of the kind")
+    for name in ("absent", "text", "."):
+        yield str(folder / name)
+
+
+@pytest.mark.parametrize("option", ["sslrootcert", "sslcert", "sslkey"])
 def test_a_file_of_a_database_is_refused_in_the_same_words_whether_it_is_there_or_not(
-    option: str, tmp_path: Path
+    authority: Authority, option: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "text").write_text("no certificate")
+    own = tmp_path / "own.pem"
+    own.write_text(authority.sign().certificate)
+    given = {"sslmode": "require", "sslcert": str(own)}
     with server(says(b"S")) as place:
         said = {
-            postgres_reach(place, sslmode="verify-ca", **{option: str(tmp_path / name)}).why
-            for name in ("absent", "text", ".")
+            postgres_reach(place, **{**given, option: path}).why for path in files_that_are_none(tmp_path)
         }
 
     assert len(said) == 1
     assert said.pop().startswith("a file that the connection names cannot be used by this worker")
+
+
+def test_a_list_of_a_database_that_cannot_be_used_is_told_by_nothing(
+    authority: Authority, tmp_path: Path
+) -> None:
+    (tmp_path / "ca.pem").write_text(authority.pem)
+    given = {"sslmode": "verify-ca", "sslrootcert": str(tmp_path / "ca.pem")}
+    handshake = in_tls(authority.sign(), tmp_path)
+
+    def after_yes(connected: socket.socket) -> None:
+        says(b"S")(connected)
+        handshake(connected)
+
+    with server(after_yes) as place:
+        said = {
+            (failed.name, failed.detail)
+            for path in files_that_are_none(tmp_path)
+            for failed in validate({"pg": postgres(place, sslcrl=path, **given)}, seconds=30).failed
+        }
+
+    ((check, detail),) = said
+    assert check == "authentication"  # libpq read the list, or not, and shook hands
+    assert str(tmp_path) not in detail
 
 
 def test_a_folder_with_a_socket_is_refused_in_the_same_words_whether_it_is_there_or_not(

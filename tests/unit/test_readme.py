@@ -198,6 +198,30 @@ def test_each_error_of_the_protocol_stands_in_the_docs(error: str) -> None:
     assert any(re.search(pattern, error) for pattern in patterns)
 
 
+def said_of_lookups() -> list[str]:
+    """Return what the page of sinks quotes of a sink that reads its lookups."""
+    page = (ROOT / "docs" / "sinks.md").read_text()
+    section = page.partition("\n## Lookups\n")[2].partition("\n## ")[0]
+    return [" ".join(quote.split()) for quote in re.findall(r"`([^`]*…[^`]*)`", section)]
+
+
+@pytest.mark.parametrize("said", said_of_lookups())
+def test_what_the_docs_quote_of_lookups_is_what_a_sink_says(said: str) -> None:
+    file = ROOT / "airflow_provider_sinks" / "streaming" / "lookups.py"
+    texts = [
+        template(node) for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.JoinedStr)
+    ]
+
+    assert [text for text in texts if said.replace('"', "") in text]
+
+
+@pytest.mark.parametrize(
+    "about", ["more than one row", "has changed", "has lost", "while the sink ran", "it was"]
+)
+def test_the_docs_quote_what_a_sink_says_when_a_lookup_is_not_as_it_was(about: str) -> None:
+    assert len([said for said in said_of_lookups() if about in said]) == 1
+
+
 @pytest.mark.parametrize("name", _NAMED)
 def test_what_a_writer_may_end_with_is_documented(name: str) -> None:
     assert name in (ROOT / "docs" / "errors.md").read_text()

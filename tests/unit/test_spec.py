@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from datetime import timedelta
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -232,6 +234,16 @@ WRONG: list[tuple[str, Any, str]] = [
     (f"{K}.options", {"maxRecordsPerPartition": 8}, "cannot be set: one task must read"),
     (f"{K}.options", {"failondataloss": "false"}, "because exactly once depends on it"),
     (f"{K}.options", {"kafka.sasl.jaas.config": "x"}, "belong to the connection"),
+    (
+        f"{K}.options",
+        {"kafka.bootstrap.servers": "h:9092"},
+        "kafka.bootstrap.servers: cannot be set: the topic",
+    ),
+    (
+        f"{K}.options",
+        {"Kafka.Bootstrap.Servers": "h:9092"},
+        "Kafka.Bootstrap.Servers: cannot be set: the topic",
+    ),
     (f"{K}.options", {"fetchOffset.numRetry": 5}, 'did you mean "fetchOffset.numRetries"?'),
     (f"{K}.options", {"fetchOffset.numRetries": "many"}, "numRetries: 'many' is no whole number (from 0 to"),
     (f"{K}.options", {"kafka.fetch.max.bytes": 10**15}, "fetch.max.bytes: 1,000,000,000,000,000 is out of"),
@@ -483,6 +495,41 @@ def test_what_is_wrong_in_the_sql_is_said_by_the_option_that_it_stands_in(
 def test_a_sink_waits_five_minutes_for_a_service_unless_it_says_otherwise(data: dict[str, Any]) -> None:
     assert SinkSpec.parse(data).patience == timedelta(minutes=5)
     assert SinkSpec.parse({**data, "patience": "90s"}).patience == timedelta(seconds=90)
+
+
+CALLS_OF_A_NUMBER = 60
+"""The text is read twice, alone and in its query, for 54 calls a number; a third time would cost 19 more."""
+
+
+def of_numbers(count: int) -> dict[str, Any]:
+    """Return a sink that keeps the rows whose length stands in a list."""
+    return {**TEXT, "where": f"length(value) IN ({', '.join(map(str, range(100_000, 100_000 + count)))})"}
+
+
+def calls(data: dict[str, Any]) -> int:
+    """Return how many functions a parse calls: as many on a busy machine as on a quiet one."""
+    count, before = 0, sys.getprofile()
+
+    def see(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal count
+        del frame, argument
+        count += event in ("call", "c_call")
+
+    sys.setprofile(see)
+    try:
+        SinkSpec.parse(data)
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def test_a_number_more_in_a_list_costs_the_same_however_long_the_list_is() -> None:
+    calls(of_numbers(1))  # imports sqlglot
+    few, more, many = (calls(of_numbers(count)) for count in (1_000, 2_000, 6_000))
+
+    each = (more - few) / 1_000
+    assert (many - more) / 4_000 == pytest.approx(each, rel=0.01)
+    assert each < CALLS_OF_A_NUMBER
 
 
 def test_a_list_of_a_hundred_thousand_numbers_is_taken() -> None:

@@ -17,7 +17,7 @@ from airflow_provider_sinks.local.airflow_rest_api import DagRun
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.listeners import Mechanism, Sasl
 from tests.listening_broker import Listener, listening_broker
-from tests.live.people import ROLES, Person
+from tests.live.people import MAY_READ, MAY_SEE, MAY_TRIGGER, ROLES, Person
 
 DAGS = Path(__file__).parents[3] / "dags"
 SHIPPED: dict[str, dict[str, Any]] = {
@@ -30,7 +30,8 @@ SHIPPED: dict[str, dict[str, Any]] = {
     "replay_dead_letters": {"sink": "orders"},
 }
 FILES = ("alter_connection.py", "sink_forms.py", "run_sink_once.py", "replay_dead_letters.py")
-MAY_TRIGGER = {"viewer": 403, "user": 200, "op": 200}
+BY_TLS = "kafka_by_tls"
+"""A connection that is only attacked: it says that its password is sent encrypted."""
 FOR_OPS = "alter_by_ops"
 _FOR_OPS = f"""
 from airflow_provider_sinks.forms import alter_connection_dag
@@ -65,13 +66,14 @@ def listener() -> Iterator[Listener]:
 
 @pytest.fixture(scope="module")
 def forms(airflow: AirflowStack, broker: KafkaBroker) -> Iterator[AirflowStack]:
-    """An Airflow with the shipped forms, one for ops only, a connection and two Variables."""
+    """An Airflow with the shipped forms, one for ops only, two connections and two Variables."""
     sinks = airflow.dags_folder / "sinks_of_the_forms.yaml"
     sinks.write_text(_SINKS)
     for name in FILES:
         shutil.copy(DAGS / name, airflow.dags_folder / name)
     (airflow.dags_folder / f"{FOR_OPS}.py").write_text(_FOR_OPS)
     airflow.add_connection("kafka_prod", "kafka", extra=login(broker, OLD))
+    airflow.add_connection(BY_TLS, "kafka", extra={**login(broker, OLD), "security.protocol": "SASL_SSL"})
     airflow.add_variable(STORED, FOREIGN)
     airflow.add_variable(GIVEN, PASSWORDS[NEW])
     for dag_id in (*SHIPPED, FOR_OPS):
@@ -80,30 +82,44 @@ def forms(airflow: AirflowStack, broker: KafkaBroker) -> Iterator[AirflowStack]:
     for name in (*FILES, f"{FOR_OPS}.py"):
         (airflow.dags_folder / name).unlink()
     sinks.unlink()
-    airflow.call("DELETE", "connections/kafka_prod")
+    for conn_id in ("kafka_prod", BY_TLS):
+        airflow.call("DELETE", f"connections/{conn_id}")
 
 
 @dataclass(frozen=True)
 class Attack:
     """Options that lead the stored password, or a foreign Variable, to a server of the attacker.
 
-    :param at_form: whether the form itself refuses them.
+    :param moved: which of them decide who hears the password; empty where the form itself refuses them.
     """
 
     more: Mapping[str, Any]
-    at_form: bool = False
+    moved: str = ""
+    conn_id: str = "kafka_prod"
+
+    @property
+    def said(self) -> str:
+        """What the alteration says of the only secret that is stored."""
+        return f"sasl.password: must be given anew: {self.moved} would change"
 
     def options(self, listener: Listener) -> dict[str, Any]:
         return {"bootstrap.servers": listener.address, "sasl.mechanism": "PLAIN", **self.more}
 
 
 ATTACKS = {
-    "the stored password": Attack({}),
-    "a foreign Variable": Attack({"sasl.username": {"secret": STORED}}, at_form=True),
-    "both anew, one foreign": Attack(
-        {"sasl.username": {"secret": STORED}, "sasl.password": {"secret": STORED}}, at_form=True
+    "the stored password": Attack({}, "bootstrap.servers and sasl.mechanism"),
+    "for another user": Attack(
+        {"sasl.username": "me"}, "bootstrap.servers and sasl.mechanism and sasl.username"
     ),
-    "in clear protocol": Attack({"security.protocol": "PLAINTEXT"}),
+    "a foreign Variable": Attack({"sasl.username": {"secret": STORED}}),
+    "both anew, one foreign": Attack(
+        {"sasl.username": {"secret": STORED}, "sasl.password": {"secret": STORED}}
+    ),
+    "in clear protocol": Attack(
+        {"security.protocol": "SASL_PLAINTEXT"},
+        "bootstrap.servers and sasl.mechanism and security.protocol",
+        BY_TLS,
+    ),
 }
 
 
@@ -111,9 +127,9 @@ def login(broker: KafkaBroker, user: str) -> dict[str, str]:
     return {name: str(value) for name, value in broker.client_config(user).items()}
 
 
-def options(forms: AirflowStack) -> dict[str, Any]:
-    """Return the options of the connection; its secrets are masked."""
-    return dict(json.loads(forms.call("GET", "connections/kafka_prod")["extra"]))
+def options(forms: AirflowStack, conn_id: str = "kafka_prod") -> dict[str, Any]:
+    """Return the options of a connection; its secrets are masked."""
+    return dict(json.loads(forms.call("GET", f"connections/{conn_id}")["extra"]))
 
 
 def ended(forms: AirflowStack, run: DagRun) -> str:
@@ -136,12 +152,29 @@ def test_a_form_that_asks_for_a_sink_suggests_those_of_its_folder(forms: Airflow
         assert "orders" in field["schema"]["examples"], form
 
 
-@pytest.mark.parametrize(("role", "seen"), [("viewer", 403), ("user", 403), ("op", 200)])
-def test_who_may_read_connections_and_variables(forms: AirflowStack, role: str, seen: int) -> None:
+@pytest.mark.parametrize("role", ROLES)
+def test_who_may_see_dags_runs_and_the_event_log(forms: AirflowStack, role: str) -> None:
+    for path in ("dags", "dags/alter_connection/dagRuns", "eventLogs"):
+        assert Person(forms, role).ask("GET", path).status_code == MAY_SEE[role], path
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_who_may_read_connections_and_variables(forms: AirflowStack, role: str) -> None:
     person = Person(forms, role)
 
     for path in ("connections", "connections/kafka_prod", "variables", f"variables/{STORED}"):
-        assert person.ask("GET", path).status_code == seen
+        assert person.ask("GET", path).status_code == MAY_READ[role], path
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_who_may_change_connections_and_variables(forms: AirflowStack, role: str) -> None:
+    described = {"connection_id": BY_TLS, "conn_type": "kafka", "description": f"by {role}"}
+    variable = {"key": STORED, "value": FOREIGN, "description": f"by {role}"}
+    person = Person(forms, role)
+
+    for path, body in ((f"connections/{BY_TLS}", described), (f"variables/{STORED}", variable)):
+        answer = person.ask("PATCH", path, body, update_mask="description")
+        assert answer.status_code == MAY_READ[role], answer.text
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
@@ -149,15 +182,17 @@ def test_who_may_read_connections_and_variables(forms: AirflowStack, role: str, 
 def test_no_form_leads_a_stored_secret_to_another_server(
     forms: AirflowStack, listener: Listener, role: str, attack: Attack, *, dry_run: bool
 ) -> None:
-    before = options(forms)
-    fields = {"conn_id": "kafka_prod", "set": attack.options(listener), "dry_run": dry_run}
+    before = options(forms, attack.conn_id)
+    fields = {"conn_id": attack.conn_id, "set": attack.options(listener), "dry_run": dry_run}
 
     answer = Person(forms, role).fill_in("alter_connection", fields)
 
-    assert answer.status_code == (400 if attack.at_form else 200), answer.text
-    if not attack.at_form:
-        assert ended(forms, DagRun("alter_connection", answer.json()["dag_run_id"])) == "failed"
-    assert options(forms) == before
+    assert answer.status_code == (200 if attack.moved else 400), answer.text
+    if attack.moved:
+        run = DagRun("alter_connection", answer.json()["dag_run_id"])
+        assert ended(forms, run) == "failed"
+        assert attack.said in forms.task_log(run, "plan")
+    assert options(forms, attack.conn_id) == before
     assert listener.logins == []
     assert not any(listener.has_heard(secret) for secret in (*PASSWORDS.values(), FOREIGN))
 
