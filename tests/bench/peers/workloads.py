@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import random
 import struct
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Protocol
@@ -28,7 +29,7 @@ _LEFT_OUT = 3
 _REGIONS = 16
 
 
-class Workload(Protocol):
+class Workload(Hashable, Protocol):
     """What one row is, before and after."""
 
     @property
