@@ -19,6 +19,7 @@ from confluent_kafka.admin import (
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
+    DeletedRecords,
     NewPartitions,
     NewTopic,
     OffsetSpec,
@@ -62,11 +63,22 @@ def configure_topic(admin: AdminClient, name: str, config: Mapping[str, str]) ->
 
 
 def remove_records(admin: AdminClient, topic: str, first: Mapping[int, int]) -> None:
-    """Remove the records before these offsets (by partition), and return when the topic begins there."""
-    places = {TopicPartition(topic, partition, offset) for partition, offset in first.items()}
-    for removed in admin.delete_records(list(places)).values():
-        removed.result(_SECONDS)
-    _until(lambda: begins(admin, topic, first) == first, f"topic {topic} to begin at {first}")
+    """Remove the records before these offsets (by partition; -1 means all), and return when none is shown.
+
+    A policy that allows it is shown before it holds: until then the broker is asked again.
+    """
+    places = [TopicPartition(topic, partition, offset) for partition, offset in first.items()]
+    begin: dict[int, int] = {}
+
+    def removed() -> bool:
+        found = {
+            place.partition: _begin(deletion) for place, deletion in admin.delete_records(places).items()
+        }
+        begin.update({partition: offset for partition, offset in found.items() if offset is not None})
+        return None not in found.values()
+
+    _until(removed, f"the broker to remove records of {topic}")
+    _until(lambda: begins(admin, topic, first) == begin, f"topic {topic} to begin at {begin}")
 
 
 def grant(admin: AdminClient, rights: Sequence[AclBinding]) -> None:
@@ -74,6 +86,17 @@ def grant(admin: AdminClient, rights: Sequence[AclBinding]) -> None:
     for granted in admin.create_acls(list(rights)).values():
         granted.result(_SECONDS)
     _until(lambda: all(_is_granted(admin, right) for right in rights), f"the broker to grant {rights}")
+
+
+def _begin(deletion: Future[DeletedRecords]) -> int | None:
+    """Return where a partition begins once records were removed; None where its policy forbids that."""
+    try:
+        return deletion.result(_SECONDS).low_watermark
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.POLICY_VIOLATION:
+            raise
+        error.__traceback__ = None  # see answering()
+        return None
 
 
 def _placed(ask: Callable[[], Future[None]]) -> None:

@@ -9,9 +9,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient
-
 from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
 from airflow_provider_sinks.connectors.postgres.spec import Mode
 from airflow_provider_sinks.core.errors import ExitCode
@@ -27,7 +24,6 @@ from tests.faults.phases import DRIVER
 from tests.faults.stories import row_wise, row_wise_table
 from tests.faults.world import World
 
-_POLICY_SECONDS = 60.0
 _EPOCHS_BEHIND = 0.5
 
 
@@ -126,19 +122,5 @@ def _remove_all_but_the_last(world: World, topic: str) -> None:
     admin = topics.admin_client(tuple(world.client.items()))
     last = topics.read(world.client, topic)[-1].offset
     administrator.configure_topic(admin, topic, {"cleanup.policy": "compact,delete"})
-    deadline = time.monotonic() + _POLICY_SECONDS
-    while not _removed(admin, topic, last):
-        assert time.monotonic() < deadline, "the broker did not take the policy"
-        time.sleep(0.1)
+    administrator.remove_records(admin, topic, {0: last})
     administrator.configure_topic(admin, topic, {"cleanup.policy": "compact"})
-
-
-def _removed(admin: AdminClient, topic: str, before: int) -> bool:
-    [deletion] = admin.delete_records([TopicPartition(topic, 0, before)]).values()
-    try:
-        deletion.result(30)
-    except KafkaException as error:
-        if error.args[0].code() != KafkaError.POLICY_VIOLATION:
-            raise
-        return False
-    return True

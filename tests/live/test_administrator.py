@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from airflow_provider_sinks.local.broker import KafkaBroker
@@ -74,3 +75,23 @@ def test_an_option_is_changed_when_the_broker_shows_it(broker: KafkaBroker, topi
 
     assert late.late == LATE_LOOKS
     assert administrator.options(late, name)["cleanup.policy"] == "compact"
+
+
+def test_records_are_removed_when_the_policy_that_allows_it_holds(
+    broker: KafkaBroker, topic: TopicFactory
+) -> None:
+    name = topic("removed", 2, **{"cleanup.policy": "compact"})
+    producer = Producer(broker.client_config())
+    for partition in (0, 0, 0, 1):
+        producer.produce(name, b"value", b"key", partition)
+    assert producer.flush(60) == 0
+    late: Any = LateAdmin(broker, "delete_records")
+    (forbidden,) = late.remember([TopicPartition(name, 0, -1)]).values()
+    with pytest.raises(KafkaException, match="POLICY_VIOLATION"):
+        forbidden.result(30)
+
+    administrator.configure_topic(late, name, {"cleanup.policy": "compact,delete"})
+    administrator.remove_records(late, name, {0: 2, 1: -1})
+
+    assert late.late == LATE_LOOKS
+    assert administrator.begins(late, name, {0: 2, 1: -1}) == {0: 2, 1: 1}

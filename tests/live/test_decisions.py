@@ -12,8 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient
 
 from airflow_provider_sinks.connectors.kafka.transactions import fence
 from airflow_provider_sinks.connectors.observer import SinkObserver
@@ -34,7 +32,6 @@ from airflow_provider_sinks.core.progress.record import DRIVER, SINGLE_WRITER, P
 from airflow_provider_sinks.local.broker import KafkaBroker
 from tests import administrator
 from tests.live.sink_world import SOURCE_PARTITIONS, SinkWorld
-from tests.support import until
 
 WorldFactory = Callable[..., SinkWorld]
 
@@ -376,22 +373,10 @@ def alter(sink: SinkWorld, topic: str, **config: str) -> None:
     administrator.configure_topic(sink.admin, topic, options)
 
 
-def deletes_records(admin: AdminClient, topic: str, offset: int = -1) -> bool:
-    """Empty a topic, unless the broker does not know yet that it may: a policy reaches it a little later."""
-    [deletion] = admin.delete_records([TopicPartition(topic, 0, offset)]).values()
-    try:
-        deletion.result(timeout=30)
-    except KafkaException as error:
-        if error.args[0].code() != KafkaError.POLICY_VIOLATION:
-            raise
-        return False
-    return True
-
-
 def empty(sink: SinkWorld) -> None:
     """Do what an accident does: another policy, everything deleted, and the policy put right again."""
     alter(sink, sink.progress, cleanup_policy="delete")
-    until(lambda: deletes_records(sink.admin, sink.progress), "the broker took the policy")
+    administrator.remove_records(sink.admin, sink.progress, {0: -1})
     alter(sink, sink.progress, cleanup_policy="compact")
 
 
@@ -421,7 +406,7 @@ def test_an_emptied_progress_topic_is_lost_progress_beside_a_witness(written: Si
 def remove_before(sink: SinkWorld, offset: int) -> None:
     """Remove the oldest records of the progress topic, as a wrong policy does, and repair it as we say."""
     alter(sink, sink.progress, cleanup_policy="compact,delete")
-    until(lambda: deletes_records(sink.admin, sink.progress, offset), "the broker took the policy")
+    administrator.remove_records(sink.admin, sink.progress, {0: offset})
     alter(sink, sink.progress, cleanup_policy="compact")
 
 

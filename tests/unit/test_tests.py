@@ -10,7 +10,17 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parents[1]
-ADMINISTERED = {"create_topics", "delete_topics", "create_partitions"}
+ADMINISTERED = {
+    "create_topics",
+    "delete_topics",
+    "create_partitions",
+    "alter_configs",
+    "incremental_alter_configs",
+    "delete_records",
+    "elect_leaders",
+    "create_acls",
+    "delete_acls",
+}
 """A broker answers to these before they are done; ``administrator.py`` waits until they are."""
 WAITS = {TESTS / "administrator.py", TESTS / "bench" / "topics.py"}
 AGAIN = re.compile(r"\bflaky\(|mark\.flaky|rerunfailures|--reruns|pytest[-_]retry", re.IGNORECASE)
@@ -27,7 +37,7 @@ def assumed(text: str) -> Iterator[str]:
             yield f"{node.lineno}: {node.func.attr}"
 
 
-def test_no_test_goes_on_before_a_topic_is_made_or_gone() -> None:
+def test_no_test_goes_on_before_the_broker_has_done_what_it_was_asked_for() -> None:
     files = [
         file for file in TESTS.rglob("*.py") if file not in WAITS and TESTS / "planted" not in file.parents
     ]
@@ -44,7 +54,14 @@ def test_no_test_is_run_again_until_it_passes() -> None:
 
 
 @pytest.mark.parametrize(
-    "call", ["admin.create_topics([t])", "self.admin().delete_topics(['a'])['a'].result()"]
+    "call",
+    [
+        "admin.create_topics([t])",
+        "self.admin().delete_topics(['a'])['a'].result()",
+        "admin.incremental_alter_configs([resource])[resource].result(30)",
+        "[deletion] = admin.delete_records([place]).values()",
+        "admin.elect_leaders(ElectionType.PREFERRED, None).result()",
+    ],
 )
 def test_what_goes_on_too_early_is_found(call: str) -> None:
     assert len([*assumed(f"def test():\n    {call}\n")]) == 1
