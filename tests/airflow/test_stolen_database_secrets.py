@@ -233,7 +233,11 @@ def test_a_command_says_the_secret_where_it_is_stored_for(
 ) -> None:
     table = {"connection": CONN_ID, "table": "public.users", "mode": "append"}
     with listening_database() as database:
-        there = {"host": database.host, "port": database.port, "extra": {"sslmode": "disable"}}
+        there: dict[str, Any] = {
+            "host": database.host,
+            "port": database.port,
+            "extra": {"sslmode": "disable"},
+        }
         ConnectionStore(api).change(replace(OLD, **there), there)
         run_on_file(desk, tmp_path, "check", SINK["name"], [{**SINK, "target": {"postgres": table}}])
 
