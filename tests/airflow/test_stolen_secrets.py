@@ -208,7 +208,7 @@ def named(server: str) -> list[tuple[dict[str, Any], str]]:
     """Sinks that name a server where a connection or an option belongs, and what is wrong with each."""
     source = {"connection": CONN_ID, "topic": "orders"}
     option = {"options": {"kafka.bootstrap.servers": server}}
-    sources = [
+    sources: list[tuple[Any, str]] = [
         (f"{server}/orders", f"connection: '{server}' {NO_ID}"),
         ({"kafka": {**source, "connection": server}}, f"connection: '{server}' {NO_ID}"),
         (
