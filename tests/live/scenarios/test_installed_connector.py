@@ -71,6 +71,7 @@ def clean_airflow(
         yield running
 
 
+@pytest.mark.timeout(1800)  # it makes an environment of its own first, from the packages' registry
 def test_a_dag_writes_to_a_target_that_another_wheel_brings(
     clean_airflow: AirflowStack, clean_python: str, broker: KafkaBroker, redis_server: RedisServer
 ) -> None:
