@@ -4,12 +4,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.testing.connector_contract import FIRST, SECOND
 from airflow_provider_sinks.testing.played_start import PlayedStart
+from tests.contract.evolving_table import WIDENS
 from tests.contract.iceberg_harness import IcebergHarness
+from tests.contract.postgres_harness import PostgresHarness
 from tests.contract.postgres_table import Table
 
 
@@ -43,3 +46,21 @@ def start(lake: IcebergHarness) -> PlayedStart:
     started.epoch(1, FIRST)
     started.epoch(2, SECOND)
     return started
+
+
+@pytest.fixture
+def made(postgres: Postgres) -> Iterator[PostgresHarness]:
+    """A schema in which a sink has started and written nothing."""
+    harness = PostgresHarness(postgres)
+    start = PlayedStart(harness).start()
+    start.connector.close()
+    yield harness
+    harness.close()
+
+
+@pytest.fixture
+def evolving_table(tables: Any) -> Table:
+    """A table with one row, that a start may widen."""
+    made: Table = tables('id integer PRIMARY KEY, what varchar(5) COLLATE "C"', **WIDENS)
+    made.epoch(1, {"id": pa.array([1], pa.int32()), "what": ["a"]})
+    return made

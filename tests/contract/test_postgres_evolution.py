@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -11,42 +10,19 @@ import pyarrow as pa
 import pytest
 
 from airflow_provider_sinks.connectors.postgres import altering
-from airflow_provider_sinks.connectors.postgres.preflight import owner_check
-from airflow_provider_sinks.core.checks.check import Outcome
 from airflow_provider_sinks.core.errors import ConfigurationError, FencedError, UnavailableError
 from airflow_provider_sinks.core.evolution import Compatible, Incompatible, NeedsMigration
-from airflow_provider_sinks.core.progress.record import ProgressRecord
-from airflow_provider_sinks.testing.played_start import WRITERS, PlayedStart
 from tests.contract.evolving_start import EvolvingStart
+from tests.contract.evolving_table import OUTPUT, SHAPE, announcement_of
 from tests.contract.postgres_table import Table, longs, with_coordinates
 
-WIDENS = {"on_schema_change": "widen"}
-OUTPUT = {
-    "fields": [
-        {"name": "id", "type": "long"},
-        {"name": "what", "type": "string"},
-        {"name": "region", "type": "string"},
-        {"name": "__sinks_offset", "type": "long"},
-    ]
-}
-SHAPE = """
-    SELECT attname, format_type(atttypid, atttypmod), attcollation::regcollation::text FROM pg_attribute
-    WHERE attrelid = '{table}'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum"""
 BEFORE = [("id", "integer", "-"), ("what", "character varying(5)", '"C"')]
 AFTER = [("id", "bigint", "-"), ("what", "text", '"C"'), ("region", "text", '"default"')]
 
 
 @pytest.fixture
-def table(tables: Any) -> Table:
-    made: Table = tables('id integer PRIMARY KEY, what varchar(5) COLLATE "C"', **WIDENS)
-    made.epoch(1, {"id": pa.array([1], pa.int32()), "what": ["a"]})
-    return made
-
-
-def announcement_of(start: PlayedStart, epoch: int) -> ProgressRecord:
-    """Return the record of a start behind the first epoch."""
-    ends = {0: 1001, 1: 0}
-    return start.record(epoch, ends, ends, writers=WRITERS)
+def table(evolving_table: Table) -> Table:
+    return evolving_table
 
 
 def _is_untouched(table: Table) -> bool:
@@ -163,20 +139,6 @@ def test_a_table_whose_columns_are_anothers_is_refused_before_the_start(
     assert why in problem.what
 
 
-def test_a_table_that_inherits_gets_columns_and_keeps_the_types_of_those_that_it_inherits(
-    table: Table,
-) -> None:
-    table.execute("DROP TABLE {table}; CREATE TABLE {schema}.every (id bigint, what varchar(5))")
-    table.execute("CREATE TABLE {table} (own varchar(5)) INHERITS ({schema}.every)")
-    start = EvolvingStart(table).begun()
-
-    migration = start.migration({"fields": [*OUTPUT["fields"], {"name": "own", "type": "string"}]})
-
-    assert {step.name for step in migration.steps} == {"region", "own"}
-    start.evolvable().apply(migration.steps, announcement_of(start, 1))
-    assert [name for name, kind, _ in table.execute(SHAPE) if kind == "text"] == ["own", "region"]
-
-
 def test_a_check_that_the_wider_rows_fail_is_told_as_what_no_retry_helps(table: Table) -> None:
     table.execute("ALTER TABLE {table} ADD COLUMN price real CHECK (price::text = '0.1')")
     table.execute("UPDATE {table} SET price = 0.1")
@@ -256,27 +218,29 @@ def test_a_table_that_was_swapped_or_altered_since_the_look_is_compared_anew(tab
     assert _is_untouched(table)
 
 
-def test_a_login_that_does_not_own_the_table_is_told_who_does(table: Table) -> None:
-    login = f"{table.schema}_writer"
-    table.execute(f"CREATE ROLE {login} LOGIN PASSWORD 'secret'; GRANT USAGE ON SCHEMA {{schema}} TO {login}")
-    table.execute(f"GRANT ALL ON {{table}}, {{schema}}._sinks_progress, {{dead}} TO {login}")
-    mine = table._options
-    table._options = replace(mine, parameters={**mine.parameters, "user": login, "password": "secret"})
-    try:
-        found = EvolvingStart(table).evolvable().diff(OUTPUT)
-        evolvable = EvolvingStart(table).connector.as_schema_evolvable()
-        assert isinstance(evolvable, altering.PostgresEvolution)
-        check = owner_check("pg", "orders", evolvable.owner())
-    finally:
-        for made in table.made:
-            made.close()
-        table.execute(f"DROP OWNED BY {login}; DROP ROLE {login}")
+def test_a_table_beside_it_that_is_in_use_is_waited_for_as_the_table_itself(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(altering, "LOCK", timedelta(milliseconds=200))
+    table.execute("CREATE TABLE {schema}.beside (id integer PRIMARY KEY)")
+    table.execute("ALTER TABLE {table} ADD ref integer REFERENCES {schema}.beside")
+    start = EvolvingStart(table).begun()
+    steps = start.migration({"fields": [*OUTPUT["fields"], {"name": "ref", "type": "long"}]}).steps
 
-    assert isinstance(found, Incompatible)
-    assert found.primary.endswith("may not be altered")
-    assert 'ADD COLUMN "region" text NULL; or GRANT ' in found.hint
-    assert found.hint.endswith(f" TO {login};")
-    assert (check.outcome, check.hint) == (
-        Outcome.UNKNOWN,
-        f"GRANT {table.direct.info.user} TO {login}; or leave on_schema_change out.",
-    )
+    with table.direct.transaction():
+        table.execute("SELECT FROM {schema}.beside")
+        with pytest.raises(UnavailableError, match="somebody uses it"):
+            start.evolvable().apply(steps, announcement_of(start, 1))
+
+
+def test_an_announcement_that_was_undone_is_not_taken_for_one(table: Table) -> None:
+    start = EvolvingStart(table).begun()
+    steps, record = start.migration(OUTPUT).steps, announcement_of(start, 1)
+    table.execute("ALTER TABLE {table} ADD COLUMN region integer")
+    with pytest.raises(UnavailableError, match="was altered by somebody else meanwhile"):
+        start.evolvable().apply(steps, record)
+
+    start.connector.demand_in_force()
+    table.execute("ALTER TABLE {table} DROP COLUMN region")
+    start.evolvable().apply(steps, record)
+    assert table.execute(SHAPE) == AFTER

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from airflow_provider_sinks.connectors.postgres.observe import layout
+from airflow_provider_sinks.connectors.postgres.layout import layout
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.core.errors import SinkError, UnavailableError
 from airflow_provider_sinks.local.postgres import Postgres

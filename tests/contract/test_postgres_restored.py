@@ -73,6 +73,27 @@ def test_a_run_that_nobody_knows_any_more_was_rolled_back(act: Callable[[Table],
     assert caught.value.detail.endswith("the progress table knows of none.")
 
 
+def test_no_run_is_announced_over_progress_that_is_gone(table: Table) -> None:
+    table.execute(EMPTIED)
+
+    with pytest.raises(RefusedError, match=ROLLED_BACK):
+        announce(table)
+    assert table.execute("SELECT writer FROM {schema}._sinks_progress") == []
+
+
+@pytest.mark.parametrize("act", [look, announce])
+def test_a_driver_whose_own_commits_are_forgotten_was_rolled_back(
+    act: Callable[[Table], None], table: Table
+) -> None:
+    table.execute("CREATE TABLE {schema}.own AS TABLE {schema}._sinks_progress")
+    table.epoch(2, {"id": longs(2)})
+    look(table)
+    table.execute(EMPTIED + PUT_BACK.replace("saved", "own"))
+
+    with pytest.raises(RefusedError, match=ROLLED_BACK):
+        act(table)
+
+
 @pytest.mark.parametrize("harm", [RESTORED, EMPTIED], ids=["restored", "emptied"])
 def test_a_writer_commits_nothing_over_what_was_rolled_back(harm: str, table: Table) -> None:
     writer = table.open_writer()
@@ -144,3 +165,32 @@ def test_who_is_overtaken_after_it_was_rolled_back_is_left_to_the_newer_start(ta
 
     with pytest.raises(FencedError, match="a newer start"):
         overtaken.demand_in_force()
+
+
+@pytest.fixture
+def ahead(tables: Any) -> Table:
+    """The clock of the server was a day ahead when the first run was announced, and went back since."""
+    made: Table = tables("id bigint")
+    made.execute(
+        "UPDATE {schema}._sinks_progress SET changed_at = now() + interval '1 day' WHERE writer = 'driver'"
+    )
+    look(made)
+    return made
+
+
+def test_a_newer_start_is_told_as_one_by_a_clock_that_went_back(ahead: Table) -> None:
+    older = ahead.start.connector
+    PlayedStart(ahead).start()
+
+    with pytest.raises(FencedError, match="a newer start"):
+        older.demand_in_force()
+
+
+def test_a_predecessor_that_is_in_force_again_is_told_as_one_by_a_clock_that_went_back(ahead: Table) -> None:
+    """Else the run would leave the sink to a newer start that nobody made."""
+    ahead.execute("CREATE TABLE {schema}.saved AS TABLE {schema}._sinks_progress")
+    ahead.start = PlayedStart(ahead).start()
+    ahead.execute(RESTORED)
+
+    with pytest.raises(RefusedError, match=ROLLED_BACK):
+        look(ahead)

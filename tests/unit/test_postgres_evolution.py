@@ -8,10 +8,11 @@ import pytest
 
 from airflow_provider_sinks.connectors.postgres.evolution import compare, evolved, widened
 from airflow_provider_sinks.connectors.postgres.fit import new_table
-from airflow_provider_sinks.connectors.postgres.observe import Layout
+from airflow_provider_sinks.connectors.postgres.layout import Layout
 from airflow_provider_sinks.connectors.postgres.row_errors import is_of_a_moment
 from airflow_provider_sinks.connectors.postgres.spec import PostgresTarget
 from airflow_provider_sinks.connectors.postgres.types import Column
+from airflow_provider_sinks.connectors.postgres.unique_indexes import UniqueIndex
 from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.core.evolution import (
     AddColumn,
@@ -32,7 +33,7 @@ def column(kind: str, name: str = "c", **more: object) -> Column:
 
 
 def table(*columns: Column) -> Layout:
-    return Layout({column.name: column for column in columns}, frozenset({frozenset({"id"})}))
+    return Layout({column.name: column for column in columns}, (UniqueIndex("pk", frozenset({"id"})),))
 
 
 @pytest.mark.parametrize(
@@ -175,10 +176,11 @@ def test_a_table_whose_columns_another_rules_gets_none_of_its_own(ruled_by: str,
 @pytest.mark.parametrize(
     ("state", "passes"),
     [
-        *((state, True) for state in ("57014", "57P01", "40P01", "53100", "55P03", "08006", "25P04", "")),
+        *((state, True) for state in ("57014", "57P01", "40P01", "53100", "08006", "25P04", "")),
+        *((state, True) for state in ("55P03", "55006")),
         *(
             (state, False)
-            for state in ("23514", "23502", "22003", "2BP01", "0A000", "42501", "54011", "P0001")
+            for state in ("23514", "23502", "22003", "2BP01", "0A000", "42501", "54011", "P0001", "55000")
         ),
     ],
 )
@@ -192,6 +194,17 @@ def test_a_column_whose_type_nobody_may_change_stays_as_it_is() -> None:
     here = table(column("bigint", "id"), column("character varying(2)", "region", is_fixed=True))
 
     assert compare({"id": "bigint", "region": "string"}, target("widen"), here) == Compatible()
+
+
+@pytest.mark.parametrize(("below", "is_told"), [("integer", True), ("integer, text", True), ("text", False)])
+def test_a_column_that_a_child_has_by_another_type_is_not_added(below: str, is_told: bool) -> None:
+    here = replace(_TABLE, below={"colour": below})
+    found = compare({"id": "bigint", "colour": "string"}, target("widen"), here)
+
+    assert isinstance(found, Incompatible) is is_told
+    if isinstance(found, Incompatible):
+        (problem,) = found.problems
+        assert problem.what.endswith(f"what inherits from the table has one of {below}")
 
 
 def test_names_and_collations_are_quoted_into_the_statement() -> None:

@@ -4,9 +4,10 @@ import pytest
 from pydantic import ValidationError
 
 from airflow_provider_sinks.connectors.postgres.fit import demand_fit, new_table
-from airflow_provider_sinks.connectors.postgres.observe import Layout
+from airflow_provider_sinks.connectors.postgres.layout import Layout
 from airflow_provider_sinks.connectors.postgres.spec import PostgresTarget
 from airflow_provider_sinks.connectors.postgres.types import Column, Conversion, conversion, created
+from airflow_provider_sinks.connectors.postgres.unique_indexes import UniqueIndex
 from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.core.spec.problems import problems_of
 
@@ -98,7 +99,7 @@ def test_all_that_does_not_fit_a_table_is_told_at_once() -> None:
             "made": Column("made", "integer", "integer", is_generated=True),
             "must": Column("must", "text", "text", is_required=True),
         },
-        frozenset({frozenset({"price"})}),
+        (UniqueIndex("by_price", frozenset({"price"})),),
         is_unlogged=True,
         has_row_security=True,
     )
@@ -122,6 +123,38 @@ def test_all_that_does_not_fit_a_table_is_told_at_once() -> None:
             "target.postgres: the table is unlogged: a crash of the server empties it "
             "(ALTER TABLE public.orders SET LOGGED)"
         ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({}, ["INSERT"]),
+        ({"mode": "upsert", "key": "id"}, ["INSERT", "UPDATE"]),
+        ({"mode": "upsert", "key": "id", "tombstones": "delete"}, ["INSERT", "UPDATE", "DELETE"]),
+    ],
+)
+def test_a_rule_that_some_statement_of_ours_does_not_follow_is_told(
+    options: dict[str, object], told: list[str]
+) -> None:
+    rules = {f"on_{event.lower()}": event for event in ("INSERT", "UPDATE", "DELETE")}
+    key = UniqueIndex("pk", frozenset({"id"}))
+    table = Layout({"id": Column("id", "bigint", "bigint")}, (key,), rules=rules)
+    with pytest.raises(ConfigurationError) as caught:
+        demand_fit({"id": "bigint"}, target(**options), table)
+    assert [problem.what.split(":")[0] for problem in caught.value.problems] == [
+        f"rule on_{event.lower()} acts on {event}" for event in told
+    ]
+
+
+def test_partitions_that_lose_or_double_rows_are_told_with_the_sql_that_helps() -> None:
+    columns = {"id": Column("id", "bigint", "bigint")}
+    table = Layout(columns, unlogged_partition="part_1", foreign_partition="part_2")
+    with pytest.raises(ConfigurationError) as caught:
+        demand_fit({"id": "bigint"}, target(), table)
+    assert [problem.hint for problem in caught.value.problems] == [
+        "ALTER TABLE part_1 SET LOGGED",
+        "ALTER TABLE public.orders DETACH PARTITION part_2",
     ]
 
 

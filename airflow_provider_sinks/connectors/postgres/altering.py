@@ -14,9 +14,9 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from airflow_provider_sinks.connectors.postgres import observe as look
 from airflow_provider_sinks.connectors.postgres.creation import identifier
 from airflow_provider_sinks.connectors.postgres.evolution import compare, is_done, may_begin, statement
+from airflow_provider_sinks.connectors.postgres.layout import TREE, Layout, layout
 from airflow_provider_sinks.connectors.postgres.row_errors import is_of_a_moment
 from airflow_provider_sinks.connectors.postgres.session import Connection, ControlConnection
 from airflow_provider_sinks.connectors.postgres.spec import PostgresTarget
@@ -34,23 +34,26 @@ from airflow_provider_sinks.core.progress.record import ProgressRecord
 
 LOCK = timedelta(seconds=10)
 """How long a start waits for others to leave the table; everybody who comes meanwhile waits behind it."""
-_OWNER = """
-    SELECT pg_has_role(c.relowner, 'USAGE'), quote_ident(pg_get_userbyid(c.relowner)),
-           quote_ident(current_user)
-    FROM pg_class c WHERE c.oid = to_regclass(%s)"""
-Announce = Callable[[Connection, ProgressRecord], None]
+_OWNER = f"""{TREE}
+    SELECT pg_has_role(c.relowner, 'USAGE') AS is_ours, quote_ident(pg_get_userbyid(c.relowner)),
+           quote_ident(current_user), c.oid::regclass::text
+    FROM tree JOIN pg_class c ON c.oid = tree.oid
+    ORDER BY is_ours, c.oid <> to_regclass(%(table)s), c.oid LIMIT 1"""  # noqa: S608  our own words
+Announce = Callable[[Connection, ProgressRecord], Callable[[], None]]
 
 
 @dataclass(frozen=True)
 class Owner:
-    """Whose a table is.
+    """Whose a table is. What inherits from it is altered with it: one that is not ours there counts first.
 
     :param is_ours: whether this login may alter it.
+    :param table: which of them it is about.
     """
 
     is_ours: bool
     name: str
     login: str
+    table: str
 
     @property
     def grant(self) -> str:
@@ -62,7 +65,8 @@ class Owner:
 class PostgresEvolution:
     """See :class:`.base.SchemaEvolvable`.
 
-    :param announce: tells the run in a transaction that is open; its connection is the one that alters.
+    :param announce: tells the run in a transaction that is open; its connection is the one that alters. What
+        it returns is called when that is committed.
     """
 
     target: PostgresTarget
@@ -90,7 +94,7 @@ class PostgresEvolution:
         return self.control.ask(lambda connection: owner_of(connection, self.target.table))
 
     def _difference(self, connection: Connection, given: Mapping[str, str]) -> SchemaDiff:
-        table = look.layout(connection, self.target.table)
+        table = layout(connection, self.target.table)
         found = Compatible() if table is None else compare(given, self.target, table)
         if not isinstance(found, NeedsMigration):
             return found
@@ -100,17 +104,18 @@ class PostgresEvolution:
     def _apply(self, connection: Connection, steps: Sequence[Step], record: ProgressRecord) -> None:
         name, data = self.target.table, record.identities.data if record.identities else None
         with connection.transaction():
-            self.announce(connection, record)
+            announced = self.announce(connection, record)
             _lock(connection, name)
             if data is None or _oid(connection, name) != data.id:
                 raise _changed(name, "It is another one than that which was looked at.")
             for step in steps:
                 _do(connection, name, step)
+        announced()
 
 
 def owner_of(connection: Connection, table: str) -> Owner | None:
     """Return whose a table is; nothing where there is none."""
-    found = connection.execute(_OWNER, [identifier(table).as_string(connection)]).fetchone()
+    found = connection.execute(_OWNER, {"table": identifier(table).as_string(connection)}).fetchone()
     return Owner(*found) if found else None
 
 
@@ -121,18 +126,14 @@ def _lock(connection: Connection, name: str) -> None:
     try:
         connection.execute(sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(identifier(name)))
     except psycopg.errors.LockNotAvailable as error:
-        raise UnavailableError(
-            f'table "{name}" could not be altered: somebody uses it',
-            f"It was not free within {LOCK.total_seconds():g} s; nothing was changed.",
-            "The next try waits again; pg_stat_activity tells who has a transaction open.",
-        ) from error
+        raise _in_use(name) from error
     except psycopg.errors.InsufficientPrivilege as error:
         raise _refused(name, str(error).strip(), "") from error
 
 
 def _do(connection: Connection, name: str, step: Step) -> None:
     """Do a step, unless it is done."""
-    table = look.layout(connection, name) or look.Layout({})
+    table = layout(connection, name) or Layout({})
     if is_done(step, table):
         return
     if not may_begin(step, table):
@@ -140,6 +141,8 @@ def _do(connection: Connection, name: str, step: Step) -> None:
     text = statement(name, step, table)
     try:
         connection.execute(text)
+    except psycopg.errors.LockNotAvailable as error:  # of a table beside it, such as by a foreign key
+        raise _in_use(name) from error
     except psycopg.errors.QueryCanceled as error:
         hint = (
             f"Raise transaction_timeout, or write it as the owner, at a quiet time: {text.as_string(None)};"
@@ -158,10 +161,18 @@ def _oid(connection: Connection, name: str) -> str | None:
 
 
 def _not_ours(found: NeedsMigration, owner: Owner) -> Incompatible:
-    what = f"it belongs to {owner.name}, and {owner.login} may not alter it"
+    what = f"{owner.table} belongs to {owner.name}, and {owner.login} may not alter it"
     problems = [Problem(text, what) for text in found.statements]
-    hint = f"As its owner: {'; '.join(found.statements)}; or {owner.grant}"
+    hint = f"As who owns it with its partitions and children: {'; '.join(found.statements)}; or {owner.grant}"
     return Incompatible(f'table "{found.table}" may not be altered', tuple(problems), hint)
+
+
+def _in_use(name: str) -> UnavailableError:
+    return UnavailableError(
+        f'table "{name}" could not be altered: somebody uses it',
+        f"It, or one that hangs on it, was not free within {LOCK.total_seconds():g} s; nothing was changed.",
+        "The next try waits again; pg_stat_activity tells who has a transaction open.",
+    )
 
 
 def _refused(name: str, why: str, text: str) -> ConfigurationError:

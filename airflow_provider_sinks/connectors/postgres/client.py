@@ -147,7 +147,7 @@ class PostgresClient:
               AND relnamespace::regnamespace::text NOT IN ('pg_catalog', 'information_schema', 'pg_toast')"""
         known = [str(name) for (name,) in connection.execute(query).fetchall()]
         bare = [name.rsplit(".", 1)[-1] for name in known]
-        where = _name(self._options)
+        where = name_of(self._options)
         problem = Problem(
             "table",
             f'"{table}" does not exist in {where}, or this user may not read it',
@@ -161,7 +161,7 @@ class PostgresClient:
         ).of(self._options.conn_id)
 
 
-def _name(options: PostgresOptions) -> str:
+def name_of(options: PostgresOptions) -> str:
     """Name a database without its credentials."""
     settings = options.conninfo
     return f'connection "{options.conn_id}" ({settings["host"]}:{settings["port"]}/{settings["dbname"]})'
@@ -172,17 +172,17 @@ def connect_error(options: PostgresOptions, error: psycopg.OperationalError) -> 
     text = str(error).strip().splitlines()[-1]
     if re.search(r"password authentication failed|no password supplied|role .* does not exist", str(error)):
         return AuthenticationError(
-            f"Postgres refused the credentials of {_name(options)}",
+            f"Postgres refused the credentials of {name_of(options)}",
             text,
             "Correct login and password of the Airflow connection.",
         ).of(options.conn_id)
     if re.search(r"database .* does not exist", str(error)):
         problem = Problem("schema", text)
-        return ConfigurationError(f"{_name(options)} names a database that is not there", [problem]).of(
+        return ConfigurationError(f"{name_of(options)} names a database that is not there", [problem]).of(
             options.conn_id
         )
     return UnavailableError(
-        f"Postgres of {_name(options)} could not be reached",
+        f"Postgres of {name_of(options)} could not be reached",
         _without_files(options, text),
         "Check host and port, and that the server is up.",
     ).of(options.conn_id)

@@ -13,13 +13,11 @@ from airflow_provider_sinks.connectors.plain import PlainConnector
 from airflow_provider_sinks.connectors.postgres import observe as look
 from airflow_provider_sinks.connectors.postgres import progress_table
 from airflow_provider_sinks.connectors.postgres.altering import PostgresEvolution
-from airflow_provider_sinks.connectors.postgres.creation import DEAD_LETTER_COLUMNS, CreateTable
-from airflow_provider_sinks.connectors.postgres.factory import PostgresWriterFactory, TablePlan
-from airflow_provider_sinks.connectors.postgres.fit import demand_fit, new_table, written
-from airflow_provider_sinks.connectors.postgres.known_tables import Shape
-from airflow_provider_sinks.connectors.postgres.observe import Layout
+from airflow_provider_sinks.connectors.postgres.creation import CreateTable
+from airflow_provider_sinks.connectors.postgres.factory import PostgresWriterFactory
+from airflow_provider_sinks.connectors.postgres.layout import Layout, layout
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
-from airflow_provider_sinks.connectors.postgres.progress_table import Reached
+from airflow_provider_sinks.connectors.postgres.reached import Reached
 from airflow_provider_sinks.connectors.postgres.resetting import reset_table
 from airflow_provider_sinks.connectors.postgres.session import (
     Connection,
@@ -29,6 +27,7 @@ from airflow_provider_sinks.connectors.postgres.session import (
     SessionName,
 )
 from airflow_provider_sinks.connectors.postgres.tables import SinkTables, create_table
+from airflow_provider_sinks.connectors.postgres.written_tables import WrittenTables
 from airflow_provider_sinks.core.decision.facts import (
     Creation,
     Existence,
@@ -43,7 +42,6 @@ from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutpu
 from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.progress.identity import ResourceKind
 from airflow_provider_sinks.core.progress.record import DRIVER, ProgressRecord, WriterId
-from airflow_provider_sinks.core.spec.parts import Tombstones
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -60,15 +58,13 @@ class PostgresConnector(PlainConnector):
     def __init__(self, sink: SinkTables, options: PostgresOptions, say: Say = lambda _: None) -> None:
         self._sink = sink
         self._options = options
-        self._say = say
         self._run: Run | None = None
         self._generation = 0
         self._has_taken = False
         self._known = Reached()
-        self._columns: Mapping[str, str] = {}
-        self._layout: Layout | None = None
         self._version = ""
         self._control = ControlConnection(self._session(""))
+        self._written = WrittenTables(sink, self._seen, say)
 
     @property
     def service(self) -> str:
@@ -86,28 +82,25 @@ class PostgresConnector(PlainConnector):
 
     def schema(self) -> Mapping[str, str]:
         """Return the types of the table's columns, or nothing where it is still to be made."""
-        found = self._ask(lambda connection: look.layout(connection, self._sink.target.table))
-        return {name: column.kind for name, column in found.columns.items()} if found else {}
+        return self._kinds(self._sink.target.table)
 
     def expect(self, output: DataFrame) -> None:
         """Keep the query's columns for a table that is still to be made; compare them with one that is."""
         from airflow_provider_sinks.connectors.postgres.encoding import types_of
 
-        self._columns = types_of(output)
-        if self._existing().columns:
-            demanded(self._evolution.difference(self._columns))
+        self._written.given = types_of(output)
+        if self._written.existing().columns:
+            demanded(self._evolution.difference(self._written.given))
         else:
-            new_table(self._columns, self._sink.target)
+            self._written.fitting()
 
     def project(self, output: DataFrame) -> DataFrame:
         """Return the columns with exactly the types of the table."""
         from airflow_provider_sinks.connectors.postgres.encoding import encode, types_of
 
-        self._columns = types_of(output)
-        table = self._fitting(self._columns)
-        target = self._sink.target
-        columns = {name: table.columns[name] for name in written(list(self._columns), target)}
-        return encode(output, columns, target.key, keeps_raw=self._sink.dead_letter is not None)
+        self._written.given = types_of(output)
+        keeps_raw = self._sink.dead_letter is not None
+        return encode(output, self._written.columns(), self._sink.target.key, keeps_raw=keeps_raw)
 
     def observe(self, source: ResourceFacts) -> Observation:
         """Look at the tables and read the progress."""
@@ -124,6 +117,10 @@ class PostgresConnector(PlainConnector):
         return self._ask(
             lambda connection: look.look_to_stage(connection, self._sink.tables, self._sink.needs)
         )
+
+    def examine(self) -> Mapping[Role, ResourceFacts]:
+        """Look at the tables, and whether each does for its role."""
+        return self._ask(lambda connection: look.examine(connection, self._sink.tables, self._sink.needs))
 
     def open(self, run: Run, writers: Iterable[WriterId], looked: Observation) -> bool:
         """Take every row of the sink under the lock of the driver's, once; it is told whether that is done.
@@ -149,20 +146,17 @@ class PostgresConnector(PlainConnector):
         """Make a table, unless it is there."""
         if not isinstance(creation, CreateTable):
             raise JobFailedError(f"{creation} is not for Postgres")
-        if creation.role is Role.DATA and not creation.columns and self._columns:
-            table = new_table(self._columns, self._sink.target)
-            creation = creation.with_columns({name: column.kind for name, column in table.columns.items()})
-        demand_makeable(creation, ResourceKind.TABLE)
-        self._ask(lambda connection: create_table(connection, creation))
-        self._layout = None
+        whole = self._written.complete(creation)
+        demand_makeable(whole, ResourceKind.TABLE)
+        self._ask(lambda connection: create_table(connection, whole))
+        self._written.forget()
 
     def announce(self, record: ProgressRecord) -> None:
         """Write the driver's record, and a row for each writer that it names.
 
         The table is looked at anew: until now others could alter it.
         """
-        self._ask(lambda connection: self._announce(connection, record))
-        self._has_taken, self._generation, self._layout = True, record.generation, None
+        self._ask(lambda connection: self._announce(connection, record))()
 
     def as_schema_evolvable(self) -> PostgresEvolution:
         """Return what alters the table."""
@@ -175,31 +169,16 @@ class PostgresConnector(PlainConnector):
         """
         if not self._has_taken:
             return
-        run, known = self._live_run.id, self._known
-        found = self._ask(lambda it: progress_table.who_is_in_force(it, self._sink.place))
-        if found is None or found[0] != run:
-            raise progress_table.overtaken(self._sink.name, run, known, found)
-        self._known = max(self._known, found[1])  # this run's writers have committed it
+        run, place, known = self._live_run.id, self._sink.place, self._known
+        reached = self._ask(lambda connection: progress_table.demand_held(connection, place, run, known))
+        self._known = max(self._known, reached)  # this run's writers have committed it
 
     def factory(self) -> PostgresWriterFactory:
         """Return what makes writers under the announced run."""
-        sink, target = self._sink, self._sink.target
-        table = self._fitting(self._columns) if self._columns else self._existing()
-        names = written(list(self._columns or table.columns), target)
-        dead_columns, dead_shape = self._dead_columns()
-        plan = TablePlan(
-            target.table,
-            {name: table.columns[name] for name in names},
-            target.key,
-            target.tombstones is Tombstones.DELETE,
-            sink.dead_letter,
-            self._live_run.circumstances(self._generation),
-            dead_columns,
-            {target.table: table.shape(names), **dead_shape},
-            sink.has_deletes,
-        )
+        run, place, timeout = self._live_run, self._sink.place, self._sink.timeout
+        plan = self._written.plan(run.circumstances(self._generation))
         return PostgresWriterFactory(
-            sink.place, self._live_run.id, self._generation, plan, sink.timeout, self._options, self._known
+            place, run.id, self._generation, plan, timeout, self._options, self._known
         )
 
     def progress(self) -> History:
@@ -222,14 +201,13 @@ class PostgresConnector(PlainConnector):
 
     def settings(self, output: ResourceFacts) -> Mapping[str, str]:
         """Return the types of the columns; what else was set for a table is lost with it."""
-        found = self._ask(lambda connection: look.layout(connection, output.name))
-        return {name: column.kind for name, column in found.columns.items()} if found else {}
+        return self._kinds(output.name)
 
     def reset(self, step: EmptyOutput | DeleteOutput) -> None:
         """Empty a table, or drop it, if its oid is still the same and this run holds the sink."""
         run, place, known = self._live_run.id, self._sink.place, self._known
         self._ask(lambda connection: reset_table(connection, place, run, known, step))
-        self._layout = None
+        self._written.forget()
 
     def health_check(self) -> Health:
         """Ask the server for anything."""
@@ -252,38 +230,19 @@ class PostgresConnector(PlainConnector):
         assert self._run is not None  # noqa: S101  open comes first
         return self._run
 
-    def _dead_columns(self) -> tuple[tuple[str, ...], Mapping[str, Shape]]:
-        """Return which columns of dead letters are written: those that the table has; and its shape, by name.
-
-        One that an earlier release made is not altered: that takes its owner, and waits for writers.
-        """
-        dead = self._sink.dead_letter
-        if dead is None:
-            return (), {}
-        known = set(DEAD_LETTER_COLUMNS) - {"at"}
-        found = self._ask(lambda connection: look.layout(connection, dead))
-        there = found.columns if found else known
-        if missing := [name for name in DEAD_LETTER_COLUMNS if name in known and name not in there]:
-            added = ", ".join(f"ADD {name} {DEAD_LETTER_COLUMNS[name]}" for name in missing)
-            self._say(
-                f'table "{dead}" lacks {", ".join(missing)}: dead letters are written without. '
-                f"To have them: ALTER TABLE {dead} {added}"
-            )
-        names = tuple(name for name in DEAD_LETTER_COLUMNS if name in known and name in there)
-        return names, {dead: found.shape(names)} if found else {}
-
     @property
     def _evolution(self) -> PostgresEvolution:
-        return PostgresEvolution(self._sink.target, self._control, self._announce_altered)
+        return PostgresEvolution(self._sink.target, self._control, self._announce)
 
-    def _announce(self, connection: Connection, record: ProgressRecord) -> None:
+    def _announce(self, connection: Connection, record: ProgressRecord) -> Callable[[], None]:
+        """Announce a run, and return what is to be called when that is committed."""
         run, place = self._live_run.id, self._sink.place
-        self._known = progress_table.announce(connection, place, run, record, self._known)
+        reached = progress_table.announce(connection, place, run, record, self._known)
+        return partial(self._announced, record.generation, reached)
 
-    def _announce_altered(self, connection: Connection, record: ProgressRecord) -> None:
-        """Announce a run whose table is altered behind it, in the same transaction."""
-        self._announce(connection, record)
-        self._has_taken, self._generation, self._layout = True, record.generation, None
+    def _announced(self, generation: int, reached: Reached) -> None:
+        self._known, self._has_taken, self._generation = reached, True, generation
+        self._written.forget()
 
     def _ask(self, question: Callable[[Connection], Result]) -> Result:
         return self._control.ask(question)
@@ -295,15 +254,9 @@ class PostgresConnector(PlainConnector):
     def _session(self, writer: WriterId) -> Session:
         return Session(self._options, self._name(writer), self._sink.timeout)
 
-    def _existing(self) -> Layout:
-        if self._layout is None:
-            self._layout = self._ask(lambda connection: look.layout(connection, self._sink.target.table))
-        return self._layout or Layout({})
+    def _seen(self, table: str) -> Layout | None:
+        return self._ask(lambda connection: layout(connection, table))
 
-    def _fitting(self, given: Mapping[str, str]) -> Layout:
-        """Return the table, or what it will be, if the query's columns fit it."""
-        table = self._existing()
-        if table.columns:
-            demand_fit(given, self._sink.target, table)
-            return table
-        return new_table(given, self._sink.target)
+    def _kinds(self, table: str) -> dict[str, str]:
+        found = self._seen(table)
+        return {name: column.kind for name, column in found.columns.items()} if found else {}

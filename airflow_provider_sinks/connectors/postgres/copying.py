@@ -17,9 +17,10 @@ import psycopg
 import pyarrow as pa
 from adbc_driver_postgresql import dbapi
 
+from airflow_provider_sinks.connectors.epoch_writer import RejectedRowError
 from airflow_provider_sinks.connectors.postgres import row_errors
-from airflow_provider_sinks.connectors.postgres.client import connect_error
-from airflow_provider_sinks.connectors.postgres.session import Session
+from airflow_provider_sinks.connectors.postgres.client import connect_error, name_of
+from airflow_provider_sinks.connectors.postgres.session import REFUSED_FOR_GOOD, Session
 from airflow_provider_sinks.core.errors import SinkError, UnavailableError
 
 _CANCELED = "57014"
@@ -46,6 +47,11 @@ class StatementError(Exception):
         return row_errors.is_of_a_row(self.state)
 
     @property
+    def is_for_good(self) -> bool:
+        """No other try would do better, with no row in the statement."""
+        return row_errors.is_for_good(self.state)
+
+    @property
     def may_be_of_a_cast(self) -> bool:
         """A text that some type does not take may be the cause."""
         return row_errors.may_be_of_a_cast(self.state)
@@ -65,7 +71,7 @@ class CopyConnection:
             self.backend_pid = int(self.ask(session.settings())[0][0])
         except StatementError as error:  # it was ended at once, such as by a newer start
             self.close()
-            raise self.unavailable(error) from error
+            raise self.failure(error) from error
 
     def run(self, statement: str) -> int:
         """Run a statement, and return how many rows it changed.
@@ -128,17 +134,19 @@ class CopyConnection:
             with contextlib.suppress(dbapi.Error):  # the server is gone, and with it what there was to close
                 part.close()
 
-    def unavailable(self, error: StatementError) -> SinkError:
-        """Return our error for a statement that may work next time."""
-        given = self.session.options.conninfo
-        where = f"{given['host']}:{given['port']}/{given['dbname']}"
+    def failure(self, error: StatementError) -> SinkError:
+        """Return our error for a statement that no row can be blamed for: it may work next time, or never."""
+        options = self.session.options
+        postgres = f"Postgres of {name_of(options)}"
+        if error.is_for_good:
+            primary = f"{postgres} refuses what a sink writes"
+            return RejectedRowError(primary, error.message, REFUSED_FOR_GOOD).of(options.conn_id)
+        again = "Check the server; a retry goes on where this stopped."
         return UnavailableError(
-            f'Postgres of connection "{self.session.options.conn_id}" ({where}) did not take a sink\'s rows',
+            f"{postgres} did not take a sink's rows",
             error.message,
-            _TOO_LONG
-            if error.state == _CANCELED
-            else "Check the server; a retry goes on where this stopped.",
-        ).of(self.session.options.conn_id)
+            _TOO_LONG if error.state == _CANCELED else again,
+        ).of(options.conn_id)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:

@@ -14,7 +14,7 @@ from psycopg import sql
 
 from airflow_provider_sinks.connectors.postgres.creation import identifier
 from airflow_provider_sinks.connectors.postgres.fit import obstacle, problems_of, written
-from airflow_provider_sinks.connectors.postgres.observe import Layout
+from airflow_provider_sinks.connectors.postgres.layout import Layout
 from airflow_provider_sinks.connectors.postgres.spec import PostgresTarget
 from airflow_provider_sinks.connectors.postgres.types import (
     Column,

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from airflow_provider_sinks.connectors.postgres.creation import FIRST_DEAD_LETTER_COLUMNS
 from airflow_provider_sinks.connectors.postgres.known_tables import Shape
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
-from airflow_provider_sinks.connectors.postgres.progress_table import Place, Reached
+from airflow_provider_sinks.connectors.postgres.progress_table import Place
+from airflow_provider_sinks.connectors.postgres.reached import Reached
 from airflow_provider_sinks.connectors.postgres.session import Session, SessionName
 from airflow_provider_sinks.connectors.postgres.types import Column
 from airflow_provider_sinks.core.dead_letters.letter import Circumstances

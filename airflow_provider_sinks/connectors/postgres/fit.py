@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from airflow_provider_sinks.connectors.postgres.observe import Layout
+from airflow_provider_sinks.connectors.postgres.fitness import UNBIND, elsewhere
+from airflow_provider_sinks.connectors.postgres.layout import Layout
 from airflow_provider_sinks.connectors.postgres.spec import PostgresTarget
 from airflow_provider_sinks.connectors.postgres.types import Column, Conversion, conversion, created
+from airflow_provider_sinks.connectors.postgres.unique_indexes import UniqueIndex, key_obstacle
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, nearest
 from airflow_provider_sinks.core.evolution import never_added, of_case
 from airflow_provider_sinks.core.spec.fields import LONGEST_POSTGRES_NAME_BYTES
+from airflow_provider_sinks.core.spec.parts import Tombstones
 
 _OPTION = "target.postgres"
 _ANOTHER_TYPE = "CAST it in the query"
@@ -42,7 +45,7 @@ def new_table(given: Mapping[str, str], target: PostgresTarget) -> Layout:
     if problems:
         raise ConfigurationError(f'table "{target.table}" cannot be made from the query', problems)
     columns = {name: _column(name, kind) for name, kind in kinds.items() if kind is not None}
-    return Layout(columns, frozenset({frozenset(target.key)}) if target.key else frozenset())
+    return Layout(columns, (UniqueIndex("", frozenset(target.key)),) if target.key else ())
 
 
 def demand_named(given: Mapping[str, str], target: PostgresTarget) -> None:
@@ -83,6 +86,8 @@ def obstacle(name: str, given: Mapping[str, str], target: PostgresTarget, table:
     """
     if (why := _no_column(name, given[name])) is not None:
         return never_added(name, *why)
+    if (below := table.below.get(name)) not in (None, created(given[name])):
+        return never_added(name, f"what inherits from the table has one of {below}", _ANOTHER_NAME)
     if table.ruled_by:
         what = "COLUMN" if table.ruled_by.startswith("TABLE ") else "ATTRIBUTE"
         hint = f"ALTER {table.ruled_by} ADD {what} ..., or name the `columns` to write"
@@ -136,13 +141,29 @@ def _of_column(given: str, column: Column) -> Iterator[Problem]:
 
 
 def _of_table(target: PostgresTarget, table: Layout) -> Iterator[Problem]:
-    if target.key and frozenset(target.key) not in table.unique:
-        names = ", ".join(target.key)
-        hint = f"CREATE UNIQUE INDEX ON {target.table} ({names})"
-        yield Problem(f"{_OPTION}.key", f"no unique index of the table has just the columns {names}", hint)
+    obstacle = key_obstacle(target.table, target.key, table.indexes) if target.key else None
+    if obstacle is not None:
+        yield Problem(f"{_OPTION}.key", obstacle.what, obstacle.repair)
     if table.has_row_security:
-        hint = "ALTER ROLE ... BYPASSRLS, or NO FORCE ROW LEVEL SECURITY and the table's owner"
-        yield Problem(_OPTION, "row-level security is active for this login: COPY refuses it", hint)
+        yield Problem(_OPTION, "row-level security is active for this login: COPY refuses it", UNBIND)
     if table.is_unlogged:
         hint = f"ALTER TABLE {target.table} SET LOGGED"
         yield Problem(_OPTION, "the table is unlogged: a crash of the server empties it", hint)
+    if part := table.unlogged_partition:
+        hint = f"ALTER TABLE {part} SET LOGGED"
+        yield Problem(_OPTION, f"partition {part} is unlogged: a crash of the server empties it", hint)
+    if part := table.foreign_partition:
+        why, hint = elsewhere(target.table, part)
+        yield Problem(_OPTION, f"partition {part} is on another server: {why}", hint)
+    yield from _of_rules(target, table)
+
+
+def _of_rules(target: PostgresTarget, table: Layout) -> Iterator[Problem]:
+    """Find rules that one of our statements follows and another does not."""
+    for rule, event in table.rules.items():
+        hint = f"DROP RULE {rule} ON {target.table}; a trigger is followed by all"
+        if target.key and (event != "DELETE" or target.tombstones is Tombstones.DELETE):
+            yield Problem(_OPTION, f"rule {rule} acts on {event}: no upsert goes with it", hint)
+        elif not target.key and event == "INSERT":
+            what = f"rule {rule} acts on INSERT: COPY passes it by, and the search for bad rows follows it"
+            yield Problem(_OPTION, what, hint)

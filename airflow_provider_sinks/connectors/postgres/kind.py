@@ -91,7 +91,7 @@ class PostgresKind:
         connector = _connector(sink, options)
         try:
             target = sink.target.postgres
-            checks = list(table_checks(target.connection, sink, dict(connector.identify())))
+            checks = list(table_checks(target.connection, sink, dict(connector.examine())))
             if target.may_change.adds:
                 owner = connector.as_schema_evolvable().owner()
                 checks.append(owner_check(target.connection, target.table, owner))

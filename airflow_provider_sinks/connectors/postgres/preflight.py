@@ -29,7 +29,7 @@ def owner_check(conn_id: str, table: str, owner: Owner | None) -> Check:
         return checks.passes(name, "the sink makes the table, and owns it")
     if owner.is_ours:
         return checks.passes(name, f"allowed, as {owner.name}")
-    detail = f"the table belongs to {owner.name}: a start that has to alter it will stop"
+    detail = f"{owner.table} belongs to {owner.name}: a start that has to alter the table will stop"
     return checks.unknown(name, detail, f"{owner.grant} or leave {OPTION} out.")
 
 

@@ -15,7 +15,7 @@ and only if, ``run`` and ``holder`` are still those that this very object put th
   (:mod:`.known_tables`).
 * A database that was put back to before this run holds the rows for one of the runs before it, or for none:
   nothing can be changed either. It is told apart from a newer start by how far its rows are, which is never
-  less behind a newer start (:func:`overtaken`).
+  less behind a newer start (:func:`overtaken`): nor is the time of an announcement, whatever the clock does.
 * A writer without a row can not commit: rows are made by the driver alone (:func:`announce`), before any
   task runs. So a start finds every writer that may still commit.
 
@@ -32,8 +32,8 @@ from psycopg import sql
 
 from airflow_provider_sinks.connectors.postgres.creation import identifier
 from airflow_provider_sinks.connectors.postgres.known_tables import KnownTable
+from airflow_provider_sinks.connectors.postgres.reached import Reached, overtaken
 from airflow_provider_sinks.connectors.postgres.session import Connection, SessionName
-from airflow_provider_sinks.core.errors import FencedError, RefusedError, SinkError, UnavailableError
 from airflow_provider_sinks.core.progress.history import History, fold
 from airflow_provider_sinks.core.progress.record import DRIVER, ProgressKey, ProgressRecord, WriterId
 
@@ -66,18 +66,6 @@ class Turn:
     holder: str
     generation: int = 0
     epoch: int = 0
-
-
-@dataclass(frozen=True, order=True)
-class Reached:
-    """How far the rows of a sink are. None of it is ever less behind a newer start.
-
-    :param announced_us: when the driver's row was written, in microseconds, by the server's clock.
-    """
-
-    generation: int = 0
-    epoch: int = 0
-    announced_us: int = 0
 
 
 def read(connection: Connection, place: Place) -> History:
@@ -127,6 +115,19 @@ def who_is_in_force(connection: Connection, place: Place) -> tuple[str, Reached]
     return (str(found[0]), Reached(*found[1:])) if found else None
 
 
+def demand_held(connection: Connection, place: Place, run: str, known: Reached) -> Reached:
+    """Return how far the rows of a sink are, if a run holds it and nothing is forgotten.
+
+    :param known: how far the run knows them to be.
+    :raises FencedError: a newer run holds the sink.
+    :raises RefusedError: an older one does, or the rows are less far.
+    """
+    found = who_is_in_force(connection, place)
+    if found is None or found[0] != run or found[1] < known:
+        raise overtaken(place.sink, run, known, found)
+    return found[1]
+
+
 def announce(
     connection: Connection, place: Place, run: str, record: ProgressRecord, known: Reached
 ) -> Reached:
@@ -134,14 +135,16 @@ def announce(
 
     :param known: how far this run knows them to be.
     :raises FencedError: a newer run holds the sink.
-    :raises RefusedError: an older one does.
+    :raises RefusedError: an older one does, or the rows are less far.
     """
     with connection.transaction():
         _make_driver(connection, place, run)
+        demand_held(connection, place, run, known)
         done = connection.execute(
             place.statement(
                 "UPDATE {table} SET generation = {generation}, epoch = {epoch}, record = {record}::json,"
-                " changed_at = now() WHERE sink = {sink} AND writer = {driver} AND run = {run}",
+                " changed_at = greatest(now(), changed_at + interval '1 microsecond')"
+                " WHERE sink = {sink} AND writer = {driver} AND run = {run}",
                 driver=DRIVER,
                 run=run,
                 **_values(record),
@@ -232,36 +235,6 @@ def end_now(connection: Connection, name: SessionName) -> None:
 def new_holder() -> str:
     """Return an id that nobody else has."""
     return uuid.uuid4().hex
-
-
-def fenced_by_twin(sink: str, run: str) -> UnavailableError:
-    """Return the error of a writer that has lost its row within its run: a twin of a task ends no driver."""
-    return UnavailableError(
-        f'a writer of sink "{sink}" was fenced by another attempt',
-        f"Run {run} is in force, and another of its tasks has opened the same writer since.",
-        "The task is repeated; nothing of it is visible.",
-    )
-
-
-def overtaken(sink: str, run: str, known: Reached, found: tuple[str, Reached] | None) -> SinkError:
-    """Return the error of a run that does not hold a row of its own any more.
-
-    :param known: how far this run knows the rows to be.
-    :param found: which run holds the sink, and how far the rows are; ``None`` where a row is gone.
-    """
-    holder, reached = found or (run, known)
-    if holder == run or reached < known:
-        told = f"run {holder}, epoch {reached.epoch} of generation {reached.generation}" if found else "none"
-        return RefusedError(
-            f'progress of sink "{sink}" was rolled back while the sink ran',
-            f"This is run {run}; the progress table knows of {told}.",
-            "Start the sink again: it says what is missing, and what can be done.",
-        )
-    return FencedError(
-        f'a newer start of sink "{sink}" took over',
-        f"Run {holder} is in force; this is run {run}.",
-        "Nothing to do if the newer start is yours; else find out who runs the same sink.",
-    )
 
 
 def _make_driver(connection: Connection, place: Place, run: str) -> None:

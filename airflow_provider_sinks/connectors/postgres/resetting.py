@@ -18,7 +18,8 @@ from psycopg import sql
 
 from airflow_provider_sinks.connectors.postgres import progress_table
 from airflow_provider_sinks.connectors.postgres.creation import identifier
-from airflow_provider_sinks.connectors.postgres.progress_table import Place, Reached
+from airflow_provider_sinks.connectors.postgres.progress_table import Place
+from airflow_provider_sinks.connectors.postgres.reached import Reached, overtaken
 from airflow_provider_sinks.connectors.postgres.session import Connection
 from airflow_provider_sinks.core.errors import RefusedError
 from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutput
@@ -70,7 +71,7 @@ def _demand_held(
     if _is_there(connection, place.table):
         found = progress_table.who_is_in_force(connection, place)
     if (found is None and not may_be_gone) or (found is not None and found[0] != run):
-        raise progress_table.overtaken(place.sink, run, known, found)
+        raise overtaken(place.sink, run, known, found)
 
 
 def _demand_looked_at(connection: Connection, step: EmptyOutput | DeleteOutput) -> None:

@@ -1,4 +1,7 @@
-"""What an error of Postgres comes of, by its SQLSTATE: a row, for Python and PL/pgSQL alike, or a moment."""
+"""What an error of Postgres comes of, by its SQLSTATE: a row, a moment, or what the tables are.
+
+Python and PL/pgSQL judge rows alike.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ own is of whoever wrote the trigger; so is 45, which it gives to nobody.
 OF_A_CAST: Final = "^(42601|XX000)$"
 """What some types, full texts and those of extensions, say about a text that they do not take."""
 
-_OF_A_MOMENT: Final = f"^(08|25|40|{_OF_THE_SERVER}|$)"
+_COLLISION: Final = "23505"
+_OF_A_TABLE: Final = "55000"
+"""What a table must have for a statement, such as a replica identity, or an index that is not deferrable."""
+_OF_A_MOMENT: Final = f"^(?!{_OF_A_TABLE})(08|25|40|{_OF_THE_SERVER}|$)"
 """The connection, the transaction and its time, a deadlock, the server; and what has no state."""
 
 
@@ -27,6 +33,15 @@ def is_of_a_moment(state: str) -> bool:
 def is_of_a_row(state: str) -> bool:
     """Return whether a row may be the cause, so that others may be taken."""
     return re.search(OF_A_ROW, state) is not None
+
+
+def is_for_good(state: str) -> bool:
+    """Return whether a statement with no row of the sink in it is refused however often it is tried.
+
+    What would be of a row elsewhere is of a trigger or a constraint there. Two who make one key at once may
+    collide for a moment. Names, columns, indexes and rights are not meant: the next start looks at them.
+    """
+    return state == _OF_A_TABLE or (is_of_a_row(state) and state != _COLLISION)
 
 
 def may_be_of_a_cast(state: str) -> bool:

@@ -13,16 +13,25 @@ from typing import Any, TypeAlias, TypeVar
 import psycopg
 from psycopg import sql
 
-from airflow_provider_sinks.connectors.postgres.client import TEXTS, connect_error
+from airflow_provider_sinks.connectors.postgres.client import TEXTS, connect_error, name_of
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
-from airflow_provider_sinks.core.errors import SinkError, UnavailableError
+from airflow_provider_sinks.connectors.postgres.row_errors import is_for_good
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem, SinkError, UnavailableError
 
 Connection: TypeAlias = psycopg.Connection[Any]
 Result = TypeVar("Result")
 
 _NAME_BYTES_MAX = 63
 _LOCK_SECONDS_MAX = 30.0
+<<<<<<< HEAD
 _CLOSE_SECONDS = 2.0
+=======
+REFUSED_FOR_GOOD = (
+    "A retry does not help. Mend what refuses it: a trigger, an event trigger or a constraint; of a published"
+    " table the missing primary key, or `REPLICA IDENTITY`."
+)
+"""What helps where a statement with no row of the sink in it is refused."""
+>>>>>>> next-postgres
 
 
 @dataclass(frozen=True)
@@ -168,11 +177,17 @@ def translated(options: PostgresOptions) -> Iterator[None]:
     except psycopg.errors.InsufficientPrivilege as error:
         raise _unavailable(options, error, "Grant it, or use a login that has it.") from error
     except psycopg.Error as error:
+        if is_for_good(error.sqlstate or ""):
+            raise _refused(options, error) from error
         raise _unavailable(options, error, "Check the server; a retry goes on where this stopped.") from error
 
 
 def _unavailable(options: PostgresOptions, error: psycopg.Error, hint: str) -> SinkError:
-    given = options.conninfo
-    where = f"{given['host']}:{given['port']}/{given['dbname']}"
-    primary = f'Postgres of connection "{options.conn_id}" ({where}) did not do what a sink asked'
+    primary = f"Postgres of {name_of(options)} did not do what a sink asked"
     return UnavailableError(primary, str(error).strip(), hint).of(options.conn_id)
+
+
+def _refused(options: PostgresOptions, error: psycopg.Error) -> SinkError:
+    problem = Problem("", str(error).strip())
+    primary = f"Postgres of {name_of(options)} refuses what a sink asks"
+    return ConfigurationError(primary, [problem], REFUSED_FOR_GOOD).of(options.conn_id)

@@ -11,8 +11,8 @@ from typing import Any, Self
 from psycopg import sql
 from psycopg.rows import dict_row
 
-from airflow_provider_sinks.connectors.postgres import observe as look
 from airflow_provider_sinks.connectors.postgres.creation import DEAD_LETTER_COLUMNS, identifier
+from airflow_provider_sinks.connectors.postgres.layout import layout
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.connectors.postgres.session import ControlConnection, Session, SessionName
 from airflow_provider_sinks.core.dead_letters.letter import Letter, letter_of_row
@@ -77,8 +77,8 @@ class PostgresLetters:
 
     def _query(self, rest: sql.Composable) -> sql.Composed:
         """Return the query of all columns that the table has; an earlier release made fewer."""
-        layout = self._control.ask(lambda connection: look.layout(connection, self._table))
-        there = [name for name in DEAD_LETTER_COLUMNS if layout and name in layout.columns]
+        found = self._control.ask(lambda connection: layout(connection, self._table))
+        there = [name for name in DEAD_LETTER_COLUMNS if found and name in found.columns]
         texts = {"headers": sql.SQL("headers::text")}
         named = [texts.get(name, sql.Identifier(name)) for name in there]
         columns = sql.SQL(", ").join([sql.SQL("ctid::text AS place"), *named])

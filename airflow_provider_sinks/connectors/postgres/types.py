@@ -70,9 +70,10 @@ class Column:
     :param exact: its type with a length, and without a domain: ``numeric(10,2)``.
     :param plain: its type without both, for a cast: ``bpchar``, where ``character`` has one letter.
     :param collation: which of its texts are the same, unless it is the database's own.
-    :param is_fixed: Postgres lets nobody change its type here: it is inherited, of a type, or of a partition
-        key, also of that of a partition.
+    :param is_fixed: Postgres lets nobody change its type here: it is of a type, of a partition key, also of
+        that of a partition, or of another table, which it is inherited from, or those are that inherit it.
     :param is_not_null: it takes no null, whether it has a default or not.
+    :param is_identity: Postgres numbers it, so that it takes no null for as long.
     """
 
     name: str
@@ -86,6 +87,7 @@ class Column:
     collation: str | None = None
     is_fixed: bool = False
     is_not_null: bool = False
+    is_identity: bool = False
 
     @property
     def spark(self) -> str:

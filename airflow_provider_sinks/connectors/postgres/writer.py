@@ -29,7 +29,8 @@ from airflow_provider_sinks.connectors.postgres.known_tables import (
     known_tables,
 )
 from airflow_provider_sinks.connectors.postgres.letter_copy import copy_letters
-from airflow_provider_sinks.connectors.postgres.progress_table import Reached, Turn
+from airflow_provider_sinks.connectors.postgres.progress_table import Turn
+from airflow_provider_sinks.connectors.postgres.reached import Reached, fenced_by_twin, overtaken
 from airflow_provider_sinks.connectors.postgres.stage import BadRow, Stage
 from airflow_provider_sinks.core.errors import SinkError, UnavailableError
 from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
@@ -251,9 +252,9 @@ class PostgresEpochWriter:
     def _overtaken(self, found: Turn | None) -> SinkError:
         factory, sink = self._factory, self._factory.place.sink
         if found is not None and found.run == factory.run:
-            return progress_table.fenced_by_twin(sink, factory.run)
+            return fenced_by_twin(sink, factory.run)
         held = self._in_force() if found is not None else None
-        return progress_table.overtaken(sink, factory.run, factory.known, held)
+        return overtaken(sink, factory.run, factory.known, held)
 
     def _in_force(self) -> tuple[str, Reached] | None:
         """Return which run holds the sink, and how far its rows are."""
@@ -272,4 +273,4 @@ class PostgresEpochWriter:
         try:
             yield
         except StatementError as error:
-            raise self._live.unavailable(error) from error
+            raise self._live.failure(error) from error

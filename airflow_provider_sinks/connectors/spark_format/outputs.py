@@ -167,11 +167,11 @@ class JdbcOutput(_OwnersOutput):
 
     def columns(self) -> Mapping[str, str]:
         """Return those of the table."""
-        from airflow_provider_sinks.connectors.postgres import observe
         from airflow_provider_sinks.connectors.postgres.client import PostgresClient
+        from airflow_provider_sinks.connectors.postgres.layout import layout
 
         with PostgresClient(self.options).connected() as connection:
-            found = observe.layout(connection, self.table)
+            found = layout(connection, self.table)
         return {name: column.kind for name, column in found.columns.items()} if found else {}
 
 
