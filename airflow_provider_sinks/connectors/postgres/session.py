@@ -23,15 +23,12 @@ Result = TypeVar("Result")
 
 _NAME_BYTES_MAX = 63
 _LOCK_SECONDS_MAX = 30.0
-<<<<<<< HEAD
 _CLOSE_SECONDS = 2.0
-=======
 REFUSED_FOR_GOOD = (
     "A retry does not help. Mend what refuses it: a trigger, an event trigger or a constraint; of a published"
     " table the missing primary key, or `REPLICA IDENTITY`."
 )
 """What helps where a statement with no row of the sink in it is refused."""
->>>>>>> next-postgres
 
 
 @dataclass(frozen=True)
