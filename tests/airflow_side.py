@@ -38,7 +38,7 @@ def use_home() -> None:
     :raises RuntimeError: it was imported, and would use a home and a database of the user's.
     """
     airflow = sys.modules.get("airflow.configuration")
-    if airflow is not None and Path(airflow.AIRFLOW_HOME) != HOME:
+    if airflow is not None and airflow.AIRFLOW_HOME not in {str(HOME), os.environ["AIRFLOW_HOME"]}:
         raise RuntimeError(f"Airflow is at home in {airflow.AIRFLOW_HOME}: something imported it too early")
     (HOME / "dags").mkdir(exist_ok=True)
     os.environ |= {
