@@ -8,7 +8,6 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -33,13 +32,7 @@ Submit = Callable[..., "SubmitSinkJobOperator"]
 
 
 def use_home() -> None:
-    """Give Airflow its home; to be called before anything imports it.
-
-    :raises RuntimeError: it was imported, and would use a home and a database of the user's.
-    """
-    airflow = sys.modules.get("airflow.configuration")
-    if airflow is not None and airflow.AIRFLOW_HOME not in {str(HOME), os.environ["AIRFLOW_HOME"]}:
-        raise RuntimeError(f"Airflow is at home in {airflow.AIRFLOW_HOME}: something imported it too early")
+    """Give Airflow its home; to be called before anything imports it."""
     (HOME / "dags").mkdir(exist_ok=True)
     os.environ |= {
         "AIRFLOW_HOME": str(HOME),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import sys
 import tempfile
 import uuid
 from collections.abc import Generator, Iterator
@@ -26,6 +27,10 @@ from tests.support import TopicFactory
 
 def pytest_configure(config: pytest.Config) -> None:
     """Give the run an Airflow home of its own, and keep out the settings of the user's Airflow and Spark."""
+    if "airflow" in sys.modules:
+        raise pytest.UsageError(
+            "a conftest imports Airflow: it would use the home and the database of the user"
+        )
     _listen()
     for name in [name for name in os.environ if name.startswith(("AIRFLOW_", "SPARK_", "PYSPARK_"))]:
         del os.environ[name]
