@@ -32,11 +32,12 @@ SHIPPED: dict[str, dict[str, Any]] = {
 FILES = ("alter_connection.py", "sink_forms.py", "run_sink_once.py", "replay_dead_letters.py")
 BY_TLS = "kafka_by_tls"
 """A connection that is only attacked: it says that its password is sent encrypted."""
-FOR_OPS = "alter_by_ops"
-_FOR_OPS = f"""
+FOR_OPS, FOR_TLS = "alter_by_ops", "alter_by_tls"
+_MORE_FORMS = f"""
 from airflow_provider_sinks.forms import alter_connection_dag
 
-form = alter_connection_dag({FOR_OPS!r}, users=["op"], approvers={{"op": "Op"}})
+for_ops = alter_connection_dag({FOR_OPS!r}, users=["op"], approvers={{"op": "Op"}})
+for_tls = alter_connection_dag({FOR_TLS!r}, connections=[{BY_TLS!r}])
 """
 _SINKS = """
 sinks:
@@ -66,17 +67,17 @@ def listener() -> Iterator[Listener]:
 
 @pytest.fixture(scope="module")
 def forms(airflow: AirflowStack, broker: KafkaBroker) -> Iterator[AirflowStack]:
-    """An Airflow with the shipped forms, one for ops only, two connections and two Variables."""
+    """An Airflow with the shipped forms, one for ops, one for `BY_TLS`, the connections, two Variables."""
     sinks = airflow.dags_folder / "sinks_of_the_forms.yaml"
     sinks.write_text(_SINKS)
     for name in FILES:
         shutil.copy(DAGS / name, airflow.dags_folder / name)
-    (airflow.dags_folder / f"{FOR_OPS}.py").write_text(_FOR_OPS)
+    (airflow.dags_folder / f"{FOR_OPS}.py").write_text(_MORE_FORMS)
     airflow.add_connection("kafka_prod", "kafka", extra=login(broker, OLD))
     airflow.add_connection(BY_TLS, "kafka", extra={**login(broker, OLD), "security.protocol": "SASL_SSL"})
     airflow.add_variable(STORED, FOREIGN)
     airflow.add_variable(GIVEN, PASSWORDS[NEW])
-    for dag_id in (*SHIPPED, FOR_OPS):
+    for dag_id in (*SHIPPED, FOR_OPS, FOR_TLS):
         airflow.unpause(dag_id)
     yield airflow
     for name in (*FILES, f"{FOR_OPS}.py"):
@@ -96,6 +97,7 @@ class Attack:
     more: Mapping[str, Any]
     moved: str = ""
     conn_id: str = "kafka_prod"
+    form: str = "alter_connection"
 
     @property
     def said(self) -> str:
@@ -119,6 +121,7 @@ ATTACKS = {
         {"security.protocol": "SASL_PLAINTEXT"},
         "bootstrap.servers and sasl.mechanism and security.protocol",
         BY_TLS,
+        FOR_TLS,
     ),
 }
 
@@ -185,11 +188,11 @@ def test_no_form_leads_a_stored_secret_to_another_server(
     before = options(forms, attack.conn_id)
     fields = {"conn_id": attack.conn_id, "set": attack.options(listener), "dry_run": dry_run}
 
-    answer = Person(forms, role).fill_in("alter_connection", fields)
+    answer = Person(forms, role).fill_in(attack.form, fields)
 
     assert answer.status_code == (200 if attack.moved else 400), answer.text
     if attack.moved:
-        run = DagRun("alter_connection", answer.json()["dag_run_id"])
+        run = DagRun(attack.form, answer.json()["dag_run_id"])
         assert ended(forms, run) == "failed"
         assert attack.said in forms.task_log(run, "plan")
     assert options(forms, attack.conn_id) == before
