@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _PREFIX = "sink:"
 _NAMING = ("connection", "catalog", "registry")
-"""What names a connection in an end of a sink, where a template keeps the sink from being parsed."""
+"""What names a connection in an end of a sink that cannot be parsed: a template is in it, or a mistake."""
 
 
 def sink_asset(sink: object, parsed: object = None) -> Asset | None:
@@ -116,12 +116,20 @@ def _parsed(sink: object) -> SinkSpec | None:
 def _connections_of(end: object) -> Iterator[str]:
     """Yield those of ``{kafka: {connection: ..., registry: ...}}``, or that of ``connection/topic``."""
     if _is_literal(end):
-        yield end.rpartition("/")[0]
+        yield from _of_short_form(end)
     elif isinstance(end, Mapping):
         for service in end.values():
-            short = service.partition("/")[:1] if _is_literal(service) and service.count("/") == 1 else ()
-            named = [service.get(key) for key in _NAMING] if isinstance(service, Mapping) else short
-            yield from filter(_is_literal, named)
+            if isinstance(service, Mapping):
+                yield from filter(_is_literal, map(service.get, _NAMING))
+            elif _is_literal(service):
+                yield from _of_short_form(service)
+
+
+def _of_short_form(text: str) -> Iterator[str]:
+    """Yield the connection of ``connection/topic``; the path of a table names none."""
+    conn_id = text.rpartition("/")[0]
+    if conn_id and "://" not in text and not text.startswith("/"):
+        yield conn_id
 
 
 def _is_literal(text: object) -> TypeGuard[str]:

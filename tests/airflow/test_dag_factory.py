@@ -250,13 +250,16 @@ def test_whoever_alters_a_connection_finds_all_sinks_that_name_it(dag: DAG, targ
         assert {f"connection:{conn_id}" for conn_id in named} <= {asset.name for asset in task.inlets}
 
 
-def test_the_connections_of_a_template_are_those_that_it_spells_out(dag: DAG) -> None:
+@pytest.mark.parametrize("target", _TARGETS.values(), ids=_TARGETS)
+def test_the_connections_of_a_template_are_those_that_it_spells_out(dag: DAG, target: Any) -> None:
     from airflow_provider_sinks.operators.submit_sink_job import SubmitSinkJobOperator
 
-    sink = {**SINK, "target": {"iceberg": {"catalog": "lake_prod", "table": "sales.{{ params.table }}"}}}
-    submit = SubmitSinkJobOperator(task_id="submit", sink=sink, dag=dag)
+    sink = {**SINK, "target": target}
+    submit = SubmitSinkJobOperator(
+        task_id="submit", sink={**sink, "where": "id > {{ params.after }}"}, dag=dag
+    )
 
-    assert submit.outlets[0].extra["connections"] == ["kafka_test", "lake_prod"]
+    assert submit.outlets[0].extra["connections"] == [*SinkSpec.parse(sink).connections]
 
 
 def test_the_registry_of_a_sink_is_one_of_its_connections_for_who_alters_it() -> None:

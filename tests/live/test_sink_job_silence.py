@@ -113,6 +113,15 @@ def _waits_for(launch: Driver, what: str) -> bool:
     return launch.status is not None and launch.status.waits_for.startswith(what)
 
 
+def _silence(service: KafkaBroker | Postgres, launch: Driver, what: str, seconds: float) -> None:
+    """Freeze a service for some time, in which the driver says that it waits for it."""
+    service.pause()
+    since = time.monotonic()
+    launch.wait_until(lambda: _waits_for(launch, what))
+    time.sleep(max(0.0, seconds - (time.monotonic() - since)))
+    service.resume()
+
+
 @pytest.mark.parametrize("host", ["a driver of its own", "the shared driver"])
 def test_a_broker_that_is_silent_for_longer_than_the_patience_ends_the_driver_for_a_retry(
     stage: Stage, host: str
@@ -162,11 +171,7 @@ def test_a_broker_that_is_silent_for_a_while_costs_nothing_but_that_while(stage:
     stage.produce(source, [(partition, *row) for partition in (0, 1) for row in _rows(50, 300)])
     launch.wait_until(lambda: launch.has_passed({0: 80, 1: 80}))
 
-    stage.broker.pause()
-    silent_since = time.monotonic()
-    launch.wait_until(lambda: _waits_for(launch, "Kafka at"))
-    time.sleep(max(0.0, _SILENT_SECONDS - (time.monotonic() - silent_since)))
-    stage.broker.resume()
+    _silence(stage.broker, launch, "Kafka at", _SILENT_SECONDS)
     launch.wait_until(lambda: launch.has_passed({0: 300, 1: 300}))
 
     assert launch.status is not None
@@ -216,11 +221,7 @@ def test_a_database_that_is_silent_while_it_is_written_costs_nothing_but_that_wh
     stage.produce(source, rows)
     launch.wait_until(lambda: launch.has_passed({0: 80, 1: 80}))
 
-    stage.postgres.pause()
-    silent_since = time.monotonic()
-    launch.wait_until(lambda: _waits_for(launch, "Postgres"))
-    time.sleep(max(0.0, _DATABASE_SECONDS - (time.monotonic() - silent_since)))
-    stage.postgres.resume()
+    _silence(stage.postgres, launch, "Postgres", _DATABASE_SECONDS)
     launch.wait_until(lambda: launch.has_passed({0: 300, 1: 300}))
 
     assert launch.stop() == ExitCode.OK
