@@ -74,6 +74,34 @@ def test_a_lost_progress_topic_is_refused_and_each_answer_fits_once(
     assert f'The code accept="{code}" does not fit what is seen now' in here.task_log(again, TASK)
 
 
+def test_a_code_that_a_running_job_prints_fits_the_next_start_and_no_other_case(
+    here: AirflowStack, broker: KafkaBroker
+) -> None:
+    sink = client_sink(here, broker, "under_way", _SPARK, arguments=_FROM_THE_FORM)
+    first = sink.start()
+    sink.wait_running(1)
+    sink.wait_until(lambda: is_through(sink, 1), "all rows")
+    lose_output(sink)
+    assert here.wait_for_run(first) == "failed"
+    code = answer(sink, first, "continue_without_output")
+    assert (tries(sink, first), len(sink.launches)) == (1, 1)
+
+    sink.feed(10)
+    accepted = here.trigger(sink.name, {"accept": code})
+    sink.wait_running(2)
+    sink.wait_until(lambda: is_through(sink, 2), "all rows")
+    sink.mark(accepted, "failed")
+    sink.wait_no_driver()
+    visible = {record.value for record in topics.read(sink.client, f"{sink.name}_out")}
+    assert visible == {f"{partition}-{row}".encode() for partition in range(2) for row in range(20, 30)}
+
+    lose_output(sink)
+    again = here.trigger(sink.name, {"accept": code})
+    assert here.wait_for_run(again) == "failed"
+    assert answer(sink, again, "continue_without_output") != code
+    assert f'The code accept="{code}" does not fit what is seen now' in here.task_log(again, TASK)
+
+
 def test_a_sink_that_never_wrote_starts_again_after_its_topics_are_gone(
     here: AirflowStack, broker: KafkaBroker
 ) -> None:
@@ -116,15 +144,22 @@ def ended(sink: AirflowSink, **conf: str) -> str:
 
 
 def lose_progress(sink: AirflowSink) -> None:
-    topic = f"_sinks-progress-{sink.name}"
-    admin = AdminClient({**sink.client})
-    administrator.delete_topic(admin, topic)
+    administrator.delete_topic(AdminClient({**sink.client}), f"_sinks-progress-{sink.name}")
 
 
-def answer(sink: AirflowSink, run: DagRun) -> str:
-    """Return the code of the answer that goes on where Airflow remembers."""
+def lose_output(sink: AirflowSink) -> None:
+    administrator.delete_topic(AdminClient({**sink.client}), f"{sink.name}_out")
+
+
+def is_through(sink: AirflowSink, launch: int) -> bool:
+    status = sink.status(launch)
+    return status is not None and set(status.positions.values()) == {sink.fed}
+
+
+def answer(sink: AirflowSink, run: DagRun, way: str = "resume_from_witness") -> str:
+    """Return the code of an answer; by default of the one that goes on where Airflow remembers."""
     log = sink.airflow.task_log(run, TASK)
-    found = re.search(r'accept="(resume_from_witness-[0-9a-f]{10})":', log)
+    found = re.search(rf'accept="({way}-[0-9a-f]{{10}})":', log)
     assert found, log
     return found[1]
 
