@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import pytest
 from psycopg import sql
@@ -18,10 +16,9 @@ from airflow_provider_sinks.local.airflow_rest_api import DagRun
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres
 from tests.contract.wire import PostgresWire
-from tests.faults import topics
 from tests.faults.driver import QUICK_START
 from tests.live.alter_story import AlterDag
-from tests.live.sinks_in_airflow import AirflowSink
+from tests.live.table_sink import TableSink
 
 TABLE_CONNECTION = f"pg_{uuid.uuid4().hex[:6]}"
 PASSWORDS = {user: f"{user} canary {uuid.uuid4().hex}" for user in ("old", "new", "stranger")}
@@ -32,21 +29,6 @@ _GRANTS = (
     b"GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA shop TO writers",
     b"ALTER DEFAULT PRIVILEGES FOR ROLE old IN SCHEMA shop GRANT SELECT, INSERT, UPDATE ON TABLES TO writers",
 )
-
-
-@dataclass
-class TableSink(AirflowSink):
-    """A sink into a table that is there."""
-
-    def sink(self) -> dict[str, Any]:
-        target = {"postgres": {"connection": TABLE_CONNECTION, "table": f"shop.{self.name}"}}
-        source = {
-            "connection": self.conn_id, "topic": f"{self.name}_in", "format": "text",
-        }  # fmt: skip
-        return {
-            "name": self.name, "source": {"kafka": source}, "select": ["value"], "target": target,
-            "trigger": {"every": "500ms"},
-        }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -96,8 +78,10 @@ def world(airflow: AirflowStack, broker: KafkaBroker, postgres: Postgres) -> Ite
             "spark.ui.enabled": "false",
         },
     }
-    sink = TableSink(airflow, broker, "table", arguments)
-    make_logins(postgres, sink.name)
+    sink = TableSink(
+        airflow, broker, "table", arguments, server=postgres, table_connection=TABLE_CONNECTION, schema="shop"
+    )
+    make_logins(sink)
     airflow.add_connection("spark_of_tables", "spark", host="local[1,4]")
     fields = {
         **postgres.connection_fields,
@@ -119,11 +103,11 @@ def world(airflow: AirflowStack, broker: KafkaBroker, postgres: Postgres) -> Ite
         way.close()
 
 
-def make_logins(server: Postgres, table: str) -> None:
-    """Make a schema that two logins share, and a login that may do nothing."""
-    with server.connect() as connection:
+def make_logins(sink: TableSink) -> None:
+    """Make a schema with the sink's table that two logins share, and a login that may do nothing."""
+    with sink.server.connect() as connection:
         connection.execute("CREATE SCHEMA shop")
-        connection.execute(sql.SQL("CREATE TABLE shop.{} (value text)").format(sql.Identifier(table)))
+        sink.make_table()
         for user, password in PASSWORDS.items():
             create = sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}")
             connection.execute(create.format(sql.Identifier(user), sql.Literal(password)))
@@ -170,15 +154,4 @@ def test_the_running_sink_moves_to_another_port_and_login(world: World) -> None:
 def test_over_all_that_no_row_is_missing_and_none_is_doubled(world: World) -> None:
     end(world.sink, world.run)
 
-    rows = sql.SQL("SELECT value FROM {}").format(sql.Identifier("shop", world.sink.name))
-    progress = "SELECT writer, record FROM shop._sinks_progress WHERE sink = %s AND record IS NOT NULL"
-    with world.server.connect() as connection:
-        found = Counter(value for (value,) in connection.execute(rows))
-        records: dict[str, Any] = dict(connection.execute(progress, [world.sink.name]).fetchall())
-    committed = {int(w[1:]): record["to"][w[1:]] for w, record in records.items() if w.startswith("p")}
-    source = topics.read(world.sink.client, f"{world.sink.name}_in")
-    wanted = Counter(
-        (record.value or b"").decode() for record in source if record.offset < committed[record.partition]
-    )
-    assert (wanted - found, found - wanted) == (Counter(), Counter())
-    assert found.total() >= 50
+    world.sink.demand_exact(rows_min=50)
