@@ -32,12 +32,19 @@ SHIPPED: dict[str, dict[str, Any]] = {
 FILES = ("alter_connection.py", "sink_forms.py", "run_sink_once.py", "replay_dead_letters.py")
 BY_TLS = "kafka_by_tls"
 """A connection that is only attacked: it says that its password is sent encrypted."""
-FOR_OPS, FOR_TLS = "alter_by_ops", "alter_by_tls"
+FOR_OPS, FOR_TLS, FOR_STREAMING = "alter_by_ops", "alter_by_tls", "alter_by_streaming"
+GRANTED = {"Streaming": {"DAGs": {"can_read", "can_edit"}}}
+GRANTED_BY_DEFAULT = {
+    "Op": {"DAGs": {"can_read", "can_edit"}, "DAG Runs": {"can_create"}},
+    "User": {"DAGs": {"can_read"}},
+    "Viewer": {"DAGs": {"can_read"}},
+}
 _MORE_FORMS = f"""
 from airflow_provider_sinks.forms import alter_connection_dag
 
 for_ops = alter_connection_dag({FOR_OPS!r}, users=["op"], approvers={{"op": "Op"}})
 for_tls = alter_connection_dag({FOR_TLS!r}, connections=[{BY_TLS!r}])
+for_streaming = alter_connection_dag({FOR_STREAMING!r}, access_control={GRANTED!r})
 """
 _SINKS = """
 sinks:
@@ -67,7 +74,7 @@ def listener() -> Iterator[Listener]:
 
 @pytest.fixture(scope="module")
 def forms(airflow: AirflowStack, broker: KafkaBroker) -> Iterator[AirflowStack]:
-    """An Airflow with the shipped forms, one for ops, one for `BY_TLS`, the connections, two Variables."""
+    """An Airflow with the shipped forms and those of `_MORE_FORMS`, their connections, two Variables."""
     sinks = airflow.dags_folder / "sinks_of_the_forms.yaml"
     sinks.write_text(_SINKS)
     for name in FILES:
@@ -77,7 +84,7 @@ def forms(airflow: AirflowStack, broker: KafkaBroker) -> Iterator[AirflowStack]:
     airflow.add_connection(BY_TLS, "kafka", extra={**login(broker, OLD), "security.protocol": "SASL_SSL"})
     airflow.add_variable(STORED, FOREIGN)
     airflow.add_variable(GIVEN, PASSWORDS[NEW])
-    for dag_id in (*SHIPPED, FOR_OPS, FOR_TLS):
+    for dag_id in (*SHIPPED, FOR_OPS, FOR_TLS, FOR_STREAMING):
         airflow.unpause(dag_id)
     yield airflow
     for name in (*FILES, f"{FOR_OPS}.py"):
@@ -146,6 +153,39 @@ def test_who_may_trigger_a_shipped_form(forms: AirflowStack, role: str, form: st
     answer = Person(forms, role).fill_in(form, SHIPPED[form])
 
     assert answer.status_code == MAY_TRIGGER[role], answer.text
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_the_simple_auth_manager_does_not_look_at_access_control(forms: AirflowStack, role: str) -> None:
+    """None of these roles is named there, and each may what it may with every other form."""
+    person = Person(forms, role)
+
+    assert person.ask("GET", f"dags/{FOR_STREAMING}").status_code == MAY_SEE[role]
+    answer = person.fill_in(FOR_STREAMING, SHIPPED["alter_connection"])
+    assert answer.status_code == MAY_TRIGGER[role], answer.text
+
+
+@pytest.mark.parametrize("form", [*SHIPPED, FOR_STREAMING])
+def test_what_a_form_grants_stands_in_airflows_database(forms: AirflowStack, form: str) -> None:
+    """From there Airflow hands it to the FAB auth manager, which no test has."""
+    query = "SELECT data FROM serialized_dag WHERE dag_id = %s ORDER BY created_at DESC LIMIT 1"
+    assert forms.metadata.postgres is not None
+    with forms.metadata.postgres.connect("airflow") as database:
+        row = database.execute(query, [form]).fetchone()
+
+    assert row is not None
+    granted = GRANTED if form == FOR_STREAMING else GRANTED_BY_DEFAULT
+    assert deserialized(row[0]["dag"]["access_control"]) == granted
+
+
+def deserialized(value: Any) -> Any:
+    """Return what Airflow wrote with the types of its parts."""
+    match value:
+        case {"__type": "dict", "__var": parts}:
+            return {name: deserialized(part) for name, part in parts.items()}
+        case {"__type": "set", "__var": parts}:
+            return set(parts)
+    raise AssertionError(value)
 
 
 def test_a_form_that_asks_for_a_sink_suggests_those_of_its_folder(forms: AirflowStack) -> None:
