@@ -27,7 +27,7 @@ from confluent_kafka.admin import (
 
 from airflow_provider_sinks.connectors.kafka.connection import is_fenced
 
-_SECONDS = 60.0
+_SECONDS = 120.0
 _POLL_SECONDS = 0.05
 _SILENT = frozenset({KafkaError._TIMED_OUT, KafkaError._TRANSPORT})
 
@@ -122,7 +122,7 @@ def _is_granted(admin: AdminClient, right: AclBinding) -> bool:
 
 def names(admin: AdminClient) -> set[str]:
     """Return the names of all topics but the broker's own, which it makes when it first needs them."""
-    return {name for name in admin.list_topics(timeout=10).topics if not name.startswith("__")}
+    return {name for name in admin.list_topics(timeout=60).topics if not name.startswith("__")}
 
 
 def options(admin: AdminClient, topic: str) -> dict[str, str]:
@@ -140,7 +140,7 @@ def named(topic: str) -> ConfigResource:
 def answering(admin: AdminClient, topic: str) -> int:
     """Return how many partitions of a topic there are; 0 while one of them does not say where it ends."""
     # All topics are asked for: some brokers make a topic that is asked for by its name.
-    listed = admin.list_topics(timeout=10).topics
+    listed = admin.list_topics(timeout=60).topics
     shown = listed[topic].partitions if topic in listed else {}
     try:
         begins(admin, topic, shown)
@@ -154,7 +154,7 @@ def answering(admin: AdminClient, topic: str) -> int:
 def begins(admin: AdminClient, topic: str, partitions: Mapping[int, object]) -> dict[int, int]:
     """Return where partitions of a topic begin."""
     asked = {TopicPartition(topic, partition): OffsetSpec.earliest() for partition in partitions}
-    found = admin.list_offsets(asked, request_timeout=10) if asked else {}
+    found = admin.list_offsets(asked, request_timeout=60) if asked else {}
     return {place.partition: future.result(_SECONDS).offset for place, future in found.items()}
 
 

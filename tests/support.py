@@ -15,9 +15,20 @@ class TopicFactory(Protocol):
     def __call__(self, suffix: str = "", partitions: int = 1, **config: str) -> str: ...
 
 
-def until(holds: Callable[[], bool], what: str, seconds: float = 20.0) -> None:
-    """Wait for something that a service does a little later than it says, and fail if it never does."""
+def until(
+    holds: Callable[[], bool], what: str, seconds: float = 120.0, meanwhile: tuple[type[Exception], ...] = ()
+) -> None:
+    """Wait for something that a service does a little later than it says, and fail if it never does.
+
+    :param meanwhile: what ``holds`` may raise until then; the last one is told where it never ends.
+    """
     deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}"
+    while True:
+        told = ""
+        try:
+            if holds():
+                return
+        except meanwhile as error:
+            told = f"; {error}"
+        assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}{told}"
         time.sleep(_POLL_SECONDS)

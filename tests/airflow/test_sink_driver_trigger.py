@@ -18,7 +18,7 @@ from tests.airflow.fakes import KAFKA, SINK
 if TYPE_CHECKING:
     from airflow_provider_sinks.triggers.sink_driver import SinkDriverTrigger
 
-_SURELY_SECONDS = 60.0
+_SURELY_SECONDS = 120.0
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ def test_a_driver_whose_dag_is_gone_for_good_is_ended_with_its_task(
 
     async def wait() -> object:
         event = asyncio.ensure_future(anext(aiter(waiting.run())))
-        done, _ = await asyncio.wait([event], timeout=30 if ends else 1)
+        done, _ = await asyncio.wait([event], timeout=_SURELY_SECONDS if ends else 1)
         if not done:
             manager.end("FINISHED", "SUCCEEDED")
         return await event

@@ -52,7 +52,7 @@ _HEADER = pa.struct([(HEADER_NAME, pa.string()), (HEADER_VALUE, pa.binary())])
 CARRYING = SCHEMA.append(pa.field(HEADERS, pa.list_(_HEADER))).append(pa.field(TIME, pa.int64()))
 _TIME_MS = 1_700_000_000_000
 _TIMEOUT = "10s"
-_MARKER_SECONDS = 30.0
+_MARKER_SECONDS = 120.0
 
 
 class KafkaHarness(Harness):

@@ -29,6 +29,7 @@ from tests.contract.postgres_harness import options_of
 
 KILLS = int(os.environ.get("FAULT_ROUNDS", "1"))
 EPOCHS_PER_KILL = 10
+_END_SECONDS = 120.0
 EPOCHS = (2 * KILLS + 4) * EPOCHS_PER_KILL
 """More than a sink writes while this process is not looked after."""
 SEED = int(os.environ.get("FAULT_SEED") or time.time())
@@ -156,8 +157,8 @@ def test_sigkill_of_a_backend(sinks: Any, server: Postgres) -> None:
         process = sink.start()
         follow(process, some_epochs())
         _kill_a_backend(server)
-        process.wait(timeout=60)
-        server._service.wait_until(server._answers, 60)
+        process.wait(timeout=_END_SECONDS)
+        server._service.wait_until(server._answers, _END_SECONDS)
     sink.finish()
     assert sink.differences() == (0, 0)
 
@@ -168,7 +169,7 @@ def test_sigkill_of_the_postmaster(sinks: Any, server: Postgres) -> None:
         process = sink.start()
         follow(process, some_epochs())
         server.kill()
-        process.wait(timeout=60)
+        process.wait(timeout=_END_SECONDS)
         server.restart()
     sink.finish()
     assert sink.differences() == (0, 0)
@@ -184,7 +185,7 @@ def test_a_zombie_is_fenced(sinks: Any) -> None:
     sink.finish()
     for zombie in zombies:
         zombie.send_signal(signal.SIGCONT)
-        assert zombie.wait(timeout=60) in (ExitCode.FENCED, ExitCode.UNAVAILABLE, ExitCode.FAILED)
+        assert zombie.wait(timeout=_END_SECONDS) in (ExitCode.FENCED, ExitCode.UNAVAILABLE, ExitCode.FAILED)
     assert sink.differences() == (0, 0)
 
 
@@ -195,7 +196,7 @@ def test_without_the_compare_and_set_a_zombie_doubles_rows(sinks: Any) -> None:
     zombie.send_signal(signal.SIGSTOP)
     sink.finish()
     zombie.send_signal(signal.SIGCONT)
-    zombie.wait(timeout=60)
+    zombie.wait(timeout=_END_SECONDS)
     missing, doubled = sink.differences()
     assert missing == 0
     assert doubled > 0

@@ -30,7 +30,7 @@ COMMITTED = "read_committed"
 UNCOMMITTED = "read_uncommitted"
 SILENT = {"log_level": "0"}
 """For clients that outlive the broker: what they would say then helps nobody."""
-_ELECTION_SECONDS = 60.0
+_ELECTION_SECONDS = 120.0
 _ELECTING = (
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.LEADER_NOT_AVAILABLE,
@@ -84,9 +84,9 @@ def end_offsets(client: Mapping[str, str], topic: str, isolation: str = UNCOMMIT
 
 def _end_offsets(admin: AdminClient, topic: str, isolation: str) -> dict[int, int]:
     level = IsolationLevel.READ_COMMITTED if isolation == COMMITTED else IsolationLevel.READ_UNCOMMITTED
-    partitions = admin.list_topics(topic, timeout=10).topics[topic].partitions
+    partitions = admin.list_topics(topic, timeout=60).topics[topic].partitions
     wanted = {TopicPartition(topic, number): OffsetSpec.latest() for number in partitions}
-    asked = admin.list_offsets(wanted, isolation_level=level, request_timeout=10)
+    asked = admin.list_offsets(wanted, isolation_level=level, request_timeout=60)
     found: dict[TopicPartition, ListOffsetsResultInfo] = {at: future.result() for at, future in asked.items()}
     return {at.partition: info.offset for at, info in found.items()}
 

@@ -278,7 +278,7 @@ class SinkWorld:
         """Return keys and values of everything that is committed, read by a client of its own."""
         config = {**self.broker.client_config(), "group.id": uuid.uuid4().hex, "enable.partition.eof": True}
         consumer = Consumer({**config, "isolation.level": "read_committed", "auto.offset.reset": "earliest"})
-        partitions = self.admin.list_topics(timeout=10).topics[topic].partitions
+        partitions = self.admin.list_topics(timeout=60).topics[topic].partitions
         consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
         found, open_partitions = [], len(partitions)
         while open_partitions:

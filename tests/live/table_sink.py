@@ -46,9 +46,7 @@ class TableSink(AirflowSink):
         committed = {int(w[1:]): record["to"][w[1:]] for w, record in records.items() if w.startswith("p")}
         source = topics.read(self.client, f"{self.name}_in")
         wanted = Counter(
-            (record.value or b"").decode()
-            for record in source
-            if record.offset < committed.get(record.partition, 0)
+            (record.value or b"").decode() for record in source if record.offset < committed[record.partition]
         )
         assert (wanted - found, found - wanted) == (Counter(), Counter())
         assert found.total() >= rows_min

@@ -202,7 +202,7 @@ def test_looking_at_a_fresh_cluster_makes_no_topic_of_transactions(other_broker:
     sink.create(sink.source)
 
     assert sink.observe().broker == BrokerMemory()
-    assert "__transaction_state" not in sink.admin.list_topics(timeout=10).topics
+    assert "__transaction_state" not in sink.admin.list_topics(timeout=60).topics
 
 
 def test_a_sink_without_a_record_in_a_shared_progress_topic_starts(world: WorldFactory) -> None:

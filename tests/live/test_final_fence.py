@@ -50,9 +50,9 @@ def _is_readable(world: SinkWorld) -> bool:
     group = {"group.id": uuid.uuid4().hex, "isolation.level": "read_committed"}
     consumer = Consumer({**world.broker.client_config(), **group})
     ends = {}
-    for partition in world.admin.list_topics(timeout=10).topics[world.data].partitions:
+    for partition in world.admin.list_topics(timeout=60).topics[world.data].partitions:
         place = TopicPartition(world.data, partition)
-        committed = consumer.get_watermark_offsets(place, timeout=10)[1]
+        committed = consumer.get_watermark_offsets(place, timeout=60)[1]
         ends[partition] = committed == _end(world, partition)
     consumer.close()
     return all(ends.values())
@@ -62,7 +62,7 @@ def _end(world: SinkWorld, partition: int) -> int:
     group = {"group.id": uuid.uuid4().hex, "isolation.level": "read_uncommitted"}
     consumer = Consumer({**world.broker.client_config(), **group})
     try:
-        return int(consumer.get_watermark_offsets(TopicPartition(world.data, partition), timeout=10)[1])
+        return int(consumer.get_watermark_offsets(TopicPartition(world.data, partition), timeout=60)[1])
     finally:
         consumer.close()
 

@@ -37,7 +37,7 @@ def test_a_killed_broker_comes_back_with_its_records(tmp_path: Path) -> None:
 
 def test_the_shared_parts_answer(broker: KafkaBroker, topic: TopicFactory, postgres: Postgres) -> None:
     name = topic("source", partitions=3)
-    listed = AdminClient(broker.client_config()).list_topics(timeout=10).topics
+    listed = AdminClient(broker.client_config()).list_topics(timeout=60).topics
     with postgres.connect() as connection:
         row = connection.execute("SELECT current_user").fetchone()
 
@@ -51,7 +51,7 @@ def test_a_broker_shows_a_user_only_what_acls_allow(mechanism: Mechanism, tmp_pa
     with KafkaBroker.start(tmp_path / "kafka", sasl=sasl, authorizer=True) as broker:
         admin = AdminClient(broker.client_config())
         administrator.create_topic(admin, "hidden")
-        seen = AdminClient(broker.client_config("alice")).list_topics(timeout=10).topics
+        seen = AdminClient(broker.client_config("alice")).list_topics(timeout=60).topics
 
     assert dict(seen) == {}
 
@@ -60,7 +60,7 @@ def test_stopping_ends_children_that_left_the_process_group(tmp_path: Path) -> N
     script = "import os, time; os.fork() or os.setpgid(0, 0); open('ready', 'a').close(); time.sleep(600)"
     service = Service("parent", ["python3", "-c", script], tmp_path)
     service.start()
-    service.wait_until((tmp_path / "ready").exists, timeout_seconds=20)
+    service.wait_until((tmp_path / "ready").exists, timeout_seconds=120)
     service.stop()
 
     assert session_members(service.pid) == []
@@ -71,7 +71,7 @@ def test_a_program_that_ends_early_is_told_with_the_end_of_its_log(tmp_path: Pat
     service.start()
 
     with pytest.raises(LocalServiceError, match=r"short ended with exit code 3\n(.|\n)*no room left"):
-        service.wait_until(lambda: False, timeout_seconds=20)
+        service.wait_until(lambda: False, timeout_seconds=120)
 
 
 _ASK = """

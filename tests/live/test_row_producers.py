@@ -32,7 +32,7 @@ from tests.faults.topics import Record, read
 from tests.live import segments
 from tests.support import TopicFactory, until
 
-_SECONDS = 30.0
+_SECONDS = 120.0
 _VALUES: list[bytes | None] = [b"first", None, b"", b"\x00 with \x00 zeros", b"last"]
 _KEYS: list[bytes | None] = [b"k", b"tombstone", None, b"", b"\x00k"]
 _HEADERS: list[list[tuple[str, bytes | None]]] = [

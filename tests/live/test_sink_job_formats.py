@@ -195,7 +195,7 @@ def test_data_topic_is_made_as_the_spec_says(stage: Stage) -> None:
     admin = topics.admin_client(tuple(stage.client.items()))
     resource = ConfigResource(ConfigResource.Type.TOPIC, sink.out)
     config = admin.describe_configs([resource])[resource].result(10)
-    assert len(admin.list_topics(timeout=10).topics[sink.out].partitions) == 3
+    assert len(admin.list_topics(timeout=60).topics[sink.out].partitions) == 3
     assert config["retention.ms"].value == "1234567"
     assert sorted(record.key or b"" for record in stage.read(sink.out)) == [b"k0", b"k1"]
 

@@ -37,7 +37,7 @@ _LONGER_SECONDS = 9.0
 """Longer than a transaction of the driver may take in these tests."""
 _END_SECONDS = 60.0
 """Within this a driver ends whose patience is over, whatever hangs in it."""
-_BACK_SECONDS = 30.0
+_BACK_SECONDS = 120.0
 """A broker that was frozen for longer than its session answers again within seconds."""
 _USERS = "users"
 

@@ -179,7 +179,7 @@ def test_on_a_broker_without_any_transaction_yet_none_begins(tmp_path_factory: A
 def traces(broker: KafkaBroker) -> dict[str, Any]:
     """Return all topics, all groups, and the end of each log of transactions and groups."""
     client = admin(broker)
-    topics = client.list_topics(timeout=10).topics
+    topics = client.list_topics(timeout=60).topics
     kept = [t for t in ("__transaction_state", "__consumer_offsets") if t in topics]
     places = {TopicPartition(t, p): OffsetSpec.latest() for t in kept for p in topics[t].partitions}
     ends = client.list_offsets(places) if places else {}

@@ -36,13 +36,13 @@ def collect(_):
 gc.disable()
 for _ in range({_CLIENTS}):
     ask_and_forget()
-assert collected.wait(30)
+assert collected.wait(120)
 """
 
 
 def _play(held: str) -> int:
     command = [sys.executable, "-c", _STORY, held]
-    return subprocess.run(command, capture_output=True, check=False, timeout=60).returncode
+    return subprocess.run(command, capture_output=True, check=False, timeout=300).returncode
 
 
 def test_a_forgotten_connection_never_ends_the_process() -> None:
