@@ -54,10 +54,11 @@ def _listen() -> None:
 def _end_in_order(number: int, frame: FrameType | None) -> None:
     """End the run, and what it started. SystemExit would only end the test that runs.
 
-    SIGINT is among the signals because a program that a shell starts in the background ignores it.
+    SIGINT is among the signals because a program that a shell starts in the background ignores it. Behind an
+    exit code of its own pytest would not tell what had failed until then.
     """
     del frame
-    pytest.exit(f"ended by {signal.Signals(number).name}", returncode=128 + number)
+    pytest.exit(f"ended by {signal.Signals(number).name}", returncode=pytest.ExitCode.INTERRUPTED)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -59,7 +59,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give each test here time for all stories: the first that waits may wait for the last of them."""
     for item in items:
         if _is_here(item):
-            item.add_marker(pytest.mark.timeout(PATIENCE * (900 + _SECONDS_PER_ROUND * ROUNDS)))
+            item.add_marker(pytest.mark.timeout(PATIENCE * (1800 + _SECONDS_PER_ROUND * ROUNDS)))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

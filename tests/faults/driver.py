@@ -36,8 +36,8 @@ QUICK_START = (
 PATIENCE = float(os.environ.get("FAULT_PATIENCE") or 1)
 """How many times as long is waited for a process, on a machine that others keep busy."""
 _POLL_SECONDS = 0.05
-_START_SECONDS = 180.0
-_END_SECONDS = 120.0
+_START_SECONDS = 400.0
+_END_SECONDS = 300.0
 
 
 class Process:

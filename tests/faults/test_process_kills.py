@@ -19,7 +19,7 @@ ALL = (
     *((table, part) for part in ("executor", "Python worker") for table in TABLES),
 )
 """With the full count each part is killed under each of these sinks; a round or two take some."""
-REFUSED_WITHIN_SECONDS = 90.0
+REFUSED_WITHIN_SECONDS = 180.0
 """Thirty where nothing runs beside it."""
 
 

@@ -18,7 +18,7 @@ from tests.live.stage import KeyValue, Sink, Stage
 
 _TEXT = {"from_": {"format": "text"}}
 _EVERY = {"trigger": {"every": "100ms"}}
-_REFUSED_WITHIN_SECONDS = 90.0
+_REFUSED_WITHIN_SECONDS = 180.0
 """Thirty where nothing runs beside it."""
 
 
@@ -119,7 +119,10 @@ def test_66_for_the_older_of_two_drivers_while_the_newer_goes_on(stage: Stage) -
     status = _ended(older)
     assert status.state is SinkState.FENCED
     assert status.error is not None
-    assert status.error.primary == f'a newer start of sink "{sink.parsed.name}" took over'
+    assert status.error.primary in {  # by its record or, before that is there, by the ids it took
+        f'a newer start of sink "{sink.parsed.name}" took over',
+        f'another start of sink "{sink.parsed.name}" holds its transactional ids',
+    }
     assert newer.stop() == ExitCode.OK
     read, written = stage.read(source), stage.read(sink.out)
     assert sorted((r.key, r.value) for r in written) == sorted((r.key, r.value) for r in read)
