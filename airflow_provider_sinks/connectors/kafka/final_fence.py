@@ -15,7 +15,8 @@ import time
 from collections.abc import Iterable
 
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
-from airflow_provider_sinks.connectors.kafka.progress_log import HeldBackError, ProgressLog
+from airflow_provider_sinks.connectors.kafka.progress_log import ProgressLog
+from airflow_provider_sinks.connectors.kafka.progress_reader import HeldBackError
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink
 from airflow_provider_sinks.connectors.kafka.transactions import fence, transactional_id
 from airflow_provider_sinks.core.progress.record import DRIVER, WriterId

@@ -9,7 +9,8 @@ from airflow_provider_sinks.connectors.base import HeldUp
 from airflow_provider_sinks.connectors.kafka.coordinators import broker_memory
 from airflow_provider_sinks.connectors.kafka.foreign_progress import as_output
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
-from airflow_provider_sinks.connectors.kafka.progress_log import ProgressReader, read_timeout_seconds
+from airflow_provider_sinks.connectors.kafka.progress_log import read_timeout_seconds
+from airflow_provider_sinks.connectors.kafka.progress_reader import ProgressReader
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink
 from airflow_provider_sinks.connectors.kafka.topic_facts import TopicFacts, as_progress_topic
 from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
