@@ -11,17 +11,11 @@ from pydantic import Field, model_validator
 from airflow_provider_sinks.connectors.kafka.creation import CreateTopic, progress_topic
 from airflow_provider_sinks.connectors.kafka.rules import PROGRESS_PREFIX, RULES
 from airflow_provider_sinks.connectors.kafka.target import KafkaTargetChoice
+from airflow_provider_sinks.connectors.kafka.topic_options import Config, Count, Replication
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import JobFailedError
 from airflow_provider_sinks.core.schemas.subjects import Part as PartOfRecord
-from airflow_provider_sinks.core.spec.fields import (
-    TOPIC_PATTERN,
-    Config,
-    Count,
-    Replication,
-    SinkName,
-    TopicName,
-)
+from airflow_provider_sinks.core.spec.fields import TOPIC_PATTERN, SinkName, TopicName
 from airflow_provider_sinks.core.spec.parts import (
     DeadLetterPart,
     Format,
