@@ -188,7 +188,7 @@ class SinkConnector(Protocol):
 
     @property
     def service(self) -> str:
-        """Who is asked, for messages, such as ``Kafka at broker:9092``. No I/O, no secrets."""
+        """Who is asked, for messages, such as ``Postgres at db:5432``. No I/O, no secrets."""
 
     def capabilities(self) -> Capabilities:
         """Return what the target can give. No I/O."""

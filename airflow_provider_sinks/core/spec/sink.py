@@ -231,6 +231,11 @@ class SinkSpec(Part, ABC):
         return self.target.kind
 
     @property
+    def letters_to_read(self) -> Mapping[str, str] | None:
+        """The options of a source that reads the dead letters; ``None`` where they are in none."""
+        return None
+
+    @property
     def target_connection(self) -> str | None:
         """The id of the target's Airflow connection, where it needs one."""
         options = self.target.options
@@ -251,6 +256,8 @@ class SinkSpec(Part, ABC):
 
     progress_option: ClassVar[str] = ""
     """The option of the target that names its progress place, if that is none of the sink."""
+    instead: ClassVar[Mapping[str, str]] = {}
+    """What does the same for it as an option that other targets have."""
     dead_letter_example: ClassVar[str]
     """How a person writes where rows are set aside."""
     right_target: ClassVar[Any]
