@@ -33,7 +33,7 @@ def connection_types(spec: SinkSpec) -> dict[str, str]:
 
 def end_types(spec: SinkSpec) -> dict[str, str]:
     """Return the same without lookups and schema registries: what it takes to look at source and target."""
-    ends, brought = {spec.source.kafka.connection: _type_of(SOURCE)}, kind(spec).connection
+    ends, brought = {spec.source_connection: _type_of(SOURCE)}, kind(spec).connection
     if spec.target_connection and brought:
         ends[spec.target_connection] = brought.name
     return ends
@@ -86,4 +86,4 @@ def source_on(spec: SinkSpec, options: ConnectionOptions) -> SinkSource:
 
     :raises ConfigurationError: they are of another type.
     """
-    return source_of(spec, ResolvedConnections({spec.source.kafka.connection: options}))
+    return source_of(spec, ResolvedConnections({spec.source_connection: options}))

@@ -94,7 +94,7 @@ def replaying_sink(spec: SinkSpec) -> SinkSpec:
             [Problem("query", what)],
             "Mend the spec, and let the sink read its source again: airflow sinks rewind.",
         )
-    replay = Replay(sink=spec.name, topic=spec.source.kafka.topic)
+    replay = Replay(sink=spec.name, topic=spec.source_topic)
     return SinkSpec.parse(replay_data(spec.to_mapping(), replay, spec.letters_to_read))
 
 

@@ -188,7 +188,7 @@ class DependentSinks:
         if found.spec is None or not positions:
             return None
         with suppress(SinkError):
-            conn_id = found.spec.source.kafka.connection
+            conn_id = found.spec.source_connection
             is_altered = conn_id == self._conn_id
             options = altered if is_altered and altered else options_of(found.spec, conn_id)
             with closing(source_on(found.spec, options)) as source:
