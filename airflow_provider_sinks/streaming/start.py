@@ -179,7 +179,7 @@ class Start:
         return replace(observation, checkpoint=checkpoint)
 
     def _checkpoint(self, folder: str) -> CheckpointFacts:
-        log = CheckpointLog(self._spark, folder, self._spec.source.kafka.topic)
+        log = CheckpointLog(self._spark, folder, self._spec.source_topic)
         committed, planned = log.newest("commits"), log.newest("offsets")
         return CheckpointFacts(
             folder, -1 if committed is None else committed, -1 if planned is None else planned

@@ -52,7 +52,7 @@ def kafka_checks(validation: Validation, options: KafkaOptions) -> ConnectionChe
     conn_id, given = options.conn_id, options.options
     reach = kafka_reach.reach(options, validation.deadline)
     tls, user = kafka_reach.uses_tls(options), given.get("sasl.username", "")
-    yield from network_checks(conn_id, reach.servers, tls=tls, user=user)
+    yield from network_checks(conn_id, reach.servers, kafka_reach.WAY, tls=tls, user=user)
     topics = sink_topics(validation.sink, conn_id) if validation.sink else []
     if reach.cluster is None:
         yield from _skipped(conn_id, topics, "the cluster was not reached")
