@@ -140,11 +140,11 @@ class _Job:
             output = demand_analysable(spark, source.spec, self._lookups.without_rows())
             start.expect(output)
             looked = start.advise()
+            if warmup is not None:
+                warmup.demand()  # a start that cannot write must not stop a run that can
             if self._comes_late():
                 return
             started = start.run(looked)
-            if warmup is not None:
-                warmup.demand()
             self._stream(spark, start, started, source)
         finally:
             start.close()
