@@ -98,10 +98,9 @@ def _judged(
     if sink.source.kafka.connection == conn_id:
         validation.partitions = seen.topics[sink.source.kafka.topic].partitions
     yield from topic_checks(options, sink, topics, seen.topics, _defaults(seen.config))
-    if validation.witness is not None:
-        yield from identity_checks(
-            conn_id, topics, seen.topics, validation.clusters[conn_id], validation.witness
-        )
+    if (compared := validation.identity_checks(Checks(conn_id, Family.TOPICS))) is not None:
+        yield from identity_checks(compared, topics, seen.topics, validation.clusters[conn_id])
+        validation.compared |= {role for topic in topics for role in topic.roles}
 
 
 def _rights(
