@@ -67,7 +67,7 @@ def identities(
     spec: SinkSpec, witness: Witness, target: ConnectionFields | None = None, **given: Any
 ) -> dict[str, Check]:
     """Return by role what a validation says of the identities."""
-    known = {"k": NO_BROKER, **({target.conn_id: target} if target else {})}
+    known: dict[str, Any] = {"k": NO_BROKER, **({target.conn_id: target} if target else {})}
     report = validate(known, spec, witness=witness, **given)
     found = [check for check in report.checks if check.name.startswith("identity of ")]
     assert found, report.table()

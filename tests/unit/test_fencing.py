@@ -48,7 +48,7 @@ class Target:
 
 
 def test_writers_that_are_announced_behind_the_look_are_fenced_before_the_reading_counts() -> None:
-    target = Target(("p0",), ("p0", "p7"))
+    target: Any = Target(("p0",), ("p0", "p7"))
 
     seen = Fencing(SPEC, target, target.observe).read_behind(target.observe())
 
@@ -57,7 +57,7 @@ def test_writers_that_are_announced_behind_the_look_are_fenced_before_the_readin
 
 
 def test_a_start_beside_others_that_go_on_naming_writers_ends() -> None:
-    target = Target(*((f"p{number}",) for number in range(10, 19)))
+    target: Any = Target(*((f"p{number}",) for number in range(10, 19)))
 
     with pytest.raises(UnavailableError, match='sink "orders" is being started somewhere else'):
         Fencing(SPEC, target, target.observe).read_behind(target.observe())
