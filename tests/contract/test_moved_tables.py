@@ -10,7 +10,7 @@ import pytest
 
 from airflow_provider_sinks.connectors.preflight import validate
 from airflow_provider_sinks.core.checks.check import Check, Outcome
-from airflow_provider_sinks.core.connection.fields import ConnectionFields
+from airflow_provider_sinks.core.connection.fields import ConnectionFields, Given
 from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.progress.witness import Witness
 from airflow_provider_sinks.core.spec.sink import SinkSpec
@@ -67,7 +67,7 @@ def identities(
     spec: SinkSpec, witness: Witness, target: ConnectionFields | None = None, **given: Any
 ) -> dict[str, Check]:
     """Return by role what a validation says of the identities."""
-    known: dict[str, Any] = {"k": NO_BROKER, **({target.conn_id: target} if target else {})}
+    known: dict[str, Given] = {"k": NO_BROKER, **({target.conn_id: target} if target else {})}
     report = validate(known, spec, witness=witness, **given)
     found = [check for check in report.checks if check.name.startswith("identity of ")]
     assert found, report.table()
