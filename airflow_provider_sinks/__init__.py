@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from airflow_provider_sinks.assets import sink_assets
+    from airflow_provider_sinks.connectors.delta.short import delta
+    from airflow_provider_sinks.connectors.iceberg.short import iceberg
+    from airflow_provider_sinks.connectors.kafka.short import kafka
+    from airflow_provider_sinks.connectors.postgres.short import postgres
+    from airflow_provider_sinks.connectors.spark_format.short import spark_format
     from airflow_provider_sinks.core.errors import SinkError
-    from airflow_provider_sinks.core.spec.build import Sink, delta, iceberg, kafka, postgres, spark_format
+    from airflow_provider_sinks.core.spec.build import Sink
     from airflow_provider_sinks.core.spec.sink import SinkSpec
     from airflow_provider_sinks.dag.factory import SinkTaskGroup, sink_dag
     from airflow_provider_sinks.dag.yaml_files import dags_from_yaml
@@ -39,14 +44,14 @@ _HOME_OF = {
     "SinkSpec": "core.spec.sink",
     "SinkTaskGroup": "dag.factory",
     "dags_from_yaml": "dag.yaml_files",
-    "delta": "core.spec.build",
+    "delta": "connectors.delta.short",
     "get_provider_info": "provider_info",
-    "iceberg": "core.spec.build",
-    "kafka": "core.spec.build",
-    "postgres": "core.spec.build",
+    "iceberg": "connectors.iceberg.short",
+    "kafka": "connectors.kafka.short",
+    "postgres": "connectors.postgres.short",
     "sink_assets": "assets",
     "sink_dag": "dag.factory",
-    "spark_format": "core.spec.build",
+    "spark_format": "connectors.spark_format.short",
 }
 
 

@@ -131,6 +131,13 @@ def postgres(stack_folder: Path) -> Iterator[Postgres]:
 
 
 @pytest.fixture(scope="session")
+def another_postgres(stack_folder: Path) -> Iterator[Postgres]:
+    """Another Postgres, with an identifier of its own."""
+    with Postgres.start(stack_folder / "another-postgres") as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
 def spark_jars() -> tuple[Path, ...]:
     """The jars that Spark needs for Kafka beyond its own."""
     return spark.kafka_jars()

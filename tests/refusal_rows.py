@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from airflow_provider_sinks.connectors.kafka.broker_memory import BrokerMemory, TransactionalIdFacts
 from airflow_provider_sinks.core.decision.facts import Existence, ResourceFacts, Unfit
 from airflow_provider_sinks.core.decision.reasons.checkpoint import CheckpointReason
 from airflow_provider_sinks.core.decision.reasons.output import OutputReason
@@ -18,7 +19,6 @@ from airflow_provider_sinks.core.decision.reasons.records import (
 )
 from airflow_provider_sinks.core.decision.reasons.source import SourceReason
 from airflow_provider_sinks.core.decision.verdict import Verdict
-from airflow_provider_sinks.core.progress.broker_memory import BrokerMemory, TransactionalIdFacts
 from airflow_provider_sinks.core.progress.checkpoint import CheckpointFacts
 from airflow_provider_sinks.core.progress.history import NO_HISTORY, Finding, Flaw, History
 from airflow_provider_sinks.core.progress.identity import ResourceKind
@@ -258,12 +258,12 @@ REFUSALS = {
         ["500 rows", "in cluster cluster-a", "leads to cluster cluster-b"], ["start_over"],
     ),
     "the-broker-knows-commits": (
-        unseen(data=present(DATA), broker=COMMITTED), request(), ProgressReason.PROGRESS_LOST,
+        unseen(data=present(DATA), memory=COMMITTED), request(), ProgressReason.PROGRESS_LOST,
         'progress of sink "orders" is lost', ["coordinator knows of commits by driver, p0", "200 records"],
         ["start_over"],
     ),
     "the-broker-knows-use-and-the-data-topic-is-full": (
-        unseen(data=present(DATA), broker=FENCED_SINCE), request(), ProgressReason.PROGRESS_LOST,
+        unseen(data=present(DATA), memory=FENCED_SINCE), request(), ProgressReason.PROGRESS_LOST,
         'progress of sink "orders" is lost', ["coordinator knows of driver, p0"], ["start_over"],
     ),
     "witness-newer": (

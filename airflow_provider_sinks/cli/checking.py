@@ -13,6 +13,7 @@ from airflow_provider_sinks.cli.frame import command, show, show_one, show_text,
 from airflow_provider_sinks.cli.sources import spec_in_folder, specs_in_folder
 from airflow_provider_sinks.core.checks.check import Report
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
+from airflow_provider_sinks.core.progress.witness import Witness
 from airflow_provider_sinks.core.query.questions import AskSpark, NoAnswer, NotTaken, Taken
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.lifecycle.verbs import spec_of
@@ -54,8 +55,9 @@ def check(options: argparse.Namespace) -> int:
     """Show all checks of some sinks; one Spark is asked about the SQL of all."""
     from airflow_provider_sinks.operators.validate.sink_report import sink_reports
 
-    specs = _specs(options)
-    reports = sink_reports(specs, options.spark_conn_id, ask=AskSpark(options.ask_spark))
+    specs, witnesses = _specs(options)
+    ask = AskSpark(options.ask_spark)
+    reports = sink_reports(specs, options.spark_conn_id, ask=ask, witnesses=witnesses)
     if options.output == "table":
         show_text("\n\n".join(_table(report, titled=len(reports) > 1) for report in reports))
     else:
@@ -94,16 +96,18 @@ def _table(report: Report, *, titled: bool) -> str:
     return f"{report.title}:\n{report.table()}" if titled else report.table()
 
 
-def _specs(options: argparse.Namespace) -> list[SinkSpec]:
-    """Return the sinks that were named, or all of the folder."""
+def _specs(options: argparse.Namespace) -> tuple[list[SinkSpec], dict[str, Witness]]:
+    """Return the sinks that were named, and what Airflow remembers of them; or all of the folder."""
     if options.folder:
-        return specs_in_folder(options.folder, options.sinks)
+        return specs_in_folder(options.folder, options.sinks), {}
     if not options.sinks:
         raise ConfigurationError(
             "no sink is named", [Problem("SINK", "is missing", "name sinks, or give --folder")]
         )
     with sink_homes(options) as homes:
-        return [spec_of(homes.one(sink)) for sink in options.sinks]
+        specs = [spec_of(homes.one(sink)) for sink in options.sinks]
+        known = {spec.name: homes.memory(spec.name).witness for spec in specs}
+        return specs, {sink: witness for sink, witness in known.items() if witness is not None}
 
 
 def _spec(options: argparse.Namespace, homes: SinkHomes) -> SinkSpec:

@@ -66,7 +66,7 @@ def show_letter(options: argparse.Namespace) -> None:
     place = _place(options.place)
     with _letters(options) as (spec, letters, _):
         found = letters.at(place)
-    if found is None or not found.is_of(spec.name, spec.source.kafka.topic):
+    if found is None or not found.is_of(spec.name, spec.source_topic):
         problem = Problem(options.place, "holds no letter of this sink", "the list names the places")
         raise ConfigurationError(f'sink "{spec.name}" has no such dead letter', [problem])
     show_one(_whole(found, Mask(options.mask), replayable(spec)), options.output, in_lines=False)
@@ -119,7 +119,7 @@ def _letters(options: argparse.Namespace) -> Iterator[tuple[SinkSpec, Any, Calla
         spec = spec_of(homes.one(options.sink))
 
     def takes(letter: Letter) -> bool:
-        return letter.is_of(spec.name, spec.source.kafka.topic) and _is_taken(letter, selection)
+        return letter.is_of(spec.name, spec.source_topic) and _is_taken(letter, selection)
 
     with stored_letters(spec, resolve(spec, end_types(spec))) as letters:
         yield spec, letters, takes

@@ -98,8 +98,8 @@ class Run:
     def of(cls, spec: SinkSpec) -> Run:
         """Return a new run of a sink. What it sets aside in a replay is about the sink's own source."""
         replay, multiplies = spec.replay, spec.shape.may_multiply
-        own, letters_of = (spec.source.kafka, "") if replay is None else (replay, replay.sink)
-        return cls(spec.name, str(uuid.uuid4()), own.topic, spec.digest, letters_of, multiplies)
+        source, letters_of = (spec.source_topic, "") if replay is None else (replay.topic, replay.sink)
+        return cls(spec.name, str(uuid.uuid4()), source, spec.digest, letters_of, multiplies)
 
     def circumstances(self, generation: int) -> Circumstances:
         """Return where its letters come from, still without the epoch."""
@@ -188,7 +188,7 @@ class SinkConnector(Protocol):
 
     @property
     def service(self) -> str:
-        """Who is asked, for messages, such as ``Kafka at broker:9092``. No I/O, no secrets."""
+        """Who is asked, for messages, such as ``Postgres at db:5432``. No I/O, no secrets."""
 
     def capabilities(self) -> Capabilities:
         """Return what the target can give. No I/O."""

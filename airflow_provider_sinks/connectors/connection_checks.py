@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from airflow_provider_sinks.clients.time_limit import Deadline
-from airflow_provider_sinks.core.checks.check import Check
+from airflow_provider_sinks.core.checks.check import Check, Checks
+from airflow_provider_sinks.core.checks.identities import IdentityChecks
 from airflow_provider_sinks.core.connection.options import ConnectionOptions
 from airflow_provider_sinks.core.connection.types import ConnectionType
+from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.progress.witness import Witness
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 
@@ -20,20 +22,29 @@ class Validation:
     """One validation: what is asked, and what later steps need of earlier ones.
 
     :param with_types: whether the types of lookups are wanted.
+    :param start_decides: a start comes next, and offers ways on: what it would refuse is told, and fails
+        nothing.
     :param partitions: of the source topic, once it was seen.
     :param clusters: by connection id, once they were seen.
     :param lookups: by lookup its columns and types, once they were seen: an Arrow schema.
     :param source_schemas: by key and value, what the source is read by, once a registry has told it.
+    :param compared: what was compared with the witness by the checks of a connection.
     """
 
     sink: SinkSpec | None
     witness: Witness | None
     deadline: Deadline
     with_types: bool = False
+    start_decides: bool = False
     partitions: int = 0
     clusters: dict[str, str] = field(default_factory=dict)
     lookups: dict[str, bytes] = field(default_factory=dict)
     source_schemas: dict[str, str] = field(default_factory=dict)
+    compared: set[Role] = field(default_factory=set)
+
+    def identity_checks(self, checks: Checks) -> IdentityChecks | None:
+        """Return what compares outputs with the witness; nothing where there is none."""
+        return IdentityChecks(checks, self.witness, self.start_decides) if self.witness else None
 
 
 ConnectionChecks: TypeAlias = Generator[Check, None, ConnectionOptions | None]

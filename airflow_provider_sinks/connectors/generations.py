@@ -4,7 +4,7 @@ That is a reset, a rewind, or the begin of a replay.
 
 Why nothing of the old run is lost or counted twice:
 
-- The plan that counts is made behind the fence, from what was read behind it: nothing follows any more.
+- The plan that counts is made from what was read behind the fence: nothing follows it (:mod:`.fencing`).
 - If the records moved between the look and the fence, a driver is alive. Nothing was written then, and its
   next start goes on as if nothing had happened. A replay takes over from such a driver instead.
 - The first record that is written is the announcement, by whoever fenced the driver.
@@ -19,12 +19,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Self
 
-from airflow_provider_sinks.connectors.base import Run
+from airflow_provider_sinks.connectors.fencing import Fencing
 from airflow_provider_sinks.connectors.observer import SinkObserver
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
-from airflow_provider_sinks.core.decision.facts import Existence, Role
-from airflow_provider_sinks.core.errors import RefusedError, UnavailableError
-from airflow_provider_sinks.core.lifecycle.new_generation import Output, Reset, Situation, announcement
+from airflow_provider_sinks.core.decision.facts import Existence, Observation, Role
+from airflow_provider_sinks.core.errors import RefusedError
+from airflow_provider_sinks.core.lifecycle.new_generation import Output, Reset, Situation, new_announcement
 from airflow_provider_sinks.core.lifecycle.steps import (
     Announce,
     Create,
@@ -42,7 +42,6 @@ from airflow_provider_sinks.core.wording import summary
 
 READ_SECONDS = 30.0
 KEEP_ALL = Reset()
-_ROUNDS_MAX = 3
 QUIET_SECONDS = 8.0
 """A driver whose task was ended commits for at most the five seconds that Airflow gives it."""
 _QUIET_WAIT_SECONDS = 30.0
@@ -74,9 +73,9 @@ class Generations:
         self._owner = owner
         self._witness = witness
         self._quiet_seconds = quiet_seconds
-        self._run = Run.of(spec)
         self._observer = SinkObserver(spec, connections, read_seconds)
         self._target = self._observer.connector
+        self._fencing = Fencing(spec, self._target, self._observer.observe)
 
     def look(self, ask: Reset = KEEP_ALL) -> Situation:
         """Return what there is, without touching anything.
@@ -84,21 +83,7 @@ class Generations:
         :param ask: what shall become of the outputs; more is looked at for some answers.
         :raises UnavailableError: a service did not answer.
         """
-        observation = self._observer.observe()
-        settings: dict[Role, Mapping[str, str]] = {}
-        for role in (Role.DATA, Role.DEAD_LETTER):
-            facts = observation.resources().get(role)
-            if facts is None or facts.existence is not Existence.PRESENT:
-                continue
-            if ask.of(role) is Output.EMPTY:
-                seen = self._target.look_closely(role, facts)
-                if role is Role.DATA:
-                    observation = replace(observation, data=seen)
-                else:
-                    observation = replace(observation, dead_letter=seen)
-            elif ask.of(role) is Output.RECREATE:
-                settings[role] = self._target.settings(facts)
-        return Situation(self._spec, observation, self._owner, self._witness, settings)
+        return self._situation(self._observer.observe(), ask)
 
     def offsets_at(self, time_ms: int) -> Mapping[int, int]:
         """Return the offset of the first record of each source partition that is not older than a time.
@@ -151,8 +136,7 @@ class Generations:
     def act(self, step: Fence | DeleteOutput) -> None:
         """Carry out one step of a drop."""
         if isinstance(step, Fence):
-            situation = self.look()
-            self._target.open(self._run, situation.writers, situation.observation)
+            self._fencing.read_behind(self._observer.observe())
         else:
             self._target.reset(step)
 
@@ -165,6 +149,22 @@ class Generations:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _situation(self, observation: Observation, ask: Reset) -> Situation:
+        settings: dict[Role, Mapping[str, str]] = {}
+        for role in (Role.DATA, Role.DEAD_LETTER):
+            facts = observation.resources().get(role)
+            if facts is None or facts.existence is not Existence.PRESENT:
+                continue
+            if ask.of(role) is Output.EMPTY:
+                seen = self._target.look_closely(role, facts)
+                if role is Role.DATA:
+                    observation = replace(observation, data=seen)
+                else:
+                    observation = replace(observation, dead_letter=seen)
+            elif ask.of(role) is Output.RECREATE:
+                settings[role] = self._target.settings(facts)
+        return Situation(self._spec, observation, self._owner, self._witness, settings)
 
     def _quiet_look(self, ask: Reset) -> Situation:
         """Look when nobody has written for some seconds: a driver that is being ended may commit once more.
@@ -179,17 +179,7 @@ class Generations:
         return looked
 
     def _behind_the_fence(self, looked: Situation, ask: Reset) -> Situation:
-        """Fence everybody, and look again until the records name nobody else."""
-        self._target.open(self._run, looked.writers, looked.observation)
-        for _ in range(_ROUNDS_MAX):
-            situation = self.look(ask)
-            if self._target.open(self._run, situation.writers, situation.observation):
-                return situation
-        raise UnavailableError(
-            f'sink "{self._spec.name}" is being started somewhere else',
-            "New writers were announced while they were being fenced.",
-            "Find out who else starts it, and try again.",
-        )
+        return self._situation(self._fencing.read_behind(looked.observation), ask)
 
     def _done(self, plan: Plan, say: Callable[[str], None]) -> Plan:
         for step in plan.steps:
@@ -207,7 +197,7 @@ class Generations:
             case EmptyOutput() | DeleteOutput():
                 self._target.reset(step)
             case Announce():
-                self._target.announce(announcement(self.look(), step, self._run.id))
+                self._fencing.announce(new_announcement(self.look(), step, self._fencing.run.id))
             case _:
                 raise AssertionError(f"nobody here can do this: {step}")
 

@@ -1,4 +1,4 @@
-"""Dead letters as rows of a table: the columns tell what a Kafka letter's headers do."""
+"""Dead letters as rows of a table: the columns tell what headers tell in a topic."""
 
 from __future__ import annotations
 

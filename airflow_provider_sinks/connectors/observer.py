@@ -7,12 +7,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 from airflow_provider_sinks.connectors.base import HeldUp, Say
-from airflow_provider_sinks.connectors.kafka.connection import KafkaConnection
-from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
-from airflow_provider_sinks.connectors.kafka.outputs import offsets_at
-from airflow_provider_sinks.connectors.kafka.sample import record_bytes
-from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
-from airflow_provider_sinks.connectors.registry import connect
+from airflow_provider_sinks.connectors.registry import connect, source_of
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.decision.facts import Existence, Observation, ResourceFacts, Role
 from airflow_provider_sinks.core.evolution import NeedsMigration, demanded
@@ -37,9 +32,7 @@ class SinkObserver:
         held_up: HeldUp = lambda _: None,
         say: Say = lambda _: None,
     ) -> None:
-        self._topic = spec.source.kafka.topic
-        self._source_options = connections.get(spec.source.kafka.connection, KafkaOptions)
-        self.source = KafkaClient(self._source_options)
+        self.source = source_of(spec, connections)
         self.connector = connect(spec, connections, read_seconds, held_up, say)
         self._may_alter = spec.on_schema_change.adds
         self._output: Mapping[str, Any] | None = None
@@ -58,35 +51,27 @@ class SinkObserver:
         :raises UnavailableError: a service did not answer.
         :raises ConfigurationError: the query's columns do not fit, whatever the sink may do about it.
         """
-        observation = self._with_source_end(self.connector.observe(self._look_at_source()))
+        observation = self._with_source_end(self.connector.observe(self.source.observe()))
         return replace(observation, migration=self._migration(observation.data))
 
     def identify(self) -> Mapping[Role, ResourceFacts]:
         """Return which resources these are right now, by role; cheap enough for every epoch."""
-        source = self.source.describe_topics([self._topic])[self._topic]
-        return {Role.SOURCE: source, **self.connector.identify()}
+        return {Role.SOURCE: self.source.identify(), **self.connector.identify()}
 
     def source_end_offsets(self) -> Mapping[int, int]:
         """Return the offset after the last record of each source partition."""
-        return self._look_at_source().high
+        return self.source.observe().high
 
     def source_record_bytes(self) -> float | None:
         """Return what a record of the source weighs, as far as some of its last ones tell."""
-        facts = self._look_at_source()
-        ranges = {partition: range(facts.low[partition], end) for partition, end in facts.high.items()}
-        return record_bytes(self._source_options, self._topic, ranges)
+        return self.source.record_bytes()
 
     def source_offsets_at(self, time_ms: int) -> Mapping[int, int]:
         """Return the offset of the first record of each source partition that is not older than a time.
 
         :param time_ms: milliseconds since 1970; a partition without such a record is left out.
         """
-        partitions = self.source.describe_topics([self._topic])[self._topic].partitions
-        with KafkaConnection(self._source_options) as connection:
-            return offsets_at(connection, self._topic, partitions, time_ms)
-
-    def _look_at_source(self) -> ResourceFacts:
-        return self.source.observe_topics([self._topic])[self._topic]
+        return self.source.offsets_at(time_ms)
 
     def _with_source_end(self, seen: Observation) -> Observation:
         """Return it with an end of the source that was seen behind the records, where they lie beyond it.
@@ -96,7 +81,7 @@ class SinkObserver:
         before = seen.source
         if all(at <= before.high.get(partition, at) for partition, at in seen.known.epoch_ends().items()):
             return seen
-        now = self._look_at_source()
+        now = self.source.observe()
         is_same = now.identity == before.identity
         return replace(seen, source=replace(now, low=before.low) if is_same else now)
 

@@ -15,11 +15,14 @@ from collections.abc import Iterator, Mapping
 
 from airflow_provider_sinks.clients.time_limit import Deadline, within
 from airflow_provider_sinks.connectors.connection_checks import Validation
-from airflow_provider_sinks.connectors.registry import checked_type, connection_types, kind
+from airflow_provider_sinks.connectors.registry import checked_type, connect, connection_types, kind
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family, Report
+from airflow_provider_sinks.core.checks.identities import announced
 from airflow_provider_sinks.core.checks.options import options_check
 from airflow_provider_sinks.core.connection.fields import ConnectionFields, Given
 from airflow_provider_sinks.core.connection.options import ConnectionOptions
+from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
+from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import SinkError
 from airflow_provider_sinks.core.progress.witness import Witness
 from airflow_provider_sinks.core.spec.sink import SinkSpec
@@ -36,6 +39,7 @@ def validate(
     witness: Witness | None = None,
     seconds: float = VALIDATION_SECONDS,
     with_types: bool = False,
+    start_decides: bool = False,
 ) -> Report:
     """Validate connections by themselves, or a sink with all its connections. Never raises for what it finds.
 
@@ -44,11 +48,13 @@ def validate(
 
     :param connections: by connection id; with a sink, each that it names.
     :param sink: whose topics, tables and rights are judged too.
-    :param witness: what Airflow remembers of the sink; its clusters and topics must be the same.
+    :param witness: what Airflow remembers of the sink; its topics and tables must be the same.
     :param seconds: how long all of it may take.
     :param with_types: whether the report shall know the types of the sink's lookups.
+    :param start_decides: a start comes next, and offers ways on: other topics or tables are told, and fail
+        nothing.
     """
-    validation = Validation(sink, witness, Deadline(seconds), with_types)
+    validation = Validation(sink, witness, Deadline(seconds), with_types, start_decides)
     checks: list[Check] = []
     for conn_id, wanted in _wanted(connections, sink).items():
         check, options = options_check(conn_id, connections.get(conn_id), wanted)
@@ -102,6 +108,26 @@ def _target(validation: Validation, sink: SinkSpec, options: ConnectionOptions |
     yield from within(
         validation.deadline.left(_TABLE_SECONDS), lambda: list(kind(sink).target_checks(sink, options))
     )
+    yield from within(
+        validation.deadline.left(_TABLE_SECONDS), lambda: list(_identities(validation, sink, options))
+    )
+
+
+def _identities(validation: Validation, sink: SinkSpec, options: ConnectionOptions | None) -> Iterator[Check]:
+    """Compare outputs and progress place with the witness, unless checks of a connection have done it."""
+    subject = sink.target_connection or f"target {sink.target_kind}"
+    compared = validation.identity_checks(Checks(subject, Family.DATABASE))
+    if compared is None or announced(compared.witness).keys() <= {Role.SOURCE, *validation.compared}:
+        return
+    given = ResolvedConnections({options.conn_id: options} if options is not None else {})
+    connector = connect(sink, given)
+    try:
+        seen = connector.identify()
+        yield from compared.of(
+            {role: facts for role, facts in seen.items() if role not in validation.compared}
+        )
+    finally:
+        connector.close()
 
 
 __all__ = ["VALIDATION_SECONDS", "ConnectionFields", "Given", "Report", "validate"]

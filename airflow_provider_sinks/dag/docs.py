@@ -44,8 +44,8 @@ class Row:
 
 _EVERY = tuple(R)
 _THERE = (R.PRESENT, R.GREW, R.REPLACED)
-_SILENT, _AHEAD, _BROKER = (W.SILENT,), (W.AHEAD,), (W.BROKER,)
-_NOT_AHEAD = (*_SILENT, *_BROKER)
+_SILENT, _AHEAD, _TARGET = (W.SILENT,), (W.AHEAD,), (W.TARGET,)
+_NOT_AHEAD = (*_SILENT, *_TARGET)
 _RECORDED = (P.UNWRITTEN, P.WRITTEN)
 
 ROWS = (
@@ -54,7 +54,7 @@ ROWS = (
     Row("missing, or without a record of the sink", "missing", (P.NONE,), (R.MISSING,), _SILENT),
     Row("missing, or without a record of the sink", "there", (P.NONE,), _THERE, _SILENT),
     Row("lost, and Airflow remembers rows", "any", (P.NONE, P.EMPTIED), _EVERY, _AHEAD),
-    Row("lost, and the broker remembers commits", "any", (P.NONE,), _EVERY, _BROKER),
+    Row("lost, and the broker remembers commits", "any", (P.NONE,), _EVERY, _TARGET),
     Row("its records are gone", "any", (P.EMPTIED,), _EVERY, _NOT_AHEAD),
     Row("some of its records are gone", "any", (P.IN_PART,), _EVERY, _NOT_AHEAD),
     Row("no rows written yet", "missing", (P.UNWRITTEN,), (R.MISSING,), _NOT_AHEAD),

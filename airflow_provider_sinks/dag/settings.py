@@ -42,7 +42,7 @@ def dag_arguments(spec: SinkSpec, owner: str | None, owner_link: str | None, giv
     endless = not spec.trigger.available_now
     ours = {
         "dag_id": spec.name,
-        "description": f"{spec.source.kafka.topic} to {spec.resources[Role.DATA]}, {promise(spec)}",
+        "description": f"{spec.source_topic} to {spec.resources[Role.DATA]}, {promise(spec)}",
         "start_date": START_DATE,
         "catchup": False,
         "max_active_runs": 1,

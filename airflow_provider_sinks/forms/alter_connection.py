@@ -9,9 +9,10 @@ from typing import Any
 
 from airflow.sdk import DAG, Param, task
 
+from airflow_provider_sinks.connectors.schema_registry.connection_type import SCHEMA_REGISTRY
 from airflow_provider_sinks.core.alter.leave import SECRET_PREFIX, leave_problems
 from airflow_provider_sinks.core.connection.airflow_account import CONN_ID, account_problems
-from airflow_provider_sinks.core.connection.types import all_address_names, all_secret_names
+from airflow_provider_sinks.core.connection.types import all_address_names, all_secret_names, known_types
 from airflow_provider_sinks.forms.fields import (
     connection_field,
     connection_problems,
@@ -103,6 +104,10 @@ def decide(params: dict[str, Any] | None = None) -> str | None:
     return "approve" if asked["drop"] or asked["reset"] else "apply"
 
 
+def _types() -> str:
+    return ", ".join(sorted(known_types().keys() - {SCHEMA_REGISTRY.name}))
+
+
 def _secret_pattern() -> str:
     """Return the pattern of all names of secret options, those of each type, and what sounds like one."""
     known = "|".join(map(re.escape, sorted(all_secret_names())))
@@ -127,8 +132,7 @@ def _fields(
         "conn_id": connection_field(
             connections,
             {CONN_ID, account},
-            description="The id of a connection of type delta, iceberg, kafka or postgres, or of a schema "
-            "registry.",
+            description=f"The id of a connection of type {_types()}, or of a schema registry.",
         ),
         "set": Param(
             {},

@@ -10,7 +10,7 @@ from airflow.sdk import DAG, Param
 from airflow_provider_sinks.connectors.target_form import TargetForm
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.spec.fields import TOPIC_PATTERN
-from airflow_provider_sinks.core.spec.kinds import load
+from airflow_provider_sinks.core.spec.kinds import SHORT, load
 from airflow_provider_sinks.dag.settings import check_spark_arguments
 from airflow_provider_sinks.forms.fields import (
     connection_field,
@@ -38,7 +38,7 @@ _SINK = (
 def run_sink_once_dag(
     dag_id: str = "run_sink_once",
     *,
-    target: str = "kafka",
+    target: str = SHORT,
     connections: Sequence[str] | None = None,
     target_connections: Sequence[str] | None = None,
     paths: Sequence[str] | None = None,
@@ -54,9 +54,9 @@ def run_sink_once_dag(
     another DAG is refused.
 
     :param dag_id: the DAG's id.
-    :param target: the kind of target that its sinks write: ``kafka``, ``postgres``, or one that another
-        package brings with a form.
-    :param connections: the Kafka connections to choose from; ``None`` means any.
+    :param target: the kind of target that its sinks write, as a spec names it: one of ours, or one that
+        another package brings with a form.
+    :param connections: those of the source to choose from; ``None`` means any.
     :param target_connections: the connections of the target to choose from, where it has one of its own; of a
         folder those of its storage, of which one must then be chosen.
     :param paths: the folders to choose from, with all below them, of a target that is a folder.

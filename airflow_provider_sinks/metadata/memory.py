@@ -155,6 +155,11 @@ class SinkMemory:
             memory = Memory.newest(copy for copy in (_variable(self._variable), self._from_store()) if copy)
             return memory if memory.owner else replace(memory, owner=_owner())
 
+    def witness(self) -> Witness | None:
+        """Return the newest progress that was reported, for who only looks; ``None`` if it cannot be read."""
+        newest = self._newest()
+        return newest.witness if newest is not None else None
+
     def newest_launch(self) -> int:
         """Return the number of the newest launch that anybody began; 0 where that cannot be read now."""
         newest = self._newest()

@@ -4,8 +4,8 @@ Each logs the plan that it is about to carry out, then each step as it is done, 
 XCom: ``{sink, what, steps, warnings, dry_run}``. ``airflow sinks ...`` does the same by the same functions.
 
 They act in Airflow through its REST API, as the user of ``airflow_api_conn_id``: a task may not pause a DAG
-or end a task by itself. Rewind and reset act in Kafka too, with the sink's own connections, and on a sink at
-rest only: while a task of it runs, waits or is about to, they fail and name it.
+or end a task by itself. Rewind and reset act in the target too, with the sink's own connections, and on a
+sink at rest only: while a task of it runs, waits or is about to, they fail and name it.
 """
 
 from __future__ import annotations

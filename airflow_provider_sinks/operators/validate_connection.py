@@ -16,6 +16,7 @@ from airflow_provider_sinks.core.errors import Problem
 from airflow_provider_sinks.core.query.questions import AskSpark
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.hooks import connections
+from airflow_provider_sinks.metadata.memory import SinkMemory
 from airflow_provider_sinks.operators.arguments import (
     Arguments,
     ConnId,
@@ -96,7 +97,9 @@ class ValidateConnectionOperator(NamedInstances, BaseOperator):
         given = self._read(self.sink, is_rendered=True)
         if given.sink is None:
             return _one(str(given.conn_id), given.timeout_seconds)
-        return sink_report(given.sink, given.spark_conn_id, given.timeout_seconds, given.ask_spark)
+        memory = SinkMemory(given.sink.name, None, self.log)
+        seconds, ask = given.timeout_seconds, given.ask_spark
+        return sink_report(given.sink, given.spark_conn_id, seconds, ask, memory.witness())
 
     def _read(self, sink: object, *, is_rendered: bool) -> ValidateArguments:
         """Judge what is certain: all of it when the task runs, what is no template when the DAG is read."""

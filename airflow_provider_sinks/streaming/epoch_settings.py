@@ -65,7 +65,7 @@ class EpochSettings:
         """Return what a spec and its target say, behind the announcement of the run."""
         return cls(
             sink=spec.name,
-            source_topic=spec.source.kafka.topic,
+            source_topic=spec.source_topic,
             single=spec.writer_mode is Writers.SINGLE,
             stateful=not spec.shape.row_wise,
             driver_rows_max=driver_rows_max,

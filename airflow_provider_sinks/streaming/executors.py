@@ -1,4 +1,7 @@
-"""Brings the executors' Python up while the driver is busy with the broker, and finds what they lack."""
+"""Brings the executors' Python up while the driver looks at the target, and finds what they lack.
+
+That is known before the fence: a start whose executors cannot write leaves the run in force alone.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ _NO_MODULE = re.compile(r"No module named '([^']+)'")
 class Warmup:
     """A small job on as many tasks as run at once: daemons fork their workers, and code is loaded.
 
-    The first epoch would pay for it otherwise, after the broker was asked; so the two go side by side.
+    The first epoch would pay for it otherwise, after the target was asked; so the two go side by side.
 
     :param spark: the session of this driver.
     :param module: what the target's writers are made of.

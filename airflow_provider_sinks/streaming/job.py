@@ -11,8 +11,7 @@ from collections.abc import Callable
 from pyspark.sql import SparkSession
 
 from airflow_provider_sinks.connectors.base import CommitsOn, SinkConnector
-from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
-from airflow_provider_sinks.connectors.registry import kind
+from airflow_provider_sinks.connectors.registry import kind, source_of
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.dead_letters.limits import SetAsideError
 from airflow_provider_sinks.core.errors import (
@@ -47,7 +46,7 @@ from airflow_provider_sinks.streaming.reporter import Reporter
 from airflow_provider_sinks.streaming.session import open_session
 from airflow_provider_sinks.streaming.sink_query import SinkQuery
 from airflow_provider_sinks.streaming.source import CheckpointLog
-from airflow_provider_sinks.streaming.source_identity import SourceLook
+from airflow_provider_sinks.streaming.source_identity import DemandSource
 from airflow_provider_sinks.streaming.source_reading import SourceReading
 from airflow_provider_sinks.streaming.start import Start, Started
 from airflow_provider_sinks.streaming.torn_epoch import judged
@@ -116,7 +115,7 @@ class _Job:
         self._launch = launch
         self._patience = Patience(spec.patience)
         self._lookups = Lookups(spec, connections, self._patience)
-        self._source_options = connections.get(spec.source.kafka.connection, KafkaOptions)
+        self._source = source_of(spec, connections)
 
     def run(self) -> None:
         """Start, run epochs until there is a reason to end.
@@ -141,11 +140,11 @@ class _Job:
             output = demand_analysable(spark, source.spec, self._lookups.without_rows())
             start.expect(output)
             looked = start.advise()
+            if warmup is not None:
+                warmup.demand()  # a start that cannot write must not stop a run that can
             if self._comes_late():
                 return
             started = start.run(looked)
-            if warmup is not None:
-                warmup.demand()
             self._stream(spark, start, started, source)
         finally:
             start.close()
@@ -168,7 +167,9 @@ class _Job:
         target = start.connector
         guard = Guard(started.identities, start.look, target.demand_in_force, self._patience, target.service)
         health = HealthWatch(target)
-        query = SinkQuery(source.spec, self._lookups, self._source_options, target.project, source.written)
+        query = SinkQuery(
+            source.spec, self._lookups, self._source.spark_options(), target.project, source.written
+        )
         watch = QueryWatch(
             self._spec,
             files=self._files,
@@ -249,7 +250,7 @@ class _Job:
             self._spec,
             target,
             driver_rows_max=query.driver_rows_max(spark),
-            demand_source=SourceLook(self._source_options.with_files_read()),
+            demand_source=DemandSource(self._source.look()),
         )
         action: EngineAction | EpochAction
         if target.capabilities().commits_on is CommitsOn.ENGINE:

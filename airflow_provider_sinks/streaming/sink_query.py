@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.core.spec.sink import OutputMode, SinkSpec
 from airflow_provider_sinks.streaming import transform
 from airflow_provider_sinks.streaming.analysis import misfit
@@ -23,7 +22,7 @@ from airflow_provider_sinks.streaming.written_schemas import WrittenSchemas
 class SinkQuery:
     """The plan of one sink, over the stream and over the records of one epoch.
 
-    :param source: how the source is reached.
+    :param source: the options by which Spark reaches the source; they hold secrets.
     :param project: the target's own encoding of the query's columns.
     :param written: by what the source's records were written, where a registry knows.
     """
@@ -32,7 +31,7 @@ class SinkQuery:
         self,
         spec: SinkSpec,
         lookups: Lookups,
-        source: KafkaOptions,
+        source: Mapping[str, str],
         project: Callable[[DataFrame], DataFrame],
         written: WrittenSchemas | None = None,
     ) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.core.spec.source import KafkaSource
 
 Offsets = dict[int, int]
@@ -18,7 +17,7 @@ Offsets = dict[int, int]
 def stream_source(
     spark: SparkSession,
     source: KafkaSource,
-    options: KafkaOptions,
+    options: Mapping[str, str],
     positions: Mapping[int, int],
     records_max: int,
     *,
@@ -26,6 +25,7 @@ def stream_source(
 ) -> DataFrame:
     """Return the source as a stream of Kafka records.
 
+    :param options: by which Spark reaches it.
     :param positions: where to start, for **every** source partition; Spark ignores it when the checkpoint
         has offsets.
     :param records_max: how many an epoch may hold.
@@ -46,7 +46,7 @@ def stream_source(
 def read_range(
     spark: SparkSession,
     source: KafkaSource,
-    options: KafkaOptions,
+    options: Mapping[str, str],
     start: Offsets,
     end: Offsets,
     *,
@@ -54,6 +54,7 @@ def read_range(
 ) -> DataFrame:
     """Return the records of one epoch's range once more, as a batch.
 
+    :param options: by which Spark reaches it.
     :param start: first offset of each source partition.
     :param end: offset after the last one.
     :param with_headers: read the headers of records, too.
@@ -69,8 +70,8 @@ def read_range(
     return frame
 
 
-def _options(reader: Any, source: KafkaSource, options: KafkaOptions) -> Any:
-    for key, value in options.spark_source().items():
+def _options(reader: Any, source: KafkaSource, options: Mapping[str, str]) -> Any:
+    for key, value in options.items():
         reader = reader.option(key, value)
     for key, value in source.options.items():
         reader = reader.option(key, value)

@@ -15,23 +15,19 @@ refusal says how many rows that epoch has committed.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
-from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
+from airflow_provider_sinks.connectors.source import SourceLook
 from airflow_provider_sinks.core.decision.facts import Existence, Observation, ResourceFacts, Role
 from airflow_provider_sinks.core.errors import RefusedError, UnavailableError
 from airflow_provider_sinks.core.progress.identity import Identity
 
 
 @dataclass(frozen=True)
-class SourceLook:
-    """How a task looks at the source. Pickled into the tasks.
+class DemandSource:
+    """How a task looks at the source. Pickled into the tasks."""
 
-    :param options: of the source's connection; hold secrets and are never printed.
-    """
-
-    options: KafkaOptions = field(repr=False)
+    look: SourceLook
 
     def __call__(self, recorded: Identity) -> None:
         """Raise unless the source topic is the recorded one.
@@ -39,8 +35,7 @@ class SourceLook:
         :raises RefusedError: it is another one, or gone.
         :raises UnavailableError: that could not be seen.
         """
-        facts = KafkaClient.shared(self.options).describe_topics([recorded.name])[recorded.name]
-        demand_same(Role.SOURCE, recorded, facts)
+        demand_same(Role.SOURCE, recorded, self.look(recorded.name))
 
 
 def demand_same(role: Role, was: Identity, facts: ResourceFacts) -> None:

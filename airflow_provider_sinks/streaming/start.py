@@ -1,16 +1,14 @@
 """The start of a run, in this order and no other; all of it at every start.
 
 1. **Look** (advice): decide once without touching anything, so that a start that will be refused does not
-   stop the sink's rightful driver. It may wait for long; a start that is not wanted any more ends behind it.
-2. **Open** the target: it fences every older run and every writer of it, those that the spec names and those
-   that the records name. From here on no other holder can commit.
-3. **Read** the progress, only now: what was committed before the fence is in it, and nothing follows.
-   If records name more writers, open fences those, and it is read again.
-4. **Observe** the resources. 5. **Decide**, and this time it counts.
+   stop the sink's rightful driver. It may wait for long; a start that is not wanted any more ends behind it,
+   and so does one whose executors cannot write (:mod:`.executors`).
+2. **Open** the target: it fences every older run and every writer of it. 3. **Read** the progress, only now.
+   4. **Observe** the resources. Why nothing can follow what is read stands in :mod:`.connectors.fencing`.
+5. **Decide**, and this time it counts.
 6. **Ensure** the progress place, then the outputs; what was there must still be what was decided on.
-7. **Announce**: the driver commits its record with the new run. Writers of an older run that open after this
-   see it and stop; writers that opened before are fenced. Where the verdict alters the data output, that
-   happens here: in the same transaction, or right before.
+7. **Announce**: the driver commits its record with the new run. Where the verdict alters the data output,
+   that happens here: in the same transaction, or right before.
 8. **Resume** at the positions that the records prove, with the checkpoint that fits them.
 """
 
@@ -21,35 +19,29 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_provider_sinks.connectors.base import Run, SinkConnector
+from airflow_provider_sinks.connectors.base import SinkConnector
+from airflow_provider_sinks.connectors.fencing import Fencing
 from airflow_provider_sinks.connectors.observer import SinkObserver
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
+from airflow_provider_sinks.core.decision.announcement import Beginning, announcement
 from airflow_provider_sinks.core.decision.decide import decide
 from airflow_provider_sinks.core.decision.facts import Observation, ResourceFacts, Role
 from airflow_provider_sinks.core.decision.start_request import start_request
 from airflow_provider_sinks.core.decision.verdict import Verdict, render
-from airflow_provider_sinks.core.errors import SinkError, UnavailableError
+from airflow_provider_sinks.core.errors import SinkError
 from airflow_provider_sinks.core.launch.files import Launch
 from airflow_provider_sinks.core.lifecycle.replay import demand_announced
 from airflow_provider_sinks.core.progress.checkpoint import CheckpointFacts
 from airflow_provider_sinks.core.progress.history import EARLIEST, NO_HISTORY, History
 from airflow_provider_sinks.core.progress.identity import Identities
-from airflow_provider_sinks.core.progress.record import (
-    DRIVER,
-    SINGLE_WRITER,
-    ProgressRecord,
-    WriterId,
-    partition_writer,
-)
+from airflow_provider_sinks.core.progress.record import DRIVER, ProgressRecord
 from airflow_provider_sinks.core.progress.source_range import start_positions
 from airflow_provider_sinks.core.progress.witness import Witness
-from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.streaming.account import Account
 from airflow_provider_sinks.streaming.driver_log import say
 from airflow_provider_sinks.streaming.source import CheckpointLog
 from airflow_provider_sinks.streaming.source_identity import demand_undisturbed
-
-_ROUNDS_MAX = 3
 
 
 @dataclass(frozen=True)
@@ -89,8 +81,8 @@ class Start:
         self._spark = spark
         self._spec = spec
         self._launch = launch
-        self._run = Run.of(spec)
         self._observer = SinkObserver(spec, connections, held_up=held_up, say=say)
+        self._fencing = Fencing(spec, self._observer.connector, self.observe)
         witness = Witness.from_mapping(launch.witness) if launch.witness else None
         self._request = start_request(spec, launch.owner, witness)
 
@@ -119,8 +111,7 @@ class Start:
         :param looked: what :meth:`advise` saw.
         :raises SinkError: as there.
         """
-        self.connector.open(self._run, self._spec_writers(looked), looked)
-        observation = self._read_behind_the_fence()
+        observation = self._fencing.read_behind(looked)
         verdict = self._decide(observation, looked.history)
         observation = self._ensure(verdict, observation)
         started = self._announce_run(verdict, observation)
@@ -179,25 +170,10 @@ class Start:
         return replace(observation, checkpoint=checkpoint)
 
     def _checkpoint(self, folder: str) -> CheckpointFacts:
-        log = CheckpointLog(self._spark, folder, self._spec.source.kafka.topic)
+        log = CheckpointLog(self._spark, folder, self._spec.source_topic)
         committed, planned = log.newest("commits"), log.newest("offsets")
         return CheckpointFacts(
             folder, -1 if committed is None else committed, -1 if planned is None else planned
-        )
-
-    def _read_behind_the_fence(self) -> Observation:
-        """Observe until the records name nobody who is not fenced yet.
-
-        :raises UnavailableError: when somebody goes on naming new ones.
-        """
-        for _ in range(_ROUNDS_MAX):
-            observation = self.observe()
-            if self.connector.open(self._run, self._spec_writers(observation), observation):
-                return observation
-        raise UnavailableError(
-            f'sink "{self._spec.name}" is being started somewhere else',
-            "New writers were announced while this start was fencing.",
-            "Find out who else starts it; the next try looks again.",
         )
 
     def _decide(self, observation: Observation, looked: History | None) -> Verdict:
@@ -228,52 +204,34 @@ class Start:
         return now
 
     def _announce_run(self, verdict: Verdict, observation: Observation) -> Started:
-        history = (observation.history or NO_HISTORY) if verdict.generation else NO_HISTORY
-        resumes = bool(history) and history.generation == verdict.generation
-        checkpoint = history.checkpoint if verdict.continues_checkpoint else self._new_checkpoint(verdict)
-        positions = self._positions(verdict, observation.source)
-        writers = {
-            DRIVER,
-            *observation.known.writers_ever,
-            *self._spec_writers(observation),
-        }
-        totals = history.totals() if resumes else {}
+        beginning = self._beginning(verdict, observation)
+        run = self._fencing.run.id
+        record = announcement(self._spec, self._launch.owner, run, observation, beginning)
+        self._fencing.announce(record, verdict.migration)
+        for told in verdict.migration.told() if verdict.migration is not None else ():
+            say(f"done: {told}")
+        self.connector.sweep()
+        newest = self._newest(_resumed(verdict, observation), record)
+        written = {**beginning.totals, DRIVER: beginning.own}
+        account = Account(newest, dict(record.to), written, set(record.writers), announced=beginning.totals)
+        return Started(run, record.generation, record.checkpoint, account, record.identities)
+
+    def _beginning(self, verdict: Verdict, observation: Observation) -> Beginning:
+        resumed, known = _resumed(verdict, observation), observation.known
+        checkpoint = known.checkpoint if verdict.continues_checkpoint else self._new_checkpoint(verdict)
+        totals = resumed.totals()
         own = totals.pop(DRIVER, (0, 0))
-        record = ProgressRecord(
-            generation=verdict.generation,
-            owner=self._launch.owner,
-            run=self._run.id,
+        return Beginning(
+            verdict.generation,
+            self._positions(verdict, observation.source),
             epoch=verdict.epoch,
-            from_=positions,
-            to=positions,
-            identities=observation.identities(),
             checkpoint=checkpoint,
-            batch=history.batch(checkpoint) if resumes else -1,
-            rows_total=own[0],
-            dead_total=own[1],
-            spec_digest=self._spec.digest,
-            writers=tuple(sorted(writers)),
-            writer_mode=self._spec.writer_mode.value,
-            spec=self._spec.to_json(),
+            batch=resumed.batch(checkpoint),
+            own=own,
             totals=totals,
             rows_before=verdict.rows_before,
             dead_before=verdict.dead_before,
         )
-        self._announce(verdict, record)
-        self.connector.sweep()
-        newest = self._newest(history, record) if resumes else record
-        account = Account(newest, dict(positions), {**totals, DRIVER: own}, set(writers), announced=totals)
-        return Started(self._run.id, verdict.generation, checkpoint, account, record.identities)
-
-    def _announce(self, verdict: Verdict, record: ProgressRecord) -> None:
-        """Commit the driver's record, with what the table is altered by."""
-        evolvable = self.connector.as_schema_evolvable()
-        if verdict.migration is None or evolvable is None:
-            self.connector.announce(record)
-            return
-        evolvable.apply(verdict.migration.steps, record)
-        for told in verdict.migration.told():
-            say(f"done: {told}")
 
     def _newest(self, history: History, announced: ProgressRecord) -> ProgressRecord:
         """Return the announced record with the range of the newest epoch, to tell a replay of it.
@@ -291,11 +249,12 @@ class Start:
             return {p: source.low[p] if at == EARLIEST else at for p, at in verdict.positions.items()}
         return start_positions(self._spec.source.kafka.start, source)
 
-    def _spec_writers(self, seen: Observation) -> tuple[WriterId, ...]:
-        if self._spec.writer_mode is Writers.SINGLE:
-            return (SINGLE_WRITER,)
-        return tuple(partition_writer(partition) for partition in range(seen.source.partitions))
-
     def _new_checkpoint(self, verdict: Verdict) -> str:
         """Return a folder of its own for this run: Spark ignores start offsets where a checkpoint exists."""
-        return f"{self._launch.checkpoint_root}/{self._spec.name}/{verdict.generation}-{self._run.id}"
+        return f"{self._launch.checkpoint_root}/{self._spec.name}/{verdict.generation}-{self._fencing.run.id}"
+
+
+def _resumed(verdict: Verdict, observation: Observation) -> History:
+    """Return what is known of the generation that goes on; nothing where a new one begins."""
+    known = observation.known
+    return known if known.generation == verdict.generation else NO_HISTORY

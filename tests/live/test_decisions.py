@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_sinks.connectors.kafka.broker_memory import BrokerMemory
 from airflow_provider_sinks.connectors.kafka.transactions import fence
 from airflow_provider_sinks.connectors.observer import SinkObserver
 from airflow_provider_sinks.core.decision.decide import decide
@@ -26,7 +27,6 @@ from airflow_provider_sinks.core.decision.reasons.records import RecordsReason
 from airflow_provider_sinks.core.decision.reasons.source import SourceReason
 from airflow_provider_sinks.core.decision.start_request import start_request
 from airflow_provider_sinks.core.decision.verdict import Verdict, VerdictKind
-from airflow_provider_sinks.core.progress.broker_memory import BrokerMemory
 from airflow_provider_sinks.core.progress.history import EARLIEST
 from airflow_provider_sinks.core.progress.record import DRIVER, SINGLE_WRITER, ProgressKey, partition_writer
 from airflow_provider_sinks.local.broker import KafkaBroker
@@ -201,7 +201,7 @@ def test_looking_at_a_fresh_cluster_makes_no_topic_of_transactions(other_broker:
     sink = SinkWorld(other_broker, f"pytest_fresh_{uuid.uuid4().hex[:8]}")
     sink.create(sink.source)
 
-    assert sink.observe().broker == BrokerMemory()
+    assert sink.observe().memory == BrokerMemory()
     assert "__transaction_state" not in sink.admin.list_topics(timeout=60).topics
 
 

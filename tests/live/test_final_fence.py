@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from dataclasses import replace
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
@@ -13,7 +14,7 @@ from airflow_provider_sinks.connectors.kafka.final_fence import end_open_transac
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink, kafka_sink
 from airflow_provider_sinks.core.errors import UnavailableError
-from airflow_provider_sinks.core.progress.record import ProgressKey, partition_writer
+from airflow_provider_sinks.core.progress.record import DRIVER, ProgressKey, partition_writer
 from airflow_provider_sinks.local.broker import KafkaBroker
 from tests.live.sink_world import SOURCE_PARTITIONS, SinkWorld
 
@@ -97,6 +98,41 @@ def test_a_newer_run_is_not_disturbed(world: SinkWorld) -> None:
 
     assert not ended
     assert len(world.read(world.data)) == 11
+
+
+def test_a_newer_run_that_is_announcing_itself_is_not_disturbed(world: SinkWorld) -> None:
+    successor = world.producer(DRIVER)
+    _announce(world, successor, world.name, run=uuid.uuid4().hex)
+
+    ended = end_open_transactions(world.kafka_options(), sink(world), world.run, _WRITERS, _SECONDS)
+    successor.commit_transaction(30)
+
+    assert not ended
+
+
+def test_a_newer_run_whose_announcement_lies_behind_an_open_transaction_is_not_disturbed(
+    world: SinkWorld,
+) -> None:
+    _announce(world, world.producer("another"), "another", run=uuid.uuid4().hex)
+    successor = world.producer(DRIVER)
+    _announce(world, successor, world.name, run=uuid.uuid4().hex)
+    successor.commit_transaction(30)
+
+    ended = end_open_transactions(world.kafka_options(), sink(world), world.run, _WRITERS, _SECONDS)
+    successor.begin_transaction()
+    successor.produce(world.data, value=b"its first row")
+    successor.commit_transaction(30)
+
+    assert not ended
+
+
+def _announce(world: SinkWorld, producer: Producer, name: str, *, run: str) -> None:
+    """Write the record of a sink's driver, and leave its transaction open."""
+    assert world.announced is not None
+    key, record = ProgressKey(name, DRIVER), replace(world.announced, run=run)
+    producer.begin_transaction()
+    producer.produce(world.progress, key=key.encode(), value=record.encode(), partition=0)
+    assert producer.flush(30) == 0
 
 
 def test_brokers_that_answer_too_slowly_to_say_who_is_in_force_fence_no_newer_run(

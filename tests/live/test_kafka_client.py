@@ -22,6 +22,7 @@ from confluent_kafka.admin import (
 )
 
 from airflow_provider_sinks.connectors.kafka import progress_log
+from airflow_provider_sinks.connectors.kafka.broker_memory import BrokerMemory
 from airflow_provider_sinks.connectors.kafka.creation import CreateTopic, progress_topic
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.progress_log import ProgressLog, read_timeout_seconds
@@ -41,7 +42,6 @@ from airflow_provider_sinks.core.errors import (
     SinkError,
     UnavailableError,
 )
-from airflow_provider_sinks.core.progress.broker_memory import BrokerMemory
 from airflow_provider_sinks.core.progress.history import NO_HISTORY
 from airflow_provider_sinks.core.progress.record import DRIVER, ProgressKey, ProgressRecord
 from airflow_provider_sinks.local.broker import KafkaBroker
@@ -258,11 +258,11 @@ def test_a_coordinator_that_may_not_be_asked_is_said_and_one_that_may_answers(gu
     denied = eventually(sink.observe, lambda seen: seen.history == NO_HISTORY)
     ids, kind = f"sinks.{sink.name}.", ResourceType.TRANSACTIONAL_ID
     allow(guarded, ids, AclOperation.DESCRIBE, kind=kind, pattern=ResourcePatternType.PREFIXED)
-    allowed = eventually(sink.observe, lambda seen: seen.broker == BrokerMemory())
+    allowed = eventually(sink.observe, lambda seen: seen.memory == BrokerMemory())
 
-    assert denied.broker is not None
-    assert denied.broker.reason == "the user may not describe the transactional ids of the sink"
-    assert allowed.broker == BrokerMemory()
+    assert denied.memory is not None
+    assert denied.memory.reason == "the user may not describe the transactional ids of the sink"
+    assert allowed.memory == BrokerMemory()
 
 
 def test_a_hidden_configuration_of_the_progress_topic_is_waited_for(guarded: KafkaBroker) -> None:

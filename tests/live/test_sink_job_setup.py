@@ -13,6 +13,10 @@ from airflow_provider_sinks.local import spark
 from tests.faults.driver import Driver
 from tests.live.stage import Sink, Stage
 
+_NO_CONFLUENT_KAFKA = (
+    'raise ModuleNotFoundError("No module named \'confluent_kafka\'", name="confluent_kafka")\n'
+)
+
 
 @pytest.fixture
 def sink(stage: Stage) -> Sink:
@@ -31,14 +35,29 @@ def test_spark_without_the_kafka_jar(sink: Sink, stage: Stage) -> None:
 
 
 def test_executor_without_a_package_that_writers_need(sink: Sink, tmp_path: Path) -> None:
-    shadow = 'raise ModuleNotFoundError("No module named \'confluent_kafka\'", name="confluent_kafka")\n'
-    (tmp_path / "confluent_kafka.py").write_text(shadow)
+    (tmp_path / "confluent_kafka.py").write_text(_NO_CONFLUENT_KAFKA)
 
     error = _failed(sink.submit("--conf", f"spark.executorEnv.PYTHONPATH={tmp_path}"))
 
     assert error.primary == "an executor cannot write for this sink"
     assert "an executor has no confluent_kafka" in error.detail
     assert "archives=" in error.hint
+
+
+def test_a_start_whose_executors_cannot_write_leaves_the_run_in_force_alone(
+    stage: Stage, tmp_path: Path
+) -> None:
+    source = stage.source("in-force", {0: [("k", "v")]})
+    sink = stage.sink("in-force", source, from_={"format": "text"}, trigger={"every": "1s"})
+    running = sink.launch()
+    running.wait_until(lambda: running.has_passed({0: 1}))
+    (tmp_path / "confluent_kafka.py").write_text(_NO_CONFLUENT_KAFKA)
+
+    _failed(sink.submit("--conf", f"spark.executorEnv.PYTHONPATH={tmp_path}"))
+
+    stage.produce(source, [(0, "k", "v")])
+    running.wait_until(lambda: running.has_passed({0: 2}))
+    assert running.stop() == ExitCode.OK
 
 
 def test_executor_whose_daemon_does_not_start(sink: Sink, tmp_path: Path) -> None:

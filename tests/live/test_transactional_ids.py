@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 from confluent_kafka import KafkaException, Producer
 
+from airflow_provider_sinks.connectors.kafka.broker_memory import BrokerMemory, TransactionalIdFacts
 from airflow_provider_sinks.connectors.kafka.coordinators import broker_memory
 from airflow_provider_sinks.connectors.kafka.driver_records import DriverRecords
 from airflow_provider_sinks.connectors.kafka.transactions import fence
 from airflow_provider_sinks.core.decision.verdict import VerdictKind
 from airflow_provider_sinks.core.errors import FencedError
-from airflow_provider_sinks.core.progress.broker_memory import BrokerMemory, TransactionalIdFacts
 from airflow_provider_sinks.core.progress.record import DRIVER, partition_writer
 from airflow_provider_sinks.local.broker import KafkaBroker
 from tests.live.sink_world import SinkWorld
@@ -140,7 +140,7 @@ def test_the_same_cluster_by_another_connection_is_the_same_sink(world: SinkWorl
 
 
 def test_what_a_coordinator_says_after_each_act(world: SinkWorld) -> None:
-    """The facts that :mod:`airflow_provider_sinks.core.progress.broker_memory` is built on."""
+    """The facts that :mod:`airflow_provider_sinks.connectors.kafka.broker_memory` is built on."""
     name = f"pytest.{uuid.uuid4().hex}.p0"
     options = world.kafka_options()
 

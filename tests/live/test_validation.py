@@ -18,6 +18,7 @@ from confluent_kafka.admin import (
 )
 
 from airflow_provider_sinks.connectors.kafka.creation import PROGRESS_CONFIG
+from airflow_provider_sinks.connectors.kafka.preflight.reach import WAY
 from airflow_provider_sinks.connectors.kafka.preflight.right_checks import Operation
 from airflow_provider_sinks.connectors.kafka.preflight.topic_checks import sink_topics
 from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
@@ -221,7 +222,7 @@ def test_the_way_into_tls_is_judged_by_the_connections_own_authority(
     assert named(well)["certificate"].outcome is Outcome.PASS
     assert well.clusters == {"k": named(well)["cluster"].detail.partition(",")[0]}
     assert failed(stranger) == {"TLS"}
-    assert stranger.failed[0].hint == Stop.NOT_TRUSTED.hint
+    assert stranger.failed[0].hint == WAY.hint(Stop.NOT_TRUSTED)
 
 
 @pytest.mark.parametrize(
@@ -243,7 +244,7 @@ def test_a_step_that_does_not_pass_is_the_one_check_that_fails(
     report = validate(connection(guarded, **changes))
 
     assert failed(report) == {name}, report.table()
-    assert report.failed[0].hint == stop.hint
+    assert report.failed[0].hint == WAY.hint(stop)
     assert not report.failed[0].retryable
     assert _CANARY not in report.table()
 
@@ -254,7 +255,7 @@ def test_a_listener_that_wants_a_user_says_so(guarded: KafkaBroker) -> None:
     report = validate({"k": ConnectionFields("k", "kafka", extra=extra)})
 
     assert failed(report) == {"authentication"}
-    assert report.failed[0].hint == Stop.WANTS_USER.hint
+    assert report.failed[0].hint == WAY.hint(Stop.WANTS_USER)
 
 
 def test_how_topics_are_made_is_judged(broker: KafkaBroker, spec: SinkSpec) -> None:

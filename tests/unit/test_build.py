@@ -8,8 +8,10 @@ from datetime import timedelta
 
 import pytest
 
+from airflow_provider_sinks.connectors.kafka.short import kafka
+from airflow_provider_sinks.connectors.postgres.short import postgres
 from airflow_provider_sinks.core.errors import ConfigurationError
-from airflow_provider_sinks.core.spec.build import Sink, kafka, postgres
+from airflow_provider_sinks.core.spec.build import Sink
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 SCHEMA = "viewtime long, userid string, pageid string"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_sinks.connectors.kafka.broker_memory import BrokerMemory, TransactionalIdFacts
 from airflow_provider_sinks.core.decision.classify import (
     Fitness,
     ProgressState,
@@ -37,7 +38,6 @@ from airflow_provider_sinks.core.decision.reasons.source import REACHES, SOURCES
 from airflow_provider_sinks.core.decision.ruling import Ruling
 from airflow_provider_sinks.core.decision.table import DECISIONS
 from airflow_provider_sinks.core.decision.verdict import VerdictKind
-from airflow_provider_sinks.core.progress.broker_memory import BrokerMemory, TransactionalIdFacts
 from airflow_provider_sinks.core.progress.checkpoint import CheckpointUse
 from airflow_provider_sinks.core.progress.history import NO_HISTORY, Finding, History
 from airflow_provider_sinks.core.progress.record import DRIVER
@@ -299,18 +299,18 @@ def test_records_can_be_gone_on_from_or_not(seen: Any, word: RecordsState) -> No
     [
         pytest.param({}, 200, WitnessState.SILENT, id="never-heard-of-it"),
         pytest.param({DRIVER: ("Empty", 0), "p0": ("Empty", 0)}, 200, WitnessState.SILENT, id="one-start"),
-        pytest.param({"p0": ("CompleteCommit", 1)}, 0, WitnessState.BROKER, id="a-writer-committed"),
-        pytest.param({"p0": ("PrepareCommit", 1)}, 0, WitnessState.BROKER, id="a-writer-commits"),
+        pytest.param({"p0": ("CompleteCommit", 1)}, 0, WitnessState.TARGET, id="a-writer-committed"),
+        pytest.param({"p0": ("PrepareCommit", 1)}, 0, WitnessState.TARGET, id="a-writer-commits"),
         pytest.param(
             {DRIVER: ("CompleteCommit", 0), "p0": ("Empty", 0)}, 200, WitnessState.SILENT, id="announced-only"
         ),
         pytest.param(
             {DRIVER: ("CompleteCommit", 1), "p0": ("Empty", 1)},
             0,
-            WitnessState.BROKER,
+            WitnessState.TARGET,
             id="fenced-at-its-end",
         ),
-        pytest.param({DRIVER: ("Empty", 1), "p0": ("Empty", 1)}, 1, WitnessState.BROKER, id="used-and-rows"),
+        pytest.param({DRIVER: ("Empty", 1), "p0": ("Empty", 1)}, 1, WitnessState.TARGET, id="used-and-rows"),
         pytest.param(
             {DRIVER: ("Empty", 1), "p0": ("Empty", 1)}, 0, WitnessState.SILENT, id="used-and-no-row"
         ),
@@ -323,13 +323,13 @@ def test_the_broker_remembers_a_sink_that_has_no_record(
     memory = BrokerMemory({writer: TransactionalIdFacts(*facts) for writer, facts in ids.items()})
     full = present(DATA, high={0: records})
 
-    assert classify_memory(unseen(data=full, broker=memory), request()) is word
-    assert classify_memory(unseen(data=full, broker=memory), request(witness=witness())) is WitnessState.AHEAD
-    assert classify_memory(observation(broker=memory), request()) is WitnessState.SILENT
+    assert classify_memory(unseen(data=full, memory=memory), request()) is word
+    assert classify_memory(unseen(data=full, memory=memory), request(witness=witness())) is WitnessState.AHEAD
+    assert classify_memory(observation(memory=memory), request()) is WitnessState.SILENT
 
 
 def test_a_broker_that_cannot_be_asked_changes_nothing_but_is_told_of() -> None:
-    verdict = decide(unseen(broker=BrokerMemory(reason="it does not offer DescribeTransactions")), request())
+    verdict = decide(unseen(memory=BrokerMemory(reason="it does not offer DescribeTransactions")), request())
 
     assert verdict.kind is VerdictKind.START
     assert "cannot be told" in verdict.warnings[0]

@@ -11,7 +11,8 @@ from airflow_provider_sinks.connectors.kafka.preflight.topic_checks import (
     SinkTopic,
     TopicSurvey,
 )
-from airflow_provider_sinks.core.checks.check import Outcome
+from airflow_provider_sinks.core.checks.check import Checks, Family, Outcome
+from airflow_provider_sinks.core.checks.identities import IdentityChecks
 from airflow_provider_sinks.core.decision.facts import Existence, Role
 from airflow_provider_sinks.core.progress.identity import Identities, Identity, Sameness
 from tests.facts import DATA, DEAD_LETTER, IDENTITIES, witness
@@ -66,9 +67,8 @@ def test_preflight_compares_as_the_start_does(
         identities=replace(IDENTITIES, data=known[Role.DATA], dead_letter=known[Role.DEAD_LETTER]), rows=7
     )
 
-    (check,) = identity_checks(
-        "k", [SinkTopic(then.name, (role,), None)], {then.name: survey}, here, remembered
-    )
+    compared = IdentityChecks(Checks("k", Family.TOPICS), remembered)
+    (check,) = identity_checks(compared, [SinkTopic(then.name, (role,), None)], {then.name: survey}, here)
 
     assert check.outcome is outcome
     assert says in check.detail

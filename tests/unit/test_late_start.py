@@ -1,4 +1,4 @@
-"""A launch whose task is gone ends before the fence: its successor may run by now."""
+"""What ends a launch before the fence: its task is gone, or its executors cannot write."""
 
 from __future__ import annotations
 
@@ -8,10 +8,26 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.streaming import job
 
 
-def _started(monkeypatch: pytest.MonkeyPatch, wanted: Sequence[str | None]) -> tuple[list[str], str]:
+class Executors:
+    """Stands for the look at the executors."""
+
+    def __init__(self, done: list[str], can_write: bool) -> None:
+        self._done = done
+        self._can_write = can_write
+
+    def demand(self) -> None:
+        self._done.append("executors")
+        if not self._can_write:
+            raise ConfigurationError("an executor cannot write for this sink")
+
+
+def _started(
+    monkeypatch: pytest.MonkeyPatch, wanted: Sequence[str | None], *, can_write: bool = True
+) -> tuple[list[str], str]:
     """Return what a launch does where ``wanted`` is what its files say, and what it says itself."""
     done, said, answers = list[str](), list[str](), iter(wanted)
     start = SimpleNamespace(
@@ -21,7 +37,8 @@ def _started(monkeypatch: pytest.MonkeyPatch, wanted: Sequence[str | None]) -> t
         close=lambda: done.append("closes"),
     )
     for name, played in {
-        "kind": lambda _: SimpleNamespace(writer_module=""),
+        "kind": lambda _: SimpleNamespace(writer_module="writers"),
+        "Warmup": lambda *_: Executors(done, can_write),
         "open_session": lambda *_: SimpleNamespace(
             sparkContext=SimpleNamespace(uiWebUrl="", applicationId="")
         ),
@@ -40,7 +57,10 @@ def _started(monkeypatch: pytest.MonkeyPatch, wanted: Sequence[str | None]) -> t
         _stream=lambda *_: done.append("streams"),
         **dict.fromkeys(("_launch", "_connections", "_patience")),
     )
-    launched.run()
+    try:
+        launched.run()
+    except ConfigurationError as error:
+        said.append(error.primary)
     return done, "".join(said)
 
 
@@ -49,7 +69,7 @@ def test_a_launch_that_is_not_wanted_any_more_behind_its_look_fences_nobody(
 ) -> None:
     done, said = _started(monkeypatch, [None, "its task is gone"])
 
-    assert done == ["looks", "closes"]
+    assert done == ["looks", "executors", "closes"]
     assert said == "its task is gone: ending before the start"
 
 
@@ -58,4 +78,13 @@ def test_a_launch_that_is_not_wanted_any_more_does_not_even_look(monkeypatch: py
 
 
 def test_a_launch_that_is_wanted_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _started(monkeypatch, [None, None])[0] == ["looks", "fences", "streams", "closes"]
+    done, _ = _started(monkeypatch, [None, None])
+
+    assert done == ["looks", "executors", "fences", "streams", "closes"]
+
+
+def test_a_launch_whose_executors_cannot_write_fences_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    done, said = _started(monkeypatch, [None, None], can_write=False)
+
+    assert done == ["looks", "executors", "closes"]
+    assert said == "an executor cannot write for this sink"

@@ -15,7 +15,7 @@ from airflow_provider_sinks.core.lifecycle.new_generation import (
     Output,
     Reset,
     Situation,
-    announcement,
+    new_announcement,
     plan_reset,
 )
 from airflow_provider_sinks.core.lifecycle.rewind import (
@@ -217,7 +217,7 @@ def test_an_output_that_others_use_is_not_deleted_to_make_it_anew() -> None:
 
 def after(asked: Situation, step: Announce, **seen: Any) -> Situation:
     """Return the situation when a step was announced."""
-    written = announcement(asked, step, "run-2").encode()
+    written = new_announcement(asked, step, "run-2").encode()
     announced = ProgressRecord.decode(written)
     records = {**history().records, DRIVER: announced}
     return situation(observation(**seen, history=replace(history(), records=records)))

@@ -126,7 +126,7 @@ def test_what_is_no_broker_is_named_and_its_answer_is_shown_nowhere(answer: Answ
         report = validate({"k": options}, seconds=5)
 
     (failed,) = report.failed
-    assert (failed.name, failed.hint) == ("protocol", stop.hint)
+    assert (failed.name, failed.hint) == ("protocol", kafka_reach.WAY.hint(stop))
     assert SECRET.decode() not in report.table()
     assert "HTTP/1.1" not in report.table()
     assert outcomes(report)["cluster"] is Outcome.SKIPPED

@@ -45,9 +45,9 @@ DATA = {
 REMEMBERED = {
     "anything": ANYTHING,
     "no rows": (WitnessState.SILENT,),
-    "no more": (WitnessState.SILENT, WitnessState.BROKER),
+    "no more": (WitnessState.SILENT, WitnessState.TARGET),
     "rows": (WitnessState.AHEAD,),
-    "no rows, but the broker commits": (WitnessState.BROKER,),
+    "no rows, but the broker commits": (WitnessState.TARGET,),
     "more": (WitnessState.AHEAD,),
 }
 REFUSALS = {

@@ -10,10 +10,11 @@ import pytest
 
 from airflow_provider_sinks.arguments import parse
 from airflow_provider_sinks.clients.schema_registry.options import RegistryOptions
+from airflow_provider_sinks.connectors.kafka.short import kafka
 from airflow_provider_sinks.core.connection.fields import ConnectionFields
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import ConfigurationError
-from airflow_provider_sinks.core.spec.build import Sink, kafka
+from airflow_provider_sinks.core.spec.build import Sink
 from airflow_provider_sinks.core.spec.sink_file import read_sinks
 
 ORDER = json.dumps({"type": "record", "name": "O", "fields": [{"name": "id", "type": "long"}]})

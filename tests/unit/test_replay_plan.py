@@ -12,7 +12,7 @@ from airflow_provider_sinks.core.dead_letters.letter import ErrorClass
 from airflow_provider_sinks.core.dead_letters.replay import Replay, Selection, Taken, replay_of
 from airflow_provider_sinks.core.decision.facts import Observation
 from airflow_provider_sinks.core.errors import ConfigurationError, RefusedError, UnavailableError
-from airflow_provider_sinks.core.lifecycle.new_generation import Situation, announcement
+from airflow_provider_sinks.core.lifecycle.new_generation import Situation, new_announcement
 from airflow_provider_sinks.core.lifecycle.replay import ReplayRequest, begun, plan_replay, replaying_sink
 from airflow_provider_sinks.core.lifecycle.steps import Announce, Create, Fence, Plan
 from airflow_provider_sinks.core.progress.history import NO_HISTORY
@@ -66,7 +66,7 @@ def test_the_first_replay_takes_all_that_is_there_and_says_so_in_its_record() ->
     assert isinstance(announce, Announce)
     assert (announce.generation, announce.positions) == (1, {0: 0, 1: 0})
     there = Situation(BASE, replace(seen, progress=present(PROGRESS)), "us")
-    assert replay_of(announcement(there, announce, "run").spec) == replay
+    assert replay_of(new_announcement(there, announce, "run").spec) == replay
 
 
 def replayed(source: dict[str, Any]) -> KafkaSource:

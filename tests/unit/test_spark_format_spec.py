@@ -45,6 +45,11 @@ def options(format_: str, **given: Any) -> dict[str, Any]:
             "format delta has a target of its own, which is exactly once (target: {delta",
         ),
         (
+            {"format": "postgres"},
+            {},
+            "format postgres has a target of its own, which is exactly once (target: {postgres",
+        ),
+        (
             {"format": "Memory"},
             {},
             "format memory cannot be written by a sink (noop and console write nowhere)",

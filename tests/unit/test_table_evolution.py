@@ -281,7 +281,7 @@ def test_what_pyiceberg_refuses_is_told_in_our_words(table: Table, step: Step, w
         ),
         (
             {"kafka": {"connection": "k", "topic": "out", "on_schema_change": "widen"}},
-            "on_schema_change: is not known (a table has it: postgres, iceberg, delta",
+            "on_schema_change: is not known (a table has it: delta, iceberg, postgres; the schemas of",
         ),
         (
             {"postgres": {"connection": "p", "table": "a.b", "on_schema_change": "add_column"}},

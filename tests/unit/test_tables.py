@@ -124,7 +124,7 @@ def test_a_reset_speaks_of_tables() -> None:
 ABOUT_THE_TARGET = {
     name: row
     for name, row in REFUSALS.items()
-    if not isinstance(row[2], SourceReason) and row[2] is not PlaceReason.PROGRESS_UNFIT and not row[0].broker
+    if not isinstance(row[2], SourceReason) and row[2] is not PlaceReason.PROGRESS_UNFIT and not row[0].memory
 }
 
 

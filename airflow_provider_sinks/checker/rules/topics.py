@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from airflow_provider_sinks.checker.facts import Declared, FolderFacts
 from airflow_provider_sinks.checker.finding import Finding
 from airflow_provider_sinks.core.decision.facts import Role
-from airflow_provider_sinks.core.spec.kinds import SHORT
+from airflow_provider_sinks.core.spec.kinds import SOURCE
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 Topic = tuple[str, str]
@@ -135,12 +135,12 @@ def _finding(one: Written, other: Written, rule: str, remedy: str) -> Finding:
 
 
 def _word(spec: SinkSpec) -> str:
-    return "topic" if spec.target_kind == SHORT else "output"
+    return "topic" if spec.target_kind == SOURCE else "output"
 
 
 def _source(sink: Declared) -> Topic:
-    kafka = sink.spec.source.kafka
-    return kafka.connection, kafka.topic
+    read = sink.spec.source.kafka
+    return read.connection, read.topic
 
 
 def _target(sink: Declared) -> Topic:

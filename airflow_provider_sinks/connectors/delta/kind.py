@@ -129,9 +129,7 @@ def _connector(sink: DeltaSink, options: ConnectionOptions, say: Say = lambda _:
     if not isinstance(options, DeltaOptions):
         raise JobFailedError(f'connection "{sink.target.delta.connection}" is not of type delta')
     dead = sink.dead_letter.path if sink.dead_letter else None
-    tables = SinkTables(
-        sink.name, sink.target.delta.path, dead, sink.trigger.every, sink.source.kafka.has_deletes
-    )
+    tables = SinkTables(sink.name, sink.target.delta.path, dead, sink.trigger.every, sink.source_has_deletes)
     return DeltaConnector(tables, sink.target.delta, options, say)
 
 

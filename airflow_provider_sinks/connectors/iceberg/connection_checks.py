@@ -13,10 +13,10 @@ from airflow_provider_sinks.connectors.postgres import survey
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.connectors.table_format.server_checks import further_servers
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family
-from airflow_provider_sinks.core.checks.network import POSTGRES_WAY, Layer, network_checks
+from airflow_provider_sinks.core.checks.network import Layer, Way, network_checks
 from airflow_provider_sinks.core.errors import SinkError
 
-_WAY = (Layer.NAME, Layer.TCP)
+_WAY = Way((Layer.NAME, Layer.TCP))
 
 
 def catalog_checks(validation: Validation, options: IcebergOptions) -> ConnectionChecks:
@@ -39,7 +39,7 @@ def _database(validation: Validation, options: IcebergOptions) -> Generator[Chec
     database = PostgresOptions(options.conn_id, options.conninfo)
     facts = survey.reach(database, validation.deadline)
     tls = facts.encrypted or facts.stopped_at(Layer.TLS)  # sslmode=prefer goes on without it
-    yield from network_checks(options.conn_id, [facts], POSTGRES_WAY[:-1], tls=tls)
+    yield from network_checks(options.conn_id, [facts], survey.WAY, tls=tls)
     if facts.stopped is not None:
         yield Checks(options.conn_id, Family.DATABASE).skips("catalog", "the server was not reached")
         return False

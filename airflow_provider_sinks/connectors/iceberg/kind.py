@@ -118,7 +118,7 @@ def _connector(
         raise JobFailedError(f'connection "{sink.target.iceberg.connection}" is not of type iceberg')
     dead = sink.dead_letter.table if sink.dead_letter else None
     tables = SinkTables(
-        sink.name, sink.target.iceberg.table, dead, sink.trigger.every, sink.source.kafka.has_deletes
+        sink.name, sink.target.iceberg.table, dead, sink.trigger.every, sink.source_has_deletes
     )
     return IcebergConnector(tables, sink.target.iceberg, options, say)
 

@@ -111,7 +111,8 @@ class KafkaConnector(PlainConnector):
         """Ask the registry what it would say about the schemas to be written; nothing is registered."""
         if (aware := self.as_schema_registry_aware()) is None:
             return
-        refused = [plan.problem() for plan in aware.plan(output.schema.jsonValue()) if not plan.may_start]
+        plans = aware.plan(output.schema.jsonValue())
+        refused = [plan.problem("target.kafka") for plan in plans if not plan.may_start]
         if refused:
             raise ConfigurationError(f'sink "{self._spec.name}" may not write like this', refused)
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from airflow_provider_sinks.clients.reach import StoppedError, Trail
 from airflow_provider_sinks.clients.time_limit import Deadline
+from airflow_provider_sinks.connectors.kafka.broker_memory import BrokerMemory, TransactionalIdFacts
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.preflight.reach import open_wire
 from airflow_provider_sinks.connectors.kafka.wire import (
@@ -27,7 +28,6 @@ from airflow_provider_sinks.connectors.kafka.wire import (
 )
 from airflow_provider_sinks.core.checks.network import Stop
 from airflow_provider_sinks.core.errors import SinkError
-from airflow_provider_sinks.core.progress.broker_memory import BrokerMemory, TransactionalIdFacts
 from airflow_provider_sinks.core.progress.record import WriterId
 
 DESCRIBE_TRANSACTIONS = 65

@@ -4,9 +4,10 @@ A transaction that nobody ends holds every ``read_committed`` reader of its topi
 it up, a minute by default. ``init_transactions`` ends it at once.
 
 Why it disturbs nobody: it is called when the driver is gone, for a run that announced itself, and only while
-no newer run has. A newer run has fenced these ids itself, and must not be fenced in turn. Reading who is in
-force may itself wait behind the open transaction; then nobody has fenced it, so there is no newer run either.
-That it waits is what the broker says, and no guess: brokers that answer slowly fence nobody.
+no newer run has. A newer run has fenced these ids itself, and must not be fenced in turn. Its announcement
+may still be open, or lie behind anybody's open transaction. So what is open is read too: whatever stands in
+the topic behind the announcement of this run tells of a newer one. An announcement that was given up counts
+as well: then readers wait until the broker ends what is open, and nobody is fenced.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from collections.abc import Iterable
 
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.progress_log import ProgressLog
-from airflow_provider_sinks.connectors.kafka.progress_reader import HeldBackError
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink
 from airflow_provider_sinks.connectors.kafka.transactions import fence, transactional_id
 from airflow_provider_sinks.core.progress.record import DRIVER, WriterId
@@ -45,15 +45,13 @@ def end_open_transactions(
 
 
 def _newest_run(options: KafkaOptions, spec: KafkaSink, seconds: float) -> str | None:
-    """Return the run that announced itself last, or ``None`` when an open transaction hides it.
+    """Return the run that announced itself last, committed or not; ``None`` when there is no announcement.
 
     :raises UnavailableError: the brokers did not say so in time.
     """
-    log = ProgressLog(options, spec.progress_topic, answer_seconds=seconds)
+    log = ProgressLog(options, spec.progress_topic, answer_seconds=seconds, is_committed_only=False)
     try:
         record = log.read(spec.name, seconds).records.get(DRIVER)
-    except HeldBackError:
-        return None
     finally:
         log.close()
     return record.run if record else None

@@ -1,4 +1,4 @@
-"""Kafka as a kind of target: what its entry point leads to."""
+"""Kafka as a kind of target, and of source: what its entry point leads to."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from airflow_provider_sinks.connectors.kafka.envelope_options import WrittenEnve
 from airflow_provider_sinks.connectors.kafka.message_options import NOW, SOURCE
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink, kafka_sink
-from airflow_provider_sinks.connectors.kind import ConnectorKind
 from airflow_provider_sinks.connectors.schema_registry.connection_type import SCHEMA_REGISTRY
+from airflow_provider_sinks.connectors.source import SourceKind
 from airflow_provider_sinks.connectors.target_form import TargetForm
 from airflow_provider_sinks.core.checks.check import Check
 from airflow_provider_sinks.core.connection.options import ConnectionOptions
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from airflow_provider_sinks.connectors.kafka.connector import KafkaConnector
+    from airflow_provider_sinks.connectors.kafka.source_topic import SourceTopic
     from airflow_provider_sinks.connectors.kafka.stored_letters import KafkaLetters
 
 _FORM = TargetForm(
@@ -88,7 +89,7 @@ _FORM = TargetForm(
 
 
 class KafkaKind:
-    """See :class:`.kind.ConnectorKind`."""
+    """See :class:`.kind.ConnectorKind` and :class:`.source.SourceKind`."""
 
     sink = KafkaSink
     connection = KAFKA
@@ -109,6 +110,13 @@ class KafkaKind:
         from airflow_provider_sinks.connectors.kafka.connector import KafkaConnector
 
         return KafkaConnector(spec, connections, read_seconds, held_up, say)
+
+    def source(self, spec: SinkSpec, connections: ResolvedConnections) -> SourceTopic:
+        """Return the topic that a sink reads; the client library is loaded now."""
+        from airflow_provider_sinks.connectors.kafka.source_topic import SourceTopic
+
+        read = spec.source.kafka
+        return SourceTopic(connections.get(read.connection, KafkaOptions), read.topic)
 
     def letters(self, spec: SinkSpec, connections: ResolvedConnections) -> KafkaLetters:
         """Return the letters of the sink's dead-letter topic."""
@@ -149,4 +157,4 @@ class KafkaKind:
         end_open_transactions(options, sink, run, writers, seconds)
 
 
-KIND: ConnectorKind = KafkaKind()
+KIND: SourceKind = KafkaKind()

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Mapping
 
 from airflow_provider_sinks.connectors.base import HeldUp
+from airflow_provider_sinks.connectors.kafka.broker_memory import BrokerMemory
 from airflow_provider_sinks.connectors.kafka.coordinators import broker_memory
 from airflow_provider_sinks.connectors.kafka.foreign_progress import as_output
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
@@ -17,7 +18,6 @@ from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
 from airflow_provider_sinks.connectors.kafka.transactional_ids import transactional_id
 from airflow_provider_sinks.core.decision.facts import Existence, Observation, ResourceFacts, Role
 from airflow_provider_sinks.core.errors import UnavailableError
-from airflow_provider_sinks.core.progress.broker_memory import BrokerMemory
 from airflow_provider_sinks.core.progress.history import NO_HISTORY, History
 from airflow_provider_sinks.core.progress.past_epochs import PastEpoch, decoded, past_epochs
 from airflow_provider_sinks.core.progress.record import DRIVER, SINGLE_WRITER, partition_writer
@@ -60,7 +60,7 @@ class KafkaObserver:
         outputs = self._outputs(facts, history or NO_HISTORY)
         return Observation(
             source=source,
-            broker=self._ask_broker(source) if history is not None and not history else None,
+            memory=self._ask_broker(source) if history is not None and not history else None,
             data=outputs[Role.DATA],
             progress=progress,
             dead_letter=outputs.get(Role.DEAD_LETTER),

@@ -79,13 +79,22 @@ class ProgressLog:
     :param options: the connection.
     :param topic: the progress topic; its only partition is read.
     :param answer_seconds: how long one answer of the broker may take.
+    :param is_committed_only: else what is open or was given up is read too, and holds nobody back.
     """
 
     _shared: ClassVar[dict[tuple[int, str, str], ProgressLog]] = {}
     _sharing: ClassVar[threading.Lock] = threading.Lock()
 
-    def __init__(self, options: KafkaOptions, topic: str, answer_seconds: float = 10.0) -> None:
+    def __init__(
+        self,
+        options: KafkaOptions,
+        topic: str,
+        answer_seconds: float = 10.0,
+        *,
+        is_committed_only: bool = True,
+    ) -> None:
         self._options = options
+        self._is_committed_only = is_committed_only
         self._topic = topic
         self._connection = KafkaConnection(options, answer_seconds)
         self._lock = threading.Lock()
@@ -152,7 +161,10 @@ class ProgressLog:
     def _read_on(self, sink: str, kept: _Kept, extent: _Extent, deadline: float, held_up: HeldUp) -> _Kept:
         if kept.position >= extent.high:
             return kept
-        with ProgressReader(self._options, self._topic, kept.position) as reader:
+        committed_only = self._is_committed_only
+        with ProgressReader(
+            self._options, self._topic, kept.position, is_committed_only=committed_only
+        ) as reader:
             history = fold(reader.up_to(extent.high, deadline, held_up), sink, kept.history)
             return _Kept(extent, reader.position, history)
 

@@ -29,19 +29,16 @@ _PATIENCE_SECONDS = 3.0
 """How long nobody is told that reading takes long."""
 
 
-class HeldBackError(UnavailableError):
-    """All that is committed was read, and somebody's open transaction hides the rest."""
-
-
 class ProgressReader:
-    """Reads one partition under *read_committed* from an offset on. Use it as a context manager.
+    """Reads one partition from an offset on, under *read_committed* as a rule. Use it as a context manager.
 
     Made for one reading: a consumer connects in about 15 ms, and an idle one would ask the broker for ever.
     """
 
-    def __init__(self, options: KafkaOptions, topic: str, position: int) -> None:
+    def __init__(
+        self, options: KafkaOptions, topic: str, position: int, *, is_committed_only: bool = True
+    ) -> None:
         self.position = position
-        self._is_held_back = False
         self._options = options
         self._topic = topic
         self._complaints = Complaints()
@@ -50,7 +47,7 @@ class ProgressReader:
                 **client_config(options),
                 "error_cb": self._complaints.take,
                 "group.id": f"sinks-progress-{uuid.uuid4()}",
-                "isolation.level": "read_committed",
+                "isolation.level": "read_committed" if is_committed_only else "read_uncommitted",
                 "enable.partition.eof": True,
                 "enable.auto.commit": False,
                 "enable.auto.offset.store": False,
@@ -86,7 +83,7 @@ class ProgressReader:
                     self._take_error(message)
                 elif offset is not None:
                     yield offset, message.key(), message.value()
-                    self.position, self._is_held_back = offset + 1, False
+                    self.position = offset + 1
             if self._complaints.final is not None:
                 failure = KafkaException(self._complaints.final)
                 what = f'show progress topic "{self._topic}"'
@@ -108,7 +105,7 @@ class ProgressReader:
         if error is None:
             return
         if error.code() == KafkaError._PARTITION_EOF and offset is not None:  # noqa: SLF001  public in C
-            self.position, self._is_held_back = max(self.position, offset), True
+            self.position = max(self.position, offset)
         elif error.code() in _HOPELESS:
             raise unreadable(self._options, self._topic, f"{error.name()}: {error.str()}", error.code())
 
@@ -116,8 +113,7 @@ class ProgressReader:
         newest = self._complaints.newest
         cause = f"Last seen: {newest.str()}" if newest else "A writer's transaction in it may still be open."
         servers = self._options.bootstrap_servers
-        kind = HeldBackError if self._is_held_back else UnavailableError
-        return kind(
+        return UnavailableError(
             f'progress topic "{self._topic}" could not be read to its end',
             f"Reached offset {self.position} of {end} at {servers}. {cause}",
             "Try again; the broker ends an abandoned transaction after its timeout. To see it: "

@@ -11,17 +11,12 @@ from pydantic import Field, model_validator
 from airflow_provider_sinks.connectors.kafka.creation import CreateTopic, progress_topic
 from airflow_provider_sinks.connectors.kafka.rules import PROGRESS_PREFIX, RULES
 from airflow_provider_sinks.connectors.kafka.target import KafkaTargetChoice
+from airflow_provider_sinks.connectors.kafka.topic_options import Config, Count, Replication
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import JobFailedError
+from airflow_provider_sinks.core.evolution import OPTION
 from airflow_provider_sinks.core.schemas.subjects import Part as PartOfRecord
-from airflow_provider_sinks.core.spec.fields import (
-    TOPIC_PATTERN,
-    Config,
-    Count,
-    Replication,
-    SinkName,
-    TopicName,
-)
+from airflow_provider_sinks.core.spec.fields import TOPIC_PATTERN, SinkName, TopicName
 from airflow_provider_sinks.core.spec.parts import (
     DeadLetterPart,
     Format,
@@ -66,6 +61,7 @@ class KafkaSink(SinkSpec):
 
     right_target: ClassVar[Any] = "a/c"
     dead_letter_example: ClassVar[str] = "{topic: ...}"
+    instead: ClassVar[Mapping[str, str]] = {OPTION: "the schemas of a topic follow by auto_register"}
 
     target: KafkaTargetChoice
     dead_letter: DeadLetter | None = None
@@ -103,6 +99,13 @@ class KafkaSink(SinkSpec):
     def reads_headers(self) -> bool:
         """Whether the source's headers are read: for what is set aside, or because they go through."""
         return super().reads_headers or self.target.kafka.passes_headers
+
+    @property
+    def letters_to_read(self) -> Mapping[str, str] | None:
+        """The topic of the dead letters, on the target's connection."""
+        if self.dead_letter is None:
+            return None
+        return {"connection": self.target.kafka.connection, "topic": self.dead_letter.topic}
 
     @property
     def target_registries(self) -> tuple[str, ...]:

@@ -14,18 +14,11 @@ from airflow_provider_sinks.connectors.kafka.envelope_options import (
     WrittenEnvelope,
 )
 from airflow_provider_sinks.connectors.kafka.message_options import SOURCE, Headers, MessageTime, TimeColumn
+from airflow_provider_sinks.connectors.kafka.topic_options import Config, Count, Replication
 from airflow_provider_sinks.core.schemas.avro_names import NAME
 from airflow_provider_sinks.core.schemas.subjects import TOPIC_NAME
 from airflow_provider_sinks.core.schemas.subjects import Part as PartOfRecord
-from airflow_provider_sinks.core.spec.fields import (
-    Columns,
-    Config,
-    ConnectionId,
-    Count,
-    Replication,
-    Text,
-    TopicName,
-)
+from airflow_provider_sinks.core.spec.fields import Columns, ConnectionId, Text, TopicName
 from airflow_provider_sinks.core.spec.parts import (
     ConnectedTarget,
     Format,

@@ -10,7 +10,7 @@ from airflow_provider_sinks.connectors.postgres import survey
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.core.checks.check import Checks, Family, Outcome
 from airflow_provider_sinks.core.checks.database import DatabaseFacts, database_checks
-from airflow_provider_sinks.core.checks.network import POSTGRES_WAY, Layer, network_checks
+from airflow_provider_sinks.core.checks.network import Layer, network_checks
 from airflow_provider_sinks.core.errors import SinkError
 from airflow_provider_sinks.core.spec.parts import PostgresLookup
 
@@ -25,7 +25,7 @@ def postgres_checks(validation: Validation, options: PostgresOptions) -> Connect
     if not survey.is_local(options):
         facts = survey.reach(options, validation.deadline)
         tls = facts.encrypted or facts.stopped_at(Layer.TLS)  # sslmode=prefer goes on without it
-        yield from network_checks(options.conn_id, [facts], POSTGRES_WAY[:-1], tls=tls)
+        yield from network_checks(options.conn_id, [facts], survey.WAY, tls=tls)
         if facts.stopped is not None:
             yield Checks(options.conn_id, Family.DATABASE).skips("database", "the server was not reached")
             return None

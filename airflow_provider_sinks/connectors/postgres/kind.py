@@ -126,7 +126,7 @@ def _connector(
         raise JobFailedError(f'connection "{sink.target.postgres.connection}" is not of type postgres')
     dead = sink.dead_letter.table if sink.dead_letter else None
     tables = SinkTables(
-        sink.name, sink.target.postgres, dead, sink.transaction_timeout, sink.source.kafka.has_deletes
+        sink.name, sink.target.postgres, dead, sink.transaction_timeout, sink.source_has_deletes
     )
     return PostgresConnector(tables, options, say)
 

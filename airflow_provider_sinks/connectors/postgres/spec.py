@@ -194,8 +194,8 @@ def _tables(spec: PostgresSink) -> Iterator[Problem]:
 
 
 def _deletes(spec: PostgresSink) -> Iterator[Problem]:
-    target, envelope = spec.target.postgres, spec.source.kafka.envelope
-    if not spec.source.kafka.has_deletes:
+    target, envelope = spec.target.postgres, spec.source_envelope
+    if not spec.source_has_deletes:
         return
     if target.mode is not Mode.UPSERT:
         hint = "mode: upsert, with a key and tombstones: delete"

@@ -17,8 +17,14 @@ from airflow_provider_sinks.clients.time_limit import Deadline, within
 from airflow_provider_sinks.connectors.postgres.client import NO_FILE, PostgresClient, connect_error
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.core.checks.database import DatabaseFacts, TableFacts
-from airflow_provider_sinks.core.checks.network import Layer, ServerFacts, Stop
+from airflow_provider_sinks.core.checks.network import Layer, ServerFacts, Stop, Way
 from airflow_provider_sinks.core.spec.parts import PostgresLookup
+
+WAY = Way(
+    (Layer.NAME, Layer.TCP, Layer.PROTOCOL, Layer.TLS),
+    {Stop.NOT_TRUSTED: "Name the CA that signed it: sslrootcert."},
+)
+"""Up to the login. Postgres is asked for TLS in its own protocol."""
 
 _TLS_REQUEST = struct.pack(">ii", 8, 80877103)
 _WITHOUT_TLS = ("disable", "allow")

@@ -22,10 +22,10 @@ from airflow_provider_sinks.connectors.schema_registry.source_schemas import (
     reader_schemas,
 )
 from airflow_provider_sinks.core.checks.check import Check, Checks, Family
-from airflow_provider_sinks.core.checks.network import Layer, Stop, network_checks
+from airflow_provider_sinks.core.checks.network import Layer, Stop, Way, network_checks
 from airflow_provider_sinks.core.errors import SinkError
 
-_WAY = (Layer.NAME, Layer.TCP, Layer.TLS)
+_WAY = Way((Layer.NAME, Layer.TCP, Layer.TLS), {Stop.NOT_TRUSTED: "Name the CA that signed it: ssl.ca."})
 _SECONDS = 20.0
 
 

@@ -180,7 +180,7 @@ class SparkFormatConnector(PlainConnector):
                 return writing.write_files(rows, target.kind, target.path, self._options, batch)
             return writing.write_rows(rows, target.kind, target.path, self._options)
         except Exception as error:
-            unparsed = unparsed_record(error, self._sink.name, self._sink.source.kafka.topic)
+            unparsed = unparsed_record(error, self._sink.name, self._sink.source_topic)
             if unparsed is None:
                 raise
             raise unparsed from error

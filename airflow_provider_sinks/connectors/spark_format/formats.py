@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from airflow_provider_sinks.core.errors import nearest
+from airflow_provider_sinks.core.spec.kinds import is_ours, points
 from airflow_provider_sinks.core.spec.problems import UnfitError
 
 FORMAT_PATTERN: Final = r"^[A-Za-z][\w.$-]{0,199}$"
@@ -123,16 +125,21 @@ FORMATS: Mapping[str, SparkFormat] = {
 }
 """Those that are known; any other that is installed is taken as it is."""
 
-_REFUSED: Mapping[str, tuple[str, str]] = {
-    **{
-        name: (f"format {name} has a target of its own, which is exactly once", f"target: {{{name}: ...}}")
-        for name in ("kafka", "delta", "iceberg")
-    },
-    **{
-        name: (f"format {name} cannot be written by a sink", "noop and console write nowhere")
-        for name in ("memory", "rate", "rate-micro-batch", "socket", "foreach", "foreachBatch", "binaryFile")
-    },
-}
+_UNFIT: Final = ("memory", "rate", "rate-micro-batch", "socket", "foreach", "foreachBatch", "binaryFile")
+KIND: Final = "spark"
+"""How a spec calls this kind of target."""
+
+
+@functools.cache
+def _refused() -> Mapping[str, tuple[str, str]]:
+    """Return the formats that no sink writes by Spark's own writer, each with the reason and the way on."""
+    better = {name: _better(name) for name in points() if is_ours(name) and name != KIND}
+    unfit = "format {} cannot be written by a sink", "noop and console write nowhere"
+    return better | {name: (unfit[0].format(name), unfit[1]) for name in _UNFIT}
+
+
+def _better(name: str) -> tuple[str, str]:
+    return f"format {name} has a target of its own, which is exactly once", f"target: {{{name}: ...}}"
 
 
 def checked_format(value: str) -> str:
@@ -142,10 +149,10 @@ def checked_format(value: str) -> str:
     """
     if not re.fullmatch(FORMAT_PATTERN, value):
         raise UnfitError(f"{value[:60]!r} is no format of Spark's", "such as parquet, jdbc, noop")
-    spelled = {name.lower(): name for name in (*FORMATS, *_REFUSED)}
+    spelled = {name.lower(): name for name in (*FORMATS, *_refused())}
     name = spelled.get(value.lower(), value)
-    if name in _REFUSED:
-        raise UnfitError(*_REFUSED[name])
+    if name in _refused():
+        raise UnfitError(*_refused()[name])
     return name
 
 

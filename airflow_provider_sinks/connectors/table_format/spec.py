@@ -104,8 +104,8 @@ def _changing_rows(spec: TableSink) -> Iterator[Problem]:
 
 
 def _deletes(spec: TableSink) -> Iterator[Problem]:
-    if spec.source.kafka.has_deletes and _options(spec).mode is not Mode.UPSERT:
-        what = f"append keeps rows that envelope {spec.source.kafka.envelope} deletes"
+    if spec.source_has_deletes and _options(spec).mode is not Mode.UPSERT:
+        what = f"append keeps rows that envelope {spec.source_envelope} deletes"
         yield Problem(f"target.{spec.target_kind}.mode", what, "mode: upsert, with a key")
 
 

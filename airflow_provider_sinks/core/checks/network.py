@@ -27,15 +27,11 @@ class Layer(enum.StrEnum):
     USER = "authentication"
 
 
-KAFKA_WAY = (Layer.NAME, Layer.TCP, Layer.TLS, Layer.PROTOCOL, Layer.USER)
-"""Kafka speaks inside TLS only."""
-
-POSTGRES_WAY = (Layer.NAME, Layer.TCP, Layer.PROTOCOL, Layer.TLS, Layer.USER)
-"""Postgres is asked for TLS in its own protocol."""
-
-
 class Stop(enum.Enum):
-    """What stopped the way to a server. The value: the step, whether it may pass later, and what helps."""
+    """What stopped the way to a server. The value: the step, whether it may pass later, and what helps.
+
+    A :class:`Way` may know better what helps, by the options of its connections.
+    """
 
     NO_ADDRESS = Layer.NAME, True, "Correct the name, or the name service of this worker."
     FORBIDDEN = Layer.NAME, False, "A connection leads to a broker or a database, never to such an address."
@@ -46,18 +42,14 @@ class Stop(enum.Enum):
     EXPIRED = Layer.TLS, False, "Renew the certificate of the server."
     NOT_YET_VALID = Layer.TLS, False, "Compare the clocks of this worker and of whoever made the certificate."
     OTHER_HOST = Layer.TLS, False, "Use a name that the certificate is made for, or make it for this one."
-    NOT_TRUSTED = (
-        Layer.TLS,
-        False,
-        "Name the CA that signed it: ssl.ca.location (kafka), sslrootcert (postgres).",
-    )
+    NOT_TRUSTED = Layer.TLS, False, "Name the CA that signed it in the connection."
     OUR_CERTIFICATE = Layer.TLS, False, "Give a certificate and key that this server accepts."
     TLS_FAILED = Layer.TLS, False, "Compare the TLS versions and ciphers of both sides."
-    WANTS_TLS = Layer.PROTOCOL, False, "If this port speaks TLS, turn it on: security.protocol, or sslmode."
+    WANTS_TLS = Layer.PROTOCOL, False, "If this port speaks TLS, turn it on."
     OTHER_PROTOCOL = Layer.PROTOCOL, False, "Check the port: something else answers there."
     NO_ANSWER = Layer.PROTOCOL, True, "Check the port; a server that is starting or overloaded answers later."
-    TOO_OLD = Layer.PROTOCOL, False, "Kafka 2.8 or newer is needed: a sink tells topics apart by their ids."
-    MECHANISM = Layer.USER, False, "Set sasl.mechanism to one that this listener offers."
+    TOO_OLD = Layer.PROTOCOL, False, "A newer server is needed."
+    MECHANISM = Layer.USER, False, "Set a mechanism of authentication that the server offers."
     CREDENTIALS = Layer.USER, False, "Correct the user and the password of the connection."
     NOT_THE_SERVER = (
         Layer.USER,
@@ -67,7 +59,7 @@ class Stop(enum.Enum):
     WANTS_USER = (
         Layer.USER,
         False,
-        "This listener wants a user, or lets nobody in without one: see sasl options.",
+        "The server wants a user, or lets nobody in without one: see the options.",
     )
 
     @property
@@ -84,6 +76,22 @@ class Stop(enum.Enum):
     def hint(self) -> str:
         """What helps."""
         return str(self.value[2])
+
+
+@dataclass(frozen=True)
+class Way:
+    """How one goes to the servers of a kind of connection.
+
+    :param steps: in their order.
+    :param hints: what helps by the options of such a connection, where that can be told.
+    """
+
+    steps: Sequence[Layer]
+    hints: Mapping[Stop, str] = field(default_factory=dict)
+
+    def hint(self, stop: Stop) -> str:
+        """Return what helps."""
+        return self.hints.get(stop, stop.hint)
 
 
 @dataclass(frozen=True)
@@ -126,7 +134,7 @@ class ServerFacts:
 def network_checks(
     conn_id: str,
     servers: Sequence[ServerFacts],
-    way: Sequence[Layer] = KAFKA_WAY,
+    way: Way,
     *,
     tls: bool,
     user: str = "",
@@ -134,30 +142,29 @@ def network_checks(
 ) -> Iterator[Check]:
     """Judge the way to the servers of a connection.
 
-    :param way: the steps, in their order.
     :param tls: whether the connection uses TLS.
     :param user: who authenticates; empty if nobody does.
     :param now: the time that certificates are judged at.
     """
     checks, reached = Checks(conn_id, Family.NETWORK), list(servers)
-    for place, step in enumerate(way):
+    for place, step in enumerate(way.steps):
         if not reached:
-            yield checks.skips(step.value, f"no server passed the check before it: {way[place - 1]}")
+            yield checks.skips(step.value, f"no server passed the check before it: {way.steps[place - 1]}")
         elif step is Layer.TLS and not tls:
             yield checks.skips(step.value, "not used: everything is sent in clear")
         else:
-            yield _judge(checks, step, reached, user)
+            yield _judge(checks, step, reached, way, user)
             reached = [server for server in reached if not server.stopped_at(step)]
     yield from _certificates(checks, servers, now or datetime.now(UTC))
 
 
-def _judge(checks: Checks, step: Layer, reached: Sequence[ServerFacts], user: str) -> Check:
+def _judge(checks: Checks, step: Layer, reached: Sequence[ServerFacts], way: Way, user: str) -> Check:
     seconds = max(server.seconds.get(step, 0.0) for server in reached)
     well = [server for server in reached if not server.stopped_at(step)]
     stops = [server.stopped for server in reached if server.stopped and server.stopped_at(step)]
     troubles = "; ".join(f"{server.server}: {server.why}" for server in reached if server.stopped_at(step))
     if not well or Stop.FORBIDDEN in stops:
-        hint = (Stop.FORBIDDEN if Stop.FORBIDDEN in stops else stops[0]).hint
+        hint = way.hint(Stop.FORBIDDEN if Stop.FORBIDDEN in stops else stops[0])
         retryable = all(stop.retryable for stop in stops)
         return checks.fails(step.value, troubles, hint, seconds, retryable=retryable)
     detail = "; but ".join(filter(None, [_seen(step, well, user), troubles]))

@@ -16,7 +16,7 @@ class ConnectionOptions(ABC):
     conn_id: str
     """The Airflow connection that it came from."""
     conn_type: ClassVar[str]
-    """Its type, such as ``kafka``."""
+    """Its type, as Airflow stores it."""
     undigested: ClassVar[frozenset[str]]
     """The names in :attr:`given` whose values no digest may tell: secrets, and what files hold, which may
     differ from machine to machine."""

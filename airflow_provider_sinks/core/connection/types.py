@@ -22,7 +22,7 @@ class ConnectionType(ABC):
     """One type of Airflow connection. Stateless, without I/O; imports no client library."""
 
     name: str
-    """As Airflow stores it, such as ``kafka``."""
+    """As Airflow stores it."""
     package: str
     """What to install so that Airflow knows the type."""
     alterable: AlterableOptions

@@ -1,4 +1,4 @@
-"""What a dead letter tells, the same for every target: headers of a Kafka record, columns of a table.
+"""What a dead letter tells, the same for every target: headers of a record, columns of a table.
 
 A sink writes it in the transaction of its rows. Releases before this one wrote ``error``, the place in the
 source, key and value alone; such a letter is read as one that tells no more.
@@ -19,7 +19,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 Headers: TypeAlias = tuple[tuple[str, bytes | None], ...]
-"""Of a Kafka record, in their order; a name may stand there more than once."""
+"""Of a record, in their order; a name may stand there more than once."""
 
 SOURCE_HEADER = "source.header."
 """What stands before the name of each header that the source record had."""
@@ -228,7 +228,7 @@ class Letter:
 def letter_of_record(
     place: tuple[int, int], at_ms: int, key: bytes | None, value: bytes | None, headers: Headers
 ) -> Letter:
-    """Return the letter that a Kafka record is."""
+    """Return the letter that a record of a topic is."""
     told = text_headers(headers)
     origin = Origin.of_letter(headers, "")
     return Letter(

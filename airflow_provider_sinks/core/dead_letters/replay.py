@@ -178,45 +178,45 @@ def replay_name(sink: str) -> str:
     return f"{sink}{SUFFIX}"
 
 
-def replay_data(spec: Mapping[str, Any], replay: Replay) -> dict[str, Any]:
-    """Return the sink that replays the dead letters of a Kafka sink, as a mapping.
+def replay_data(spec: Mapping[str, Any], replay: Replay, letters: Mapping[str, str] | None) -> dict[str, Any]:
+    """Return the sink that replays the dead letters of a sink, as a mapping.
 
     :param spec: the sink, as JSON values.
+    :param letters: where a source finds them (:attr:`.SinkSpec.letters_to_read`).
     :raises ConfigurationError: its dead letters are in no topic, or no sink can take them.
     """
-    name, target, dead = str(spec["name"]), spec["target"], spec.get("dead_letter")
+    name, dead = str(spec["name"]), spec.get("dead_letter")
     problems = []
     if dead is None:
         problems.append(Problem("dead_letter", "is not set: the sink sets nothing aside"))
-    elif "kafka" not in target:
-        kind = next(iter(target))
+    elif letters is None:
+        kind = next(iter(spec["target"]))
         problems.append(Problem("target", f"{kind} keeps its dead letters where no replay reads them yet"))
     if len(replay_name(name)) > _NAME_LENGTH_MAX:
         problems.append(Problem("name", f"is too long for one with {SUFFIX!r} behind it"))
-    if problems or dead is None:
+    if problems or dead is None or letters is None:
         raise ConfigurationError(f'dead letters of sink "{name}" cannot be replayed', problems)
-    source = _source(spec["source"]["kafka"])
-    source |= {"connection": target["kafka"]["connection"], "topic": dead["topic"]}
+    kind, read = next(iter(spec["source"].items()))
     return {
         **spec,
         "name": replay_name(name),
-        "source": {"kafka": source},
+        "source": {kind: {**_source(read), **letters}},
         "dead_letter": {o: value for o, value in dead.items() if o not in ("max_per_epoch", "max_ratio")},
         "trigger": "available_now",
         "replay": replay.model_dump(mode="json"),
     }
 
 
-def _source(kafka: Mapping[str, Any]) -> dict[str, Any]:
+def _source(read: Mapping[str, Any]) -> dict[str, Any]:
     """Return how letters are read: as the records that they were.
 
     A replay has a beginning and an end of its own. Subjects that are named by the topic stay those of the
     source's topic, whose schemas the records were written by.
     """
     own = ("connection", "topic", "start", "watermark")
-    source = {option: value for option, value in kafka.items() if option not in own}
-    if kafka.get("registry") is not None:
-        kept = for_topic(kafka.get("subjects") or TOPIC_NAME, str(kafka["topic"]))
+    source = {option: value for option, value in read.items() if option not in own}
+    if read.get("registry") is not None:
+        kept = for_topic(read.get("subjects") or TOPIC_NAME, str(read["topic"]))
         if "{" in kept:
             source["subjects"] = kept
         else:

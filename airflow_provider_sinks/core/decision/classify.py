@@ -45,7 +45,7 @@ class WitnessState(enum.Enum):
 
     SILENT = "no witness of ours, or it agrees: equal, older, or it saw nothing written"
     AHEAD = "Airflow knows of something that the progress place does not"
-    BROKER = "Airflow is silent, but the broker knows commits of a sink that has no record"
+    TARGET = "Airflow is silent, but the target knows commits of a sink that has no record"
 
 
 def classify_progress(observation: Observation, request: StartRequest, written: int) -> ProgressState:
@@ -87,17 +87,17 @@ def classify_fitness(facts: ResourceFacts) -> Fitness:
 
 
 def classify_memory(observation: Observation, request: StartRequest) -> WitnessState:
-    """Say whether Airflow, or else the broker, remembers more than the progress place.
+    """Say whether Airflow, or else the target, remembers more than the progress place.
 
-    The broker is asked about a sink without a record only. Where its coordinators know of use but not of a
-    commit, because a fence came after it, data that is there decides: it would be written
-    again, and an empty one cannot be.
+    The target is asked about a sink without a record only. Where it knows of use but not of a commit,
+    because a fence came after it, data that is there decides: it would be written again, and an empty one
+    cannot be.
     """
-    state, broker = classify_witness(observation.history, request), observation.broker
-    if state is not WitnessState.SILENT or observation.history is None or observation.history or not broker:
+    state, memory = classify_witness(observation.history, request), observation.memory
+    if state is not WitnessState.SILENT or observation.history is None or observation.history or not memory:
         return state
-    remembers = broker.has_committed or (broker.was_used and observation.data.records > 0)
-    return WitnessState.BROKER if remembers else WitnessState.SILENT
+    remembers = memory.has_committed or (memory.was_used and observation.data.records > 0)
+    return WitnessState.TARGET if remembers else WitnessState.SILENT
 
 
 def classify_witness(history: History | None, request: StartRequest) -> WitnessState:

@@ -4,7 +4,7 @@ The seed rule holds word for word: *if the progress topic is missing, re-create 
 topic exists, because a new sink and a lost progress topic look the same; if the data topic is missing, fail
 if and only if the progress topic shows that data was produced before; otherwise re-create the data topic.*
 
-What can be known beyond it is added: other witnesses (Airflow, and the broker's transaction coordinators for
+What can be known beyond it is added: other witnesses (Airflow, and what the target itself remembers of
 a sink without a record), the ids of resources, who owns the sink. Every judgement is a table over small enums
 (:mod:`.classify` turns facts into them): one for the output (:mod:`.table`), asked for the data by its rows
 and for the dead letters by theirs, and short ones for everything else, which stand with the reasons to refuse
@@ -79,10 +79,10 @@ def decide(observation: Observation, request: StartRequest, accept: str | None =
         return not_fitting(refused, accept)
     verdict = go_on(observation, request, answer)
     notes = [note for judgement in judgements if (note := _note(judgement, observation))]
-    if observation.broker is not None and observation.broker.reason:
+    memory = observation.memory
+    if memory is not None and memory.reason:
         notes.append(
-            "whether an earlier sink of this name has committed cannot be told: the transaction coordinators "
-            f"{observation.broker}"
+            f"whether an earlier sink of this name has committed cannot be told: the {memory.who}s {memory}"
         )
     if accept and not answer:
         notes.append(f'accept="{accept}" was not needed, nothing is refused: take it away')

@@ -12,11 +12,11 @@ from typing import Protocol
 
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, UnavailableError
 from airflow_provider_sinks.core.evolution import NeedsMigration
-from airflow_provider_sinks.core.progress.broker_memory import BrokerMemory
 from airflow_provider_sinks.core.progress.checkpoint import CheckpointFacts
 from airflow_provider_sinks.core.progress.history import NO_HISTORY, History
 from airflow_provider_sinks.core.progress.identity import Identities, Identity, ResourceKind
 from airflow_provider_sinks.core.progress.record import utc_now
+from airflow_provider_sinks.core.progress.target_memory import TargetMemory
 from airflow_provider_sinks.core.wording import count
 
 
@@ -61,8 +61,8 @@ class Unfit:
 class ResourceFacts:
     """What was seen of one resource: a topic, or a table.
 
-    :param system: the id of the Kafka cluster, or of the database system and the database in it.
-    :param id: what the system gives it once: a topic id, as ``kafka-topics.sh`` spells it; a table's oid.
+    :param system: the id of the cluster, or of the database system and the database in it.
+    :param id: what the system gives it once, as its own tools spell it: a topic id; a table's oid.
     :param low: first offset of each partition; empty if not looked at.
     :param high: offset after the last record of each partition, open transactions included.
     :param stable: where a reader of committed records ends, in each partition of a topic: at the first record
@@ -176,7 +176,8 @@ class Observation:
     :param history_reason: why it could not be read.
     :param history_hint: what helps to read it.
     :param checkpoint: what stands in Spark's checkpoint; None where nobody looked, as in Airflow.
-    :param broker: what the transaction coordinators remember; None where nobody asked, because records do.
+    :param memory: what the target remembers beside its records; None where nobody asked, because records do,
+        or the target remembers nothing.
     :param migration: what the data output lacks for the query's columns, where the sink may have it altered;
         None where it lacks nothing, or nobody compared.
     :param at: when this was seen, in UTC.
@@ -190,7 +191,7 @@ class Observation:
     history_reason: str = ""
     history_hint: str = ""
     checkpoint: CheckpointFacts | None = None
-    broker: BrokerMemory | None = None
+    memory: TargetMemory | None = None
     migration: NeedsMigration | None = None
     at: str = field(default_factory=utc_now)
 

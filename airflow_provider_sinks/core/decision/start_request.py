@@ -71,7 +71,7 @@ def start_request(
     return StartRequest(
         sink=spec.name,
         owner=owner,
-        source=spec.source.kafka.topic,
+        source=spec.source_topic,
         data=creations[Role.DATA],
         progress=creations[Role.PROGRESS],
         dead_letter=creations.get(Role.DEAD_LETTER),

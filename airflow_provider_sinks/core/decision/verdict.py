@@ -107,8 +107,8 @@ def _lines(observation: Observation, verdict: Verdict) -> Iterator[str]:
     if observation.checkpoint is not None:
         found = observation.checkpoint
         yield f"  {'checkpoint:':<18} {found.path}, committed {found.committed}, planned {found.planned}"
-    if observation.broker is not None:
-        yield f"  {'coordinators:':<18} {observation.broker}"
+    if (memory := observation.memory) is not None:
+        yield f"  {memory.heading + ':':<18} {memory}"
     yield f"verdict: {verdict}"
     yield from (f"  action: {action}" for action in verdict.acts())
     yield from (f"  warning: {warning}" for warning in verdict.warnings)

@@ -13,9 +13,10 @@ a generation after that one.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from airflow_provider_sinks.core.decision.announcement import Beginning, announcement, every_writer
 from airflow_provider_sinks.core.decision.decide import decide
 from airflow_provider_sinks.core.decision.facts import (
     Existence,
@@ -43,16 +44,11 @@ from airflow_provider_sinks.core.lifecycle.steps import (
     Step,
 )
 from airflow_provider_sinks.core.progress.history import History
-from airflow_provider_sinks.core.progress.record import (
-    DRIVER,
-    SINGLE_WRITER,
-    ProgressRecord,
-    WriterId,
-    partition_writer,
-)
+from airflow_provider_sinks.core.progress.identity import Identities
+from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
 from airflow_provider_sinks.core.progress.source_range import start_positions
 from airflow_provider_sinks.core.progress.witness import Witness
-from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 UNFINISHED = "unfinished-reset"
 """Stands for the id of an output that is being emptied or made anew; none has it."""
@@ -107,12 +103,7 @@ class Situation:
     @property
     def writers(self) -> tuple[WriterId, ...]:
         """Every writer that may have something open: those of the spec, and those that records name."""
-        if self.spec.writer_mode is Writers.SINGLE:
-            own: tuple[WriterId, ...] = (SINGLE_WRITER,)
-        else:
-            own = tuple(map(partition_writer, range(self.observation.source.partitions)))
-        others = {*own, *self.history.writers_ever} - {DRIVER}
-        return (DRIVER, *sorted(others))
+        return every_writer(self.spec, self.observation)
 
 
 def plan_reset(situation: Situation, ask: Reset) -> Plan:
@@ -194,7 +185,7 @@ def demand_seen(verdict: Verdict, situation: Situation) -> None:
         raise UnavailableError(unseen.primary, unseen.detail, unseen.hint)
 
 
-def announcement(situation: Situation, step: Announce, run: str) -> ProgressRecord:
+def new_announcement(situation: Situation, step: Announce, run: str) -> ProgressRecord:
     """Return the driver's record of a new generation.
 
     It names no checkpoint: the next start makes one of its own, because Spark ignores start offsets where a
@@ -204,29 +195,25 @@ def announcement(situation: Situation, step: Announce, run: str) -> ProgressReco
     :param run: the uuid of this reset or rewind.
     :raises UnavailableError: one is not there.
     """
-    spec, identities = situation.spec, situation.observation.identities()
-    if step.replay is not None:
-        spec = spec.with_replay(step.replay)
-    if Role.DATA in step.unfinished:
-        identities = replace(identities, data=replace(identities.data, id=UNFINISHED))
-    if Role.DEAD_LETTER in step.unfinished and identities.dead_letter is not None:
-        dead_letter = replace(identities.dead_letter, id=UNFINISHED)
-        identities = replace(identities, dead_letter=dead_letter)
-    return ProgressRecord(
-        generation=step.generation,
-        owner=situation.owner,
-        run=run,
-        epoch=0,
-        from_=step.positions,
-        to=step.positions,
-        identities=identities,
-        spec_digest=spec.digest,
-        writers=tuple(sorted(situation.writers)),
-        writer_mode=spec.writer_mode.value,
-        spec=spec.to_json(),
+    spec = situation.spec if step.replay is None else situation.spec.with_replay(step.replay)
+    beginning = Beginning(
+        step.generation,
+        step.positions,
         rows_before=max(step.rows_before, int(Role.DATA in step.unfinished)),
         dead_before=max(step.dead_before, int(Role.DEAD_LETTER in step.unfinished)),
     )
+    record = announcement(spec, situation.owner, run, situation.observation, beginning)
+    return replace(record, identities=_without_ids(record.identities, step.unfinished))
+
+
+def _without_ids(identities: Identities, unfinished: Collection[Role]) -> Identities:
+    """Return identities that no start finds, for the outputs that are still to be emptied or made anew."""
+    data, dead_letter = identities.data, identities.dead_letter
+    if Role.DATA in unfinished:
+        data = replace(data, id=UNFINISHED)
+    if Role.DEAD_LETTER in unfinished and dead_letter is not None:
+        dead_letter = replace(dead_letter, id=UNFINISHED)
+    return replace(identities, data=data, dead_letter=dead_letter)
 
 
 def _begins(situation: Situation, number: int) -> str:

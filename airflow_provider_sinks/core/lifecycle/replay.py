@@ -94,9 +94,8 @@ def replaying_sink(spec: SinkSpec) -> SinkSpec:
             [Problem("query", what)],
             "Mend the spec, and let the sink read its source again: airflow sinks rewind.",
         )
-    return SinkSpec.parse(
-        replay_data(spec.to_mapping(), Replay(sink=spec.name, topic=spec.source.kafka.topic))
-    )
+    replay = Replay(sink=spec.name, topic=spec.source_topic)
+    return SinkSpec.parse(replay_data(spec.to_mapping(), replay, spec.letters_to_read))
 
 
 def replayable(spec: SinkSpec) -> Selection | None:

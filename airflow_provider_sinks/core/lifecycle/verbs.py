@@ -121,7 +121,7 @@ def outputs_to_delete(spec: SinkSpec, names: Iterable[str]) -> dict[Role, str]:
 
 
 def _why_not(name: str, spec: SinkSpec, own: Mapping[Role, str]) -> str:
-    if name == spec.source.kafka.topic:
+    if name == spec.source_topic:
         return "is its source, which is not its to delete"
     if name not in own.values():
         return "is nothing of its own"

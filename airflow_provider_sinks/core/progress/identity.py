@@ -55,7 +55,7 @@ class Sameness(enum.Enum):
 class Identity:
     """One resource, told from every other that has or had its name.
 
-    :param system: the id of the Kafka cluster, or of the database system and the database in it.
+    :param system: the id of the cluster, or of the database system and the database in it.
     :param name: its name there, such as ``orders`` or ``public.orders``.
     :param id: what the system gives it once and never again: a topic id, a table's oid.
     :param partitions: of a topic; 0 for what has none.

@@ -100,9 +100,12 @@ class SchemaPlan:
                 against = f"with version {self.version} of {where} ({self.level})"
                 return f"incompatible {against} because {'; '.join(self.reasons)}"
 
-    def problem(self) -> Problem:
-        """Return what is wrong with a plan that may not start."""
-        return Problem(f"target.kafka: schema of the {self.part}", self.told, self._hint)
+    def problem(self, target: str = "target") -> Problem:
+        """Return what is wrong with a plan that may not start.
+
+        :param target: the option whose rows would be written by it.
+        """
+        return Problem(f"{target}: schema of the {self.part}", self.told, self._hint)
 
     @property
     def _hint(self) -> str:

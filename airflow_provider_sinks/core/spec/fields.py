@@ -13,7 +13,6 @@ from airflow_provider_sinks.core.errors import nearest
 from airflow_provider_sinks.core.spec.durations import Duration, format_duration
 from airflow_provider_sinks.core.spec.problems import UnfitError
 from airflow_provider_sinks.core.spec.source_options import ALLOWED, check_source_option
-from airflow_provider_sinks.core.spec.topic_config import check_topic_config
 
 TOPIC_PATTERN = "^[a-zA-Z0-9._-]{1,249}$"
 NAME_PATTERN = "^[A-Za-z0-9_-]{1,100}$"
@@ -217,7 +216,6 @@ Scalar = Annotated[
     BeforeValidator(_scalar_as_text),
     WithJsonSchema({"type": ["string", "integer", "boolean"]}),
 ]
-Config = dict[Annotated[StrictStr, AfterValidator(check_topic_config)], Scalar]
 SourceOptions = Annotated[
     dict[SourceOption, Scalar], Field(json_schema_extra={"propertyNames": {"enum": list(ALLOWED)}})
 ]
@@ -237,20 +235,6 @@ Start = Annotated[
             ]
         }
     ),
-]
-PARTITIONS_MAX = 10_000
-REPLICAS_MAX = 32
-Count = Annotated[
-    int,
-    Field(strict=True),
-    within(1, PARTITIONS_MAX, "each partition costs files and memory on its brokers"),
-    whole_number(1, PARTITIONS_MAX),
-]
-Replication = Annotated[
-    int,
-    Field(strict=True),
-    within(1, REPLICAS_MAX, "each replica is a broker of its own; three are usual"),
-    whole_number(1, REPLICAS_MAX),
 ]
 TransactionTimeout = Annotated[Duration, AfterValidator(_transaction_timeout)]
 PatienceBound = Annotated[Duration, AfterValidator(_patience)]

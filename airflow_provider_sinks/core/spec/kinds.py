@@ -20,8 +20,12 @@ if TYPE_CHECKING:
     from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 GROUP = "airflow_provider_sinks.connectors"
-SHORT = "kafka"
-"""What ``connection/name`` alone stands for."""
+SOURCE = "kafka"
+"""The kind of every source."""
+LOOKUP = "postgres"
+"""The kind of every lookup."""
+SHORT = SOURCE
+"""What ``connection/name`` alone stands for: as a source, and so as a target."""
 _OURS = "airflow_provider_sinks."
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from airflow_provider_sinks.core.errors import Problem, nearest
+from airflow_provider_sinks.core.errors import ConfigurationError, Problem, nearest
 from airflow_provider_sinks.core.evolution import OPTION
+from airflow_provider_sinks.core.spec.kinds import load, points
 
 ROLES = {"source": "target", "target": "source"}
-_ELSEWHERE = {
-    OPTION: "a table has it: postgres, iceberg, delta; the schemas of a Kafka target follow by auto_register"
-}
-"""Options that only some targets have, and what does the same for the others."""
+_OF_TABLES = frozenset({OPTION})
+"""Options that only some targets have; a sink's class says what does the same for it (``instead``)."""
 
 
 class UnfitError(ValueError):
@@ -153,9 +153,19 @@ def _better_name(path: tuple[int | str, ...], model: type[BaseModel]) -> str:
     if other and name in _names_at(model, (other, *path[1:-1])):
         near = nearest(name, own)
         return f"it belongs to a {other}" + (f"; {near}" if near else "")
-    if name in _ELSEWHERE:
-        return _ELSEWHERE[name]
+    if name in _OF_TABLES:
+        instead = getattr(model, "instead", {}).get(name)
+        having = f"a table has it: {', '.join(_having(name))}"
+        return f"{having}; {instead}" if instead else having
     return nearest(name, own) or ("one of " + ", ".join(own) if own else "")
+
+
+def _having(name: str) -> Iterator[str]:
+    """Return the kinds of targets that have an option."""
+    for kind in points():
+        with suppress(ConfigurationError):  # said where a sink names the target that cannot be loaded
+            if name in _names_at(load(kind).sink, ("target", kind)):
+                yield kind
 
 
 def _names_at(model: type[BaseModel], path: tuple[int | str, ...]) -> Iterator[str]:

@@ -54,7 +54,7 @@ from airflow_provider_sinks.core.spec.parts import (
 )
 from airflow_provider_sinks.core.spec.problems import UnfitError, problems_of
 from airflow_provider_sinks.core.spec.schema_options import READS_FILES
-from airflow_provider_sinks.core.spec.source import Source
+from airflow_provider_sinks.core.spec.source import Source, SourceEnvelope
 
 _MEANS_NO_ROWS = frozenset({"patience"})
 """Options that change no row, nor where it goes."""
@@ -196,8 +196,28 @@ class SinkSpec(Part, ABC):
     @property
     def job_sql(self) -> str:
         """The query that the job runs: with the source coordinates in it where the query is row-wise."""
-        has_deletes = self.source.kafka.has_deletes
+        has_deletes = self.source_has_deletes
         return row_wise_sql(self.shape, has_deletes=has_deletes) if self.shape.row_wise else self.sql
+
+    @property
+    def source_connection(self) -> str:
+        """The id of the source's Airflow connection."""
+        return self.source.kafka.connection
+
+    @property
+    def source_topic(self) -> str:
+        """The name of what is read."""
+        return self.source.kafka.topic
+
+    @property
+    def source_envelope(self) -> SourceEnvelope | None:
+        """What a record of the source says, where it is more than a row."""
+        return self.source.kafka.envelope
+
+    @property
+    def source_has_deletes(self) -> bool:
+        """Whether a record of the source may take a row away."""
+        return self.source.kafka.has_deletes
 
     @property
     def source_columns(self) -> tuple[str, ...] | None:
@@ -231,6 +251,11 @@ class SinkSpec(Part, ABC):
         return self.target.kind
 
     @property
+    def letters_to_read(self) -> Mapping[str, str] | None:
+        """The options of a source that reads the dead letters; ``None`` where they are in none."""
+        return None
+
+    @property
     def target_connection(self) -> str | None:
         """The id of the target's Airflow connection, where it needs one."""
         options = self.target.options
@@ -251,6 +276,8 @@ class SinkSpec(Part, ABC):
 
     progress_option: ClassVar[str] = ""
     """The option of the target that names its progress place, if that is none of the sink."""
+    instead: ClassVar[Mapping[str, str]] = {}
+    """What does the same for it as an option that other targets have."""
     dead_letter_example: ClassVar[str]
     """How a person writes where rows are set aside."""
     right_target: ClassVar[Any]
@@ -312,7 +339,7 @@ class SinkSpec(Part, ABC):
     @property
     def connections(self) -> tuple[str, ...]:
         """The ids of all Airflow connections that it names, sorted."""
-        named = {self.source.kafka.connection, *filter(None, [self.target_connection]), *self.registries}
+        named = {self.source_connection, *filter(None, [self.target_connection]), *self.registries}
         return tuple(sorted(named | {lookup.postgres.connection for lookup in self.lookups.values()}))
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -182,20 +182,17 @@ class DependentSinks:
         self, found: Dependent, memory: Mapping[str, Any] | None, altered: ConnectionOptions | None
     ) -> bool | None:
         """Return whether the source of a sink has rows for it; ``None`` where that cannot be told."""
-        from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
-        from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
+        from airflow_provider_sinks.connectors.registry import source_on
 
         positions = positions_of(memory)
         if found.spec is None or not positions:
             return None
         with suppress(SinkError):
-            source = found.spec.source.kafka
-            is_altered = altered is not None and source.connection == self._conn_id
-            options = altered if is_altered else options_of(found.spec, source.connection)
-            if not isinstance(options, KafkaOptions):
-                return None
-            with KafkaClient(options) as client:
-                ends = client.observe_topics([source.topic])[source.topic].high
+            conn_id = found.spec.source_connection
+            is_altered = conn_id == self._conn_id
+            options = altered if is_altered and altered else options_of(found.spec, conn_id)
+            with closing(source_on(found.spec, options)) as source:
+                ends = source.observe().high
             return any(end > positions.get(partition, 0) for partition, end in ends.items())
         return None
 

@@ -11,6 +11,7 @@ from airflow_provider_sinks.core.checks.check import Check, Report
 from airflow_provider_sinks.core.checks.sql import not_wanted, sql_checks
 from airflow_provider_sinks.core.connection.fields import Given
 from airflow_provider_sinks.core.errors import SinkError
+from airflow_provider_sinks.core.progress.witness import Witness
 from airflow_provider_sinks.core.query.questions import AskSpark, NoAnswer, SqlAnswer, SqlQuestion
 from airflow_provider_sinks.core.schemas.subjects import Part
 from airflow_provider_sinks.core.spec.sink import SinkSpec
@@ -21,6 +22,8 @@ from airflow_provider_sinks.operators.validate.target_columns import target_colu
 from airflow_provider_sinks.operators.validate.target_schemas import target_schema_checks
 
 _LEAST_SECONDS = 1.0
+NOBODY_REMEMBERS: Mapping[str, Witness] = {}
+"""For sinks of which nothing was asked."""
 
 
 def sink_report(
@@ -28,14 +31,17 @@ def sink_report(
     spark_conn_id: str,
     timeout_seconds: float = VALIDATION_SECONDS,
     ask: AskSpark = AskSpark.AUTO,
+    witness: Witness | None = None,
 ) -> Report:
     """Return all checks of a sink.
 
     :param spark_conn_id: the Airflow connection of type ``spark`` that runs the sink.
     :param timeout_seconds: how long all checks together may take.
     :param ask: whether Spark is asked about the SQL.
+    :param witness: what Airflow remembers of the sink.
     """
-    return sink_reports([spec], spark_conn_id, timeout_seconds, ask)[0]
+    witnesses = {spec.name: witness} if witness is not None else {}
+    return sink_reports([spec], spark_conn_id, timeout_seconds, ask, witnesses)[0]
 
 
 def sink_reports(
@@ -43,10 +49,12 @@ def sink_reports(
     spark_conn_id: str,
     timeout_seconds: float = VALIDATION_SECONDS,
     ask: AskSpark = AskSpark.AUTO,
+    witnesses: Mapping[str, Witness] = NOBODY_REMEMBERS,
 ) -> list[Report]:
     """Return all checks of some sinks. One Spark answers for all of them: it takes seconds to start.
 
     :param timeout_seconds: how long the checks may take, for each of them.
+    :param witnesses: what Airflow remembers of the sinks, by name.
     """
     over_at = time.monotonic() + timeout_seconds * len(specs)
     spark = tuple(spark_checks(spark_conn_id))
@@ -54,7 +62,14 @@ def sink_reports(
     for spec in specs:
         seconds = min(timeout_seconds, _left(over_at))
         wants_types = ask is not AskSpark.NEVER
-        found = validate(given(spec.connections), spec, seconds=seconds, with_types=wants_types)
+        found = validate(
+            given(spec.connections),
+            spec,
+            witness=witnesses.get(spec.name),
+            seconds=seconds,
+            with_types=wants_types,
+            start_decides=True,
+        )
         reports.append(replace(found, checks=(*spark, *found.checks)))
     lookups = [report.lookups for report in reports]
     written = [_with_source(spec, report) for spec, report in zip(specs, reports, strict=True)]

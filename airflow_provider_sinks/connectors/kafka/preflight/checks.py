@@ -52,7 +52,7 @@ def kafka_checks(validation: Validation, options: KafkaOptions) -> ConnectionChe
     conn_id, given = options.conn_id, options.options
     reach = kafka_reach.reach(options, validation.deadline)
     tls, user = kafka_reach.uses_tls(options), given.get("sasl.username", "")
-    yield from network_checks(conn_id, reach.servers, tls=tls, user=user)
+    yield from network_checks(conn_id, reach.servers, kafka_reach.WAY, tls=tls, user=user)
     topics = sink_topics(validation.sink, conn_id) if validation.sink else []
     if reach.cluster is None:
         yield from _skipped(conn_id, topics, "the cluster was not reached")
@@ -98,10 +98,9 @@ def _judged(
     if sink.source.kafka.connection == conn_id:
         validation.partitions = seen.topics[sink.source.kafka.topic].partitions
     yield from topic_checks(options, sink, topics, seen.topics, _defaults(seen.config))
-    if validation.witness is not None:
-        yield from identity_checks(
-            conn_id, topics, seen.topics, validation.clusters[conn_id], validation.witness
-        )
+    if (compared := validation.identity_checks(Checks(conn_id, Family.TOPICS))) is not None:
+        yield from identity_checks(compared, topics, seen.topics, validation.clusters[conn_id])
+        validation.compared |= {role for topic in topics for role in topic.roles}
 
 
 def _rights(

@@ -25,9 +25,21 @@ from airflow_provider_sinks.connectors.kafka.wire import (
     api_versions,
     cluster,
 )
-from airflow_provider_sinks.core.checks.network import Layer, ServerFacts, Stop
+from airflow_provider_sinks.core.checks.network import Layer, ServerFacts, Stop, Way
 
 T = TypeVar("T")
+
+WAY = Way(
+    (Layer.NAME, Layer.TCP, Layer.TLS, Layer.PROTOCOL, Layer.USER),
+    {
+        Stop.NOT_TRUSTED: "Name the CA that signed it: ssl.ca.location.",
+        Stop.WANTS_TLS: "If this port speaks TLS, turn it on: security.protocol.",
+        Stop.TOO_OLD: "Kafka 2.8 or newer is needed: a sink tells topics apart by their ids.",
+        Stop.MECHANISM: "Set sasl.mechanism to one that this listener offers.",
+        Stop.WANTS_USER: "This listener wants a user, or lets nobody in without one: see sasl options.",
+    },
+)
+"""Kafka speaks inside TLS only."""
 
 _FAMILIES = {"v4": socket.AF_INET, "v6": socket.AF_INET6}
 _PARALLEL = 8

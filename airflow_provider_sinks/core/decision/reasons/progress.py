@@ -78,13 +78,14 @@ def _moved_from(evidence: Evidence) -> str:
 
 
 def _who_remembers(evidence: Evidence) -> str:
-    witness, broker = evidence.request.witness, evidence.observation.broker
+    witness, memory = evidence.request.witness, evidence.observation.memory
     if witness is not None and evidence.request.saw_something_taken:
         renamed = witness.identities.progress.name
         where = f', recorded in "{renamed}"' if renamed != evidence.found.name else ""
         return f"Airflow's witness knows {_remembered(evidence)}{where}"
+    who = f"the {memory.who} {memory}" if memory is not None else "the target remembers a sink of this name"
     return (
-        f"the transaction coordinator {broker}: rows were written under the ids of this sink's name, by an "
+        f"{who}: rows were written under the ids of this sink's name, by an "
         f"earlier sink of the name, by one with another progress {evidence.found.kind.value}, or by this one"
     )
 
@@ -166,7 +167,7 @@ class ProgressReason(Reason):
     """Why the progress stops a sink, whatever became of its outputs."""
 
     PROGRESS_LOST = ReasonEntry(
-        "Airflow or the broker knows of commits, the progress {kind} of nothing",
+        "Airflow or the target knows of commits, the progress {kind} of nothing",
         _progress_lost,
         ways=RESET,
         repair=_lead_back,

@@ -1,4 +1,4 @@
-"""What the target's transaction coordinators remember of a sink: the third witness, if all else is lost.
+"""What the transaction coordinators of a cluster remember of a sink: what a Kafka target remembers by itself.
 
 A coordinator knows a transactional id until ``transactional.id.expiration.ms`` (seven days) after its last
 use. What it says of an id, seen on Kafka 4.1:
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from airflow_provider_sinks.core.progress.record import DRIVER, WriterId
 
@@ -49,7 +50,7 @@ class TransactionalIdFacts:
 
 @dataclass(frozen=True)
 class BrokerMemory:
-    """What the coordinators know of a sink's writers.
+    """What the coordinators know of a sink's writers; see :class:`.target_memory.TargetMemory`.
 
     :param ids: by writer; those that no coordinator knows are left out.
     :param reason: why they could not be asked; empty if they could.
@@ -57,6 +58,8 @@ class BrokerMemory:
 
     ids: Mapping[WriterId, TransactionalIdFacts] = field(default_factory=dict)
     reason: str = ""
+    who: ClassVar[str] = "transaction coordinator"
+    heading: ClassVar[str] = "coordinators"
 
     @property
     def has_committed(self) -> bool:

@@ -1,8 +1,16 @@
-"""Which settings a topic has: a misspelt one would be refused by the broker, after a sink was started."""
+"""What a topic is made with: its settings, its partitions, its replicas.
+
+A misspelt setting would be refused by the broker, after a sink was started.
+"""
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, StrictStr
+
 from airflow_provider_sinks.core.errors import nearest
+from airflow_provider_sinks.core.spec.fields import Scalar, whole_number, within
 from airflow_provider_sinks.core.spec.problems import UnfitError
 
 _NAMES = """
@@ -30,3 +38,20 @@ def check_topic_config(name: str) -> str:
     if name not in NAMES and not name.startswith(VENDORS):
         raise UnfitError("is no setting of a topic", nearest(name, NAMES) or "such as retention.ms")
     return name
+
+
+PARTITIONS_MAX = 10_000
+REPLICAS_MAX = 32
+Config = dict[Annotated[StrictStr, AfterValidator(check_topic_config)], Scalar]
+Count = Annotated[
+    int,
+    Field(strict=True),
+    within(1, PARTITIONS_MAX, "each partition costs files and memory on its brokers"),
+    whole_number(1, PARTITIONS_MAX),
+]
+Replication = Annotated[
+    int,
+    Field(strict=True),
+    within(1, REPLICAS_MAX, "each replica is a broker of its own; three are usual"),
+    whole_number(1, REPLICAS_MAX),
+]
