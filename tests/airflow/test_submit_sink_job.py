@@ -257,11 +257,11 @@ def test_open_transactions_are_ended_unless_a_successor_does_it(  # noqa: PLR091
     run_task: RunTask, submit: Submit, spark: FakeSpark, monkeypatch: pytest.MonkeyPatch,
     state: str, newer: bool, fenced: bool,
 ) -> None:  # fmt: skip
-    from airflow_provider_sinks.connectors.kafka import final_fence
+    from airflow_provider_sinks.connectors.kafka import open_transactions
     from airflow_provider_sinks.metadata.memory import SinkMemory
 
     calls: list[Any] = []
-    monkeypatch.setattr(final_fence, "end_open_transactions", lambda *given: calls.append(given[2:4]))
+    monkeypatch.setattr(open_transactions, "abort_open_transactions", lambda *given: calls.append(given[2:4]))
     sink = {**SINK, "name": f"ended_{state}_{newer}"}
     spark.play(statuses=[status(state=state, writers=["driver", "p0"])], exit=1, pause=0.5)
     if newer:

@@ -150,11 +150,11 @@ class KafkaKind:
         seconds: float,
     ) -> None:
         """Fence the run's ids, which ends their transactions."""
-        from airflow_provider_sinks.connectors.kafka.final_fence import end_open_transactions
+        from airflow_provider_sinks.connectors.kafka.open_transactions import abort_open_transactions
 
         sink = kafka_sink(spec)
         options = connections.get(sink.target.kafka.connection, KafkaOptions)
-        end_open_transactions(options, sink, run, writers, seconds)
+        abort_open_transactions(options, sink, run, writers, seconds)
 
 
 KIND: SourceKind = KafkaKind()

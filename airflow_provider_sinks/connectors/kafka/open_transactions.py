@@ -1,7 +1,7 @@
-"""The fence behind a driver that was ended hard, so that no reader hangs behind its open transaction.
+"""Aborts what a driver that was ended hard has left open, so that no reader hangs behind it.
 
 A transaction that nobody ends holds every ``read_committed`` reader of its topics back until the broker gives
-it up, a minute by default. ``init_transactions`` ends it at once.
+it up, a minute by default. ``init_transactions`` aborts it at once.
 
 Why it disturbs nobody: it is called when the driver is gone, for a run that announced itself, and only while
 no newer run has. A newer run has fenced these ids itself, and must not be fenced in turn. Its announcement
@@ -24,10 +24,10 @@ from airflow_provider_sinks.core.progress.record import DRIVER, WriterId
 _READ_SHARE = 0.4
 
 
-def end_open_transactions(
+def abort_open_transactions(
     options: KafkaOptions, spec: KafkaSink, run: str, writers: Iterable[WriterId], seconds: float
 ) -> bool:
-    """End what the writers of a run left open, unless a newer run of the sink is in force.
+    """Abort what the writers of a run left open, unless a newer run of the sink is in force.
 
     :param options: the target's connection.
     :param run: the uuid of the run that is over.

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
-from airflow_provider_sinks.connectors.kafka import final_fence
-from airflow_provider_sinks.connectors.kafka.final_fence import end_open_transactions
+from airflow_provider_sinks.connectors.kafka import open_transactions
+from airflow_provider_sinks.connectors.kafka.open_transactions import abort_open_transactions
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.spec import KafkaSink, kafka_sink
 from airflow_provider_sinks.core.errors import UnavailableError
@@ -74,7 +74,7 @@ def test_no_reader_hangs_behind_it(world: SinkWorld, with_record: bool) -> None:
     before = _is_readable(world)
 
     started = time.monotonic()
-    ended = end_open_transactions(world.kafka_options(), sink(world), world.run, _WRITERS, _SECONDS)
+    ended = abort_open_transactions(world.kafka_options(), sink(world), world.run, _WRITERS, _SECONDS)
 
     assert ended
     assert time.monotonic() - started < _SECONDS + 1
@@ -93,7 +93,7 @@ def test_a_newer_run_is_not_disturbed(world: SinkWorld) -> None:
     world.start()
     successor = _leave_open(world, with_record=False)
 
-    ended = end_open_transactions(world.kafka_options(), sink(world), old, _WRITERS, _SECONDS)
+    ended = abort_open_transactions(world.kafka_options(), sink(world), old, _WRITERS, _SECONDS)
     successor.commit_transaction(10)
 
     assert not ended
@@ -104,7 +104,7 @@ def test_a_newer_run_that_is_announcing_itself_is_not_disturbed(world: SinkWorld
     successor = world.producer(DRIVER)
     _announce(world, successor, world.name, run=uuid.uuid4().hex)
 
-    ended = end_open_transactions(world.kafka_options(), sink(world), world.run, _WRITERS, _SECONDS)
+    ended = abort_open_transactions(world.kafka_options(), sink(world), world.run, _WRITERS, _SECONDS)
     successor.commit_transaction(30)
 
     assert not ended
@@ -118,7 +118,7 @@ def test_a_newer_run_whose_announcement_lies_behind_an_open_transaction_is_not_d
     _announce(world, successor, world.name, run=uuid.uuid4().hex)
     successor.commit_transaction(30)
 
-    ended = end_open_transactions(world.kafka_options(), sink(world), world.run, _WRITERS, _SECONDS)
+    ended = abort_open_transactions(world.kafka_options(), sink(world), world.run, _WRITERS, _SECONDS)
     successor.begin_transaction()
     successor.produce(world.data, value=b"its first row")
     successor.commit_transaction(30)
@@ -138,13 +138,13 @@ def _announce(world: SinkWorld, producer: Producer, name: str, *, run: str) -> N
 def test_brokers_that_answer_too_slowly_to_say_who_is_in_force_fence_no_newer_run(
     world: SinkWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(final_fence, "_READ_SHARE", 0.0001)
+    monkeypatch.setattr(open_transactions, "_READ_SHARE", 0.0001)
     old = world.run
     world.start()
     successor = _leave_open(world, with_record=False)
 
     with pytest.raises(UnavailableError):
-        end_open_transactions(world.kafka_options(), sink(world), old, _WRITERS, _SECONDS)
+        abort_open_transactions(world.kafka_options(), sink(world), old, _WRITERS, _SECONDS)
     successor.commit_transaction(10)
 
     assert len(world.read(world.data)) == 11
@@ -154,7 +154,7 @@ def test_many_writers_fit_into_the_time(world: SinkWorld) -> None:
     many = [partition_writer(partition) for partition in range(64)]
 
     started = time.monotonic()
-    ended = end_open_transactions(world.kafka_options(), sink(world), world.run, many, _SECONDS)
+    ended = abort_open_transactions(world.kafka_options(), sink(world), world.run, many, _SECONDS)
 
     assert ended
     assert time.monotonic() - started < 2 * _SECONDS
@@ -165,6 +165,6 @@ def test_a_broker_that_is_away_is_said_in_time(world: SinkWorld) -> None:
 
     started = time.monotonic()
     with pytest.raises(UnavailableError):
-        end_open_transactions(nowhere, sink(world), world.run, _WRITERS, 1.5)
+        abort_open_transactions(nowhere, sink(world), world.run, _WRITERS, 1.5)
 
     assert time.monotonic() - started < _SECONDS
