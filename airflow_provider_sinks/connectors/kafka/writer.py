@@ -1,6 +1,6 @@
 """One Kafka writer: rows, dead letters and the progress record in one Kafka transaction per writer and epoch.
 
-Nothing is done per row here: Arrow's columns go to the producer as they are (:mod:`.row_producer`). What
+Nothing is done per row here: Arrow's columns go to the producer as they are (:mod:`.send_queue`). What
 shapes a transaction stands in :mod:`.transaction`.
 """
 
@@ -9,41 +9,28 @@ from __future__ import annotations
 import contextlib
 import time
 import uuid
-from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-from confluent_kafka import KafkaError, KafkaException
 
 from airflow_provider_sinks.connectors.epoch_writer import RejectedRowError, Token, WriteResult
-from airflow_provider_sinks.connectors.kafka.carried import Carried
 from airflow_provider_sinks.connectors.kafka.columns import KEY, VALUE, is_null
-from airflow_provider_sinks.connectors.kafka.dead_letters import DeadLetterRecord, dead_letter
 from airflow_provider_sinks.connectors.kafka.in_force import demand_unrivalled
 from airflow_provider_sinks.connectors.kafka.kept_rows import KeptRows, Ways
 from airflow_provider_sinks.connectors.kafka.row_limits import RowLimits
-from airflow_provider_sinks.connectors.kafka.row_partitions import RowPartitions
 from airflow_provider_sinks.connectors.kafka.row_path import producer_kind
-from airflow_provider_sinks.connectors.kafka.row_producer import Refused, RowProducer
 from airflow_provider_sinks.connectors.kafka.row_times import RowTimes
 from airflow_provider_sinks.connectors.kafka.run import KafkaRun
-from airflow_provider_sinks.connectors.kafka.tombstones import with_tombstones
+from airflow_provider_sinks.connectors.kafka.send_queue import SendQueue, SetAside
 from airflow_provider_sinks.connectors.kafka.transaction import Transaction
-from airflow_provider_sinks.connectors.kafka.transactions import QUEUED_BYTES_MAX
 from airflow_provider_sinks.connectors.newest_rows import NewestRows
 from airflow_provider_sinks.connectors.rows import ERROR, long_array
 from airflow_provider_sinks.core.dead_letters.letter import ErrorClass
 from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
 
-SetAside = tuple[str, ErrorClass]
-"""Why a row is set aside, and the class of that."""
-_SHORT_QUEUE_BYTES = 1024 * 1024
-_QUEUE_POLL_SECONDS = 0.01
 _LOOK_AGAIN_SECONDS = 2.0
 _LATE_LOOK_SECONDS = 5.0
-_LIST_SECONDS = 10.0
 
 
 class KafkaEpochWriter:
@@ -66,18 +53,17 @@ class KafkaEpochWriter:
             "compression.type": compression,
             "batch.size": self._limits.batch_bytes,
         }
-        self._partitions = RowPartitions(run.options, run.topics.data, self._list_topics)
         self._transaction = Transaction(run, writer, self._limits, config, producer_kind())
+        self._queue = SendQueue(run, self._transaction, self._limits)
         self._newest = NewestRows([KEY]) if compacts else None
         self._kept = KeptRows(
             self._transaction,
             self._limits,
             self._times,
-            Ways(self._write, self._good, self._hand_over, self._write_newest, self._forget_newest),
+            Ways(self._write, self._good, self._queue.put_rows, self._write_newest, self._forget_newest),
             has_dead_letters=run.topics.dead_letter is not None,
         )
         self._circumstances = run.circumstances(0)
-        self._bytes_per_row = 1.0
         self._looked_at = time.monotonic()
 
     def open(self) -> None:
@@ -90,7 +76,7 @@ class KafkaEpochWriter:
         """Arm: the transaction begins with the first row, for an idle one would time out."""
         self._circumstances = self._run.circumstances(epoch)
         self._transaction.arm()
-        self._partitions.forget()
+        self._queue.begin_epoch()
         self._kept.forget()
         self._forget_newest()
         self._looked_at = time.monotonic()
@@ -106,11 +92,7 @@ class KafkaEpochWriter:
         From the moment the record is in the progress topic until the commit, nobody can read behind it; a
         writer that opens meanwhile would wait for the whole queue of this one.
         """
-        deadline = time.monotonic() + self._transaction.timeout_seconds
-        while len(self._live) * self._bytes_per_row > _SHORT_QUEUE_BYTES and time.monotonic() < deadline:
-            if self._limits.first_failure is not None:
-                return  # the commit says why; behind a row that was refused librdkafka sends nothing
-            self._live.poll(_QUEUE_POLL_SECONDS)
+        self._queue.drain()  # the commit says why, where a broker refused a row
 
     def pre_commit(self, record: ProgressRecord) -> Token:
         """Put the record last into the transaction, without rows that were refused late."""
@@ -139,10 +121,6 @@ class KafkaEpochWriter:
         self._transaction.close()
         self._forget_newest()
 
-    @property
-    def _live(self) -> RowProducer:
-        return self._transaction.live
-
     def _look_again(self) -> None:
         """See that this run is still in force before a commit, if the last look is long ago.
 
@@ -160,7 +138,7 @@ class KafkaEpochWriter:
         if not why:
             return self._write_good(rows)
         written = self._write_others(rows, sorted(why))
-        return written + self._write_dead(rows, dict(sorted(why.items())))
+        return written + self._queue.put_dead(rows, dict(sorted(why.items())), self._circumstances)
 
     def _good(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows that nothing is wrong with, as far as it is known."""
@@ -196,7 +174,7 @@ class KafkaEpochWriter:
     def _write_good(self, rows: pa.RecordBatch) -> WriteResult:
         """Hand over all rows in order, or keep them until the newest of each key are known."""
         if self._newest is None:
-            return self._hand_over(rows)
+            return self._queue.put_rows(rows)
         self._newest.take(rows)
         return WriteResult(rows.num_rows, 0, rows.column(KEY).nbytes + rows.column(VALUE).nbytes)
 
@@ -210,7 +188,7 @@ class KafkaEpochWriter:
         try:
             for rows in self._newest.newest():
                 if rows.num_rows:
-                    self._hand_over(rows)
+                    self._queue.put_rows(rows)
         except RejectedRowError as rejected:
             rejected.row = None
             raise
@@ -220,88 +198,6 @@ class KafkaEpochWriter:
         if self._newest is not None:
             self._newest.close()
             self._newest = NewestRows([KEY])
-
-    def _hand_over(self, rows: pa.RecordBatch) -> WriteResult:
-        """Hand over the messages of all rows in order, waiting while the queue is full.
-
-        :returns: rows are counted, not messages: a delete may be two.
-        """
-        messages, own = with_tombstones(rows)
-        keys, values = messages.column(KEY), messages.column(VALUE)
-        carried = Carried.of(messages, self._partitions.of(messages))
-        size_bytes = keys.nbytes + values.nbytes + carried.size_bytes
-        self._bytes_per_row = max(1.0, size_bytes / messages.num_rows)
-        deadline = time.monotonic() + self._transaction.timeout_seconds
-        self._wait_while_full(deadline)
-        refused = self._live.produce_rows(
-            self._run.topics.data, keys, values, lambda: self._wait_for_room(deadline), carried
-        )
-        if refused is not None:
-            raise self._refusal(replace(refused, row=int(own[refused.row or 0])))
-        self._live.poll(0)
-        return WriteResult(rows.num_rows, 0, size_bytes)
-
-    def _wait_while_full(self, deadline: float) -> None:
-        """Wait until few enough bytes are queued, with the heaviest of what was queued last for all."""
-        while len(self._live) * self._bytes_per_row > QUEUED_BYTES_MAX:
-            self._wait_for_room(deadline)
-
-    def _wait_for_room(self, deadline: float) -> None:
-        """Wait a moment for the broker, so that what waits for it stays bounded.
-
-        :raises UnavailableError: the deadline is over.
-        :raises RejectedRowError: the broker has refused a row; librdkafka sends nothing behind it.
-        """
-        self._live.poll(_QUEUE_POLL_SECONDS)
-        self._limits.demand_delivered()
-        if time.monotonic() > deadline:
-            raise UnavailableError(
-                f'the broker of sink "{self._run.sink}" takes no rows',
-                f"{len(self._live):,} rows have waited for {self._transaction.timeout_seconds:.0f} s.",
-                "Check the brokers and the network between them and the executors.",
-            )
-
-    def _list_topics(self) -> None:
-        """Have the producer learn which partitions there are."""
-        try:
-            self._live.list_topics(timeout=_LIST_SECONDS)
-        except KafkaException as error:
-            raise self._transaction.translated(error, "list_topics") from error
-
-    def _refusal(self, refused: Refused) -> Exception:
-        """Return our error for a row that the producer did not take."""
-        error = refused.error
-        if error.code() in (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError._INVALID_ARG):  # noqa: SLF001
-            return self._limits.rejection(f"The client says: {error.str()}", refused.row)
-        return self._transaction.translated(KafkaException(error), "produce_batch")
-
-    def _write_dead(self, rows: pa.RecordBatch, errors: Mapping[int, SetAside]) -> WriteResult:
-        """Set rows aside.
-
-        :param errors: why, by index.
-        """
-        topic = self._run.topics.dead_letter
-        assert topic is not None  # noqa: S101  the runtime stops before it gives dead letters without a topic
-        size_bytes = 0
-        deadline = time.monotonic() + self._transaction.timeout_seconds
-        for row, why in errors.items():
-            letter = dead_letter(rows, row, why, self._circumstances, self._limits.of(topic))
-            self._bytes_per_row = max(self._bytes_per_row, letter.size_bytes)
-            self._wait_while_full(deadline)
-            self._produce_dead(topic, letter)
-            size_bytes += letter.size_bytes
-        return WriteResult(0, len(errors), size_bytes)
-
-    def _produce_dead(self, topic: str, letter: DeadLetterRecord) -> None:
-        while True:
-            try:
-                self._live.produce(topic, key=letter.key, value=letter.value, headers=list(letter.headers))
-            except BufferError:
-                self._live.poll(_QUEUE_POLL_SECONDS)
-            except KafkaException as error:
-                raise self._refusal(Refused(None, error.args[0])) from error
-            else:
-                return
 
 
 def _without(rows: pa.RecordBatch, left_out: list[int]) -> tuple[np.ndarray, pa.RecordBatch]:
