@@ -191,6 +191,16 @@ REFUSALS = {
         request(), SourceReason.SOURCE_SHORTER,
         'source topic "orders-in" ends before the place', ["offsets 1: 45 to 49 (by source"], ["start_over"],
     ),
+    "source-shorter-and-others-have-offsets-that-were-read": (
+        observation(source=present(SOURCE, high={0: 30, 1: 50}), kept={0: 20}), request(),
+        SourceReason.SOURCE_SHORTER,
+        'source topic "orders-in" ends before the place', ["offsets 0: 20 to 49 (by source"], ["start_over"],
+    ),
+    "source-with-other-records-at-offsets-that-were-read": (
+        observation(kept={1: 45}), request(), SourceReason.SOURCE_REWRITTEN,
+        'source topic "orders-in" has lost records that sink "orders" has read, and others have their',
+        ["offsets 1: 45 to 49 (by source", "silently", "500 rows through epoch 7"], ["adopt", "start_over"],
+    ),
     "source-with-another-id-and-shorter": (
         observation(source=present(SOURCE, id="id-other", high={0: 30, 1: 50})), request(),
         SourceReason.SOURCE_REPLACED, 'source topic "orders-in" is not the one', ["id-other"], ["start_over"],

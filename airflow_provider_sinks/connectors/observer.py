@@ -52,7 +52,8 @@ class SinkObserver:
         :raises ConfigurationError: the query's columns do not fit, whatever the sink may do about it.
         """
         observation = self._with_source_end(self.connector.observe(self.source.observe()))
-        return replace(observation, migration=self._migration(observation.data))
+        kept, migration = self._kept(observation), self._migration(observation.data)
+        return replace(observation, kept=kept, migration=migration)
 
     def identify(self) -> Mapping[Role, ResourceFacts]:
         """Return which resources these are right now, by role; cheap enough for every epoch."""
@@ -84,6 +85,27 @@ class SinkObserver:
         now = self.source.observe()
         is_same = now.identity == before.identity
         return replace(seen, source=replace(now, low=before.low) if is_same else now)
+
+    def _kept(self, seen: Observation) -> Mapping[int, int]:
+        """Return up to where the source has kept what was read, of partitions that have lost some of it.
+
+        Whose leader is the recorded one has lost nothing: a leader only appends. So nobody is asked about it,
+        and the others are asked behind the look that saw their leaders: what a run announces was checked.
+        """
+        recorded, source = seen.recorded.get(Role.SOURCE), seen.source
+        if source.existence is not Existence.PRESENT or recorded is None:
+            return {}
+        if not source.identity.compared_with(recorded).is_same:
+            return {}
+        epochs, low = source.leader_epochs, source.low
+        return self.source.kept(
+            {
+                partition: place
+                for partition, place in seen.known.log_places().items()
+                if partition in epochs and epochs[partition] != place.leader_epoch
+                if low.get(partition, 0) < place.offset
+            }
+        )
 
     def _migration(self, data: ResourceFacts) -> NeedsMigration | None:
         """Return what the data output lacks, where it can be seen and the sink may have it altered."""

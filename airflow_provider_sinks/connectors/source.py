@@ -6,11 +6,12 @@ There is one kind of source, a Kafka topic; its spec is ``core/spec/source.py``,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from airflow_provider_sinks.connectors.kind import ConnectorKind
 from airflow_provider_sinks.core.decision.facts import ResourceFacts
+from airflow_provider_sinks.core.progress.log_place import LogPlace
 
 if TYPE_CHECKING:
     from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
@@ -32,6 +33,15 @@ class SinkSource(Protocol):
 
     def identify(self) -> ResourceFacts:
         """Return which one it is; cheap enough for every epoch."""
+
+    def ends(self, partitions: Iterable[int]) -> Mapping[int, LogPlace]:
+        """Return where partitions end, with the newest leader epoch; cheap enough for every epoch.
+
+        One without a leader, or of which no leader epoch is known, is left out.
+        """
+
+    def kept(self, places: Mapping[int, LogPlace]) -> Mapping[int, int]:
+        """Return up to where partitions have kept what was before a place, of those that have lost some."""
 
     def offsets_at(self, time_ms: int) -> Mapping[int, int]:
         """Return the offset of the first record of each partition that is not older than a time.

@@ -4,7 +4,8 @@ The order within an epoch, and why it is safe:
 
 1. identity: every topic is still the one that progress speaks of;
 2. ranges: [from, to) of each source partition, from what Spark wrote down before it called us. A replay of
-   the newest epoch has the range that is recorded; anything else starts where the epoch before ended;
+   the newest epoch has the range that is recorded; anything else starts where the epoch before ended. Then
+   the source's log is looked at: it still has what is before a range, and reaches its end;
 3. announce writers that were never used, so that the next start fences them too;
 4. the action (:mod:`.epoch_action`). Each writer looks at the source's identity behind its last row, then
    commits its rows with its record, or nothing;
@@ -32,6 +33,7 @@ from airflow_provider_sinks.streaming.epoch_settings import EpochSettings
 from airflow_provider_sinks.streaming.guard import Guard
 from airflow_provider_sinks.streaming.patience import Patience
 from airflow_provider_sinks.streaming.source import CheckpointLog
+from airflow_provider_sinks.streaming.source_log import SourceLog
 from airflow_provider_sinks.streaming.task_report import Outcome, TaskReport
 
 
@@ -46,6 +48,7 @@ class Epochs:
     """What ``foreachBatch`` calls.
 
     :param log: Spark's own record of the offsets.
+    :param source_log: the log of the source.
     :param account: what is committed so far.
     :param target: takes the records of the driver.
     :param guard: compares the topics with those that progress speaks of.
@@ -59,6 +62,7 @@ class Epochs:
         settings: EpochSettings,
         *,
         log: CheckpointLog,
+        source_log: SourceLog,
         account: Account,
         target: SinkConnector,
         guard: Guard,
@@ -68,6 +72,7 @@ class Epochs:
     ) -> None:
         self._settings = settings
         self._log = log
+        self._source_log = source_log
         self._account = account
         self._target = target
         self._guard = guard
@@ -114,7 +119,9 @@ class Epochs:
     def _run(self, batch: DataFrame, batch_id: int) -> EpochResult:
         started = time.monotonic()
         identities = self._guard.check_before()
-        record = replace(self._next_record(batch_id), identities=identities)
+        record = self._next_record(batch_id)
+        leader_epochs = self._source_log.leader_epochs(dict(record.from_), dict(record.to))
+        record = replace(record, identities=identities, leader_epochs=leader_epochs)
         self._announce_new_writers(record)
         reports = self._action.run(batch, record)
         return self._settle(record, reports, time.monotonic() - started)

@@ -275,6 +275,7 @@ class _Job:
         return Epochs(
             settings,
             log=CheckpointLog(spark, started.checkpoint, settings.source_topic),
+            source_log=started.source_log,
             account=account,
             target=target,
             guard=guard,

@@ -42,6 +42,7 @@ from airflow_provider_sinks.streaming.account import Account
 from airflow_provider_sinks.streaming.driver_log import say
 from airflow_provider_sinks.streaming.source import CheckpointLog
 from airflow_provider_sinks.streaming.source_identity import demand_undisturbed
+from airflow_provider_sinks.streaming.source_log import SourceLog
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class Started:
     :param checkpoint: the folder for Spark's checkpoint.
     :param account: what is committed.
     :param identities: the topics as announced.
+    :param source_log: the log of the source, as it was seen when the start decided.
     """
 
     run: str
@@ -59,6 +61,7 @@ class Started:
     checkpoint: str
     account: Account
     identities: Identities
+    source_log: SourceLog
 
 
 class Start:
@@ -201,7 +204,8 @@ class Start:
             self.connector.ensure(action)
         now = self.observe()
         demand_undisturbed(observation, now, {action.role for action in verdict.actions})
-        return now
+        is_as_it_was = now.source.identity == observation.source.identity
+        return replace(now, source=observation.source) if is_as_it_was else now  # its log was judged
 
     def _announce_run(self, verdict: Verdict, observation: Observation) -> Started:
         beginning = self._beginning(verdict, observation)
@@ -214,7 +218,8 @@ class Start:
         newest = self._newest(_resumed(verdict, observation), record)
         written = {**beginning.totals, DRIVER: beginning.own}
         account = Account(newest, dict(record.to), written, set(record.writers), announced=beginning.totals)
-        return Started(run, record.generation, record.checkpoint, account, record.identities)
+        log = SourceLog(self._observer.source, self._spec.source_topic, observation.source.ends)
+        return Started(run, record.generation, record.checkpoint, account, record.identities, log)
 
     def _beginning(self, verdict: Verdict, observation: Observation) -> Beginning:
         resumed, known = _resumed(verdict, observation), observation.known

@@ -190,6 +190,7 @@ class SinkWorld:
             ids=tuple(sorted(self.ids(history).all)),
             totals=history.totals() if resumes else {},
             rows_before=verdict.rows_before, dead_before=verdict.dead_before,
+            leader_epochs=seen.source.leader_epochs_at(positions),
         )  # fmt: skip
         self.commit(DRIVER, self.announced)
 
@@ -218,7 +219,8 @@ class SinkWorld:
     ) -> ProgressRecord:
         """Write an epoch: each moves every source partition on by ten offsets, which are filled up."""
         self.fill(10 * epoch)
-        return self.write_beyond(epoch, rows, dead, writer, **changes)
+        reached = self.observe().source.leader_epochs_at(dict.fromkeys(range(SOURCE_PARTITIONS), 10 * epoch))
+        return self.write_beyond(epoch, rows, dead, writer, **{"leader_epochs": reached, **changes})
 
     def fill(self, end: int) -> None:
         """Append records to each source partition until it ends there."""
@@ -239,7 +241,7 @@ class SinkWorld:
             self.announced, epoch=epoch, batch=epoch - 1, rows=rows, spec="", writers=(), ids=(), totals={},
             rows_total=rows_before + rows, dead_total=dead_before + dead,
             from_=dict.fromkeys(range(SOURCE_PARTITIONS), 10 * (epoch - 1)),
-            to=dict.fromkeys(range(SOURCE_PARTITIONS), 10 * epoch), **changes,
+            to=dict.fromkeys(range(SOURCE_PARTITIONS), 10 * epoch), **{"leader_epochs": {}, **changes},
         )  # fmt: skip
         self.commit(writer, record, rows, dead)
         return record

@@ -75,3 +75,15 @@ def test_a_stateful_sink_refuses_such_a_partition_and_starts_over_if_a_person_sa
     assert refused.error.primary.startswith(f'source topic "{source}" has new partitions whose first records')
     assert sink.run(accept=Sink.code(refused, "start_over")).generation == 2
     assert _values(stage, sink) == [b'{"word":"a","n":1}', b'{"word":"a","n":1}', b'{"word":"b","n":1}']
+
+
+def test_each_record_names_the_leader_epochs_under_which_the_source_was_read(stage: Stage) -> None:
+    source = stage.source("leaders", {0: [("k", "v0")]})
+    sink = stage.sink("leaders", source, from_={"format": "text"})
+
+    sink.run()
+    stage.produce(source, [(0, "k", "v1")])
+    sink.run()
+
+    assert {writer for writer, _ in stage.progress(sink)} == {"driver", "p0"}
+    assert [record.leader_epochs.keys() for _, record in stage.progress(sink)] == [{0}] * 4

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_sinks.core.progress.history import EARLIEST, NO_HISTORY, Finding, History, fold
+from airflow_provider_sinks.core.progress.log_place import LogPlace
 from airflow_provider_sinks.core.progress.record import (
     DRIVER,
     SINGLE_WRITER,
@@ -22,7 +23,10 @@ from tests.facts import record
 
 
 def test_a_record_comes_back_as_it_was_written() -> None:
-    driver = record(writers=("all", "driver"), writer_mode="single", spec="{}", totals={"all": (5, 1)})
+    driver = record(
+        writers=("all", "driver"), writer_mode="single", spec="{}", totals={"all": (5, 1)},
+        leader_epochs={0: 3, 1: 0},
+    )  # fmt: skip
 
     assert ProgressRecord.decode(driver.encode()) == driver
 
@@ -36,6 +40,7 @@ def test_a_record_is_json_that_a_stranger_can_audit() -> None:
     assert data["identities"]["data"]["topic_id"] == "id-data"
     assert (data["rows"], data["rows_total"], data["epoch"], data["batch"]) == (3, 5, 7, 6)
     assert "spec" not in data
+    assert "leader_epochs" not in data
 
 
 def test_fields_of_a_later_release_in_the_same_format_are_ignored() -> None:
@@ -221,6 +226,20 @@ def test_an_epoch_that_spark_knows_to_be_whole_counts_to_its_end() -> None:
     history = folded(("p0", record(from_={0: 40, 1: 30}, to={0: 50, 1: 60})))
 
     assert history.resume_positions(2, newest_is_whole=True) == {0: 50, 1: 60}
+
+
+@pytest.mark.parametrize(
+    ("run", "places"),
+    [
+        pytest.param("run-1", {0: LogPlace(50, 4)}, id="of the run in force"),
+        pytest.param("run-0", {0: LogPlace(45, 9), 1: LogPlace(45, 9)}, id="of the run before"),
+    ],
+)
+def test_a_place_in_the_log_is_of_the_run_in_force(run: str, places: dict[int, LogPlace]) -> None:
+    announced = record(to={0: 45, 1: 45}, leader_epochs={0: 9, 1: 9}, epoch=6 if run == "run-1" else 7)
+    newest = record(run=run, leader_epochs={0: 4})
+
+    assert History({DRIVER: announced, "p0": newest}).log_places() == places
 
 
 def test_garbage_under_our_own_key_is_found_with_its_place() -> None:

@@ -82,6 +82,7 @@ PRINTED = {
     "source-with-another-id": ["adopt-4c34f87365", "start_over-89bd816848"],
     "source-records-removed": ["skip_lost-e8abab31d4", "start_over-f0595ed2d8"],
     "source-shorter-than-what-was-read": ["start_over-01e5483cea"],
+    "source-with-other-records-at-offsets-that-were-read": ["adopt-593b7d302f", "start_over-046098b9e8"],
     "source-partition-added-and-cut-under-a-stateful-plan": ["start_over-495aa134b4"],
     "output-missing": ["continue_without_output-d13f08cc8c", "start_over-509a5e3c3b"],
     "output-with-another-id": ["adopt-75de008e47", "start_over-59ed077f4c"],

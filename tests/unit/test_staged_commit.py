@@ -179,7 +179,8 @@ def epochs_of(start: PlayedStart, record: ProgressRecord) -> Epochs:
     guard = Guard(record.identities, lambda: look(start), target.demand_in_force, waiting, target.service)
     run: dict[str, Any] = {"account": account, "target": target, "guard": guard, "patience": waiting}
     action = EpochAction(settings, **run, to_rows=lambda *_: nobody)
-    return Epochs(settings, **run, log=log, action=action, finished=lambda _: None)
+    source_log: Any = SimpleNamespace(leader_epochs=lambda *_: {})
+    return Epochs(settings, **run, log=log, source_log=source_log, action=action, finished=lambda _: None)
 
 
 def run_epoch(epochs: Epochs) -> None:

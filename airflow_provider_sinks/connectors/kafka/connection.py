@@ -30,11 +30,12 @@ from concurrent.futures import Future
 from typing import Any, Self, TypeVar
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, OffsetSpec
+from confluent_kafka.admin import AdminClient, ClusterMetadata, ListOffsetsResultInfo, NewTopic, OffsetSpec
 
 from airflow_provider_sinks.connectors.kafka.creation import CreateTopic
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.core.errors import AuthenticationError, SinkError, UnavailableError
+from airflow_provider_sinks.core.progress.log_place import LogPlace
 
 T = TypeVar("T")
 
@@ -115,16 +116,32 @@ class KafkaConnection:
         :param spec: ``FIRST`` or ``END``.
         :param isolation: whether the end is behind open transactions, or before them.
         """
+        found = self._list_offsets(partitions, spec, isolation)
+        return {place: int(result.offset) for place, result in found.items()}
+
+    def ends(self, partitions: Iterable[tuple[str, int]]) -> dict[tuple[str, int], LogPlace]:
+        """Return the ends behind open transactions, each with its leader epoch.
+
+        One without a leader, or of a broker that tells no leader epoch (-1 then), has none that counts.
+        """
+        found = self._list_offsets(partitions, END, IsolationLevel.READ_UNCOMMITTED)
+        return {
+            place: LogPlace(int(result.offset), -1 if result.leader_epoch is None else result.leader_epoch)
+            for place, result in found.items()
+        }
+
+    def _list_offsets(
+        self, partitions: Iterable[tuple[str, int]], spec: OffsetSpec, isolation: IsolationLevel
+    ) -> dict[tuple[str, int], ListOffsetsResultInfo]:
         asked = {TopicPartition(topic, partition): spec for topic, partition in partitions}
         if not asked:
             return {}
-        futures = self.admin.list_offsets(
-            asked, isolation_level=isolation, request_timeout=self.timeout_seconds
-        )
+        timeout = self.timeout_seconds
+        futures = self.admin.list_offsets(asked, isolation_level=isolation, request_timeout=timeout)
         found = {}
         for place, future in futures.items():
             with contextlib.suppress(KafkaException):
-                found[place.topic, place.partition] = int(self.wait(future, "list offsets").offset)
+                found[place.topic, place.partition] = self.wait(future, "list offsets")
         return found
 
     def create_topic(self, topic: CreateTopic, what: str, *, is_rehearsal: bool = False) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from airflow_provider_sinks.connectors.kafka.connection import KafkaConnection
+from airflow_provider_sinks.connectors.kafka.kept_log import kept_log
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.outputs import offsets_at
 from airflow_provider_sinks.connectors.kafka.sample import record_bytes
 from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
 from airflow_provider_sinks.core.decision.facts import ResourceFacts
+from airflow_provider_sinks.core.progress.log_place import LogPlace
 
 
 class SourceTopic:
@@ -37,6 +39,14 @@ class SourceTopic:
     def identify(self) -> ResourceFacts:
         """Return which topic it is."""
         return self._client.describe_topics([self._topic])[self._topic]
+
+    def ends(self, partitions: Iterable[int]) -> Mapping[int, LogPlace]:
+        """Return where partitions end, and under which leader epoch."""
+        return self._client.ends(self._topic, partitions)
+
+    def kept(self, places: Mapping[int, LogPlace]) -> Mapping[int, int]:
+        """Ask the brokers where they have cut the log."""
+        return kept_log(self._options, self._topic, places) if places else {}
 
     def offsets_at(self, time_ms: int) -> Mapping[int, int]:
         """Ask for the offsets of a time."""

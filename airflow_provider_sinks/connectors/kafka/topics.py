@@ -15,7 +15,7 @@ import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import ConfigResource, ResourceType, TopicDescription
@@ -30,6 +30,9 @@ from airflow_provider_sinks.connectors.kafka.topic_facts import TopicFacts, as_p
 from airflow_provider_sinks.core.decision.facts import Existence, Role
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, UnavailableError
 from airflow_provider_sinks.core.progress.history import History
+from airflow_provider_sinks.core.progress.log_place import LogPlace
+
+T = TypeVar("T")
 
 _VISIBLE_SECONDS = 30.0
 _PATIENCE_SECONDS = 5.0
@@ -104,6 +107,11 @@ class KafkaClient:
         """
         look = functools.partial(self._look, names, policy_of)
         return look_until(look, _is_settled, _PATIENCE_SECONDS, _LOOK_AGAIN_SECONDS)
+
+    def ends(self, topic: str, partitions: Iterable[int]) -> dict[int, LogPlace]:
+        """Return where partitions of a topic end, of those whose newest leader epoch is known."""
+        found = _of(topic, self._connection.ends((topic, partition) for partition in partitions))
+        return {partition: end for partition, end in found.items() if end.leader_epoch >= 0}
 
     def configs(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
         """Return the settings of some topics; none where this user may not see them, or no topic is there.
@@ -193,16 +201,19 @@ class KafkaClient:
         places = [(topic.name, partition) for topic in topics for partition in range(topic.partitions)]
         first = self._connection.offsets(places, FIRST)
         stable = self._connection.offsets(places, END, IsolationLevel.READ_COMMITTED)
-        end = self._connection.offsets(places, END)  # asked last: no other one lies behind it
+        ends = self._connection.ends(places)  # asked last: no other one lies behind it
         for topic in topics:
-            low, until, high = (_of(topic.name, found) for found in (first, stable, end))
+            low, until = (_of(topic.name, found) for found in (first, stable))
+            last = _of(topic.name, ends)
+            high = {partition: end.offset for partition, end in last.items()}
             answered = low.keys() & until.keys() & high.keys()
             leaderless = sorted(set(range(topic.partitions)) - answered)
             if leaderless:
                 why = f"partitions without a leader: {leaderless}"
                 yield replace(topic, existence=Existence.UNKNOWN, reason=why)
             else:
-                yield replace(topic, low=low, high=high, stable=until)
+                epochs = {p: end.leader_epoch for p, end in last.items() if end.leader_epoch >= 0}
+                yield replace(topic, low=low, high=high, stable=until, leader_epochs=epochs)
 
     def _with_policy(self, topic: TopicFacts) -> TopicFacts:
         resource = ConfigResource(ResourceType.TOPIC, topic.name)
@@ -260,8 +271,8 @@ def spelled(topic_id: str) -> str:
     return topic_id.replace("+", "-").replace("/", "_")
 
 
-def _of(topic: str, offsets: Mapping[tuple[str, int], int]) -> dict[int, int]:
-    return {partition: offset for (name, partition), offset in offsets.items() if name == topic}
+def _of(topic: str, found: Mapping[tuple[str, int], T]) -> dict[int, T]:
+    return {partition: value for (name, partition), value in found.items() if name == topic}
 
 
 def _confirmed(facts: TopicFacts, is_listed: bool) -> TopicFacts:

@@ -88,4 +88,5 @@ def announcement(
         totals=beginning.totals,
         rows_before=beginning.rows_before,
         dead_before=beginning.dead_before,
+        leader_epochs=observation.source.leader_epochs_at(beginning.positions),
     )

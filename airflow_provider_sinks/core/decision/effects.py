@@ -6,12 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from airflow_provider_sinks.core.decision.facts import Existence, Observation, Role
-from airflow_provider_sinks.core.decision.positions import next_generation, positions_of_records
+from airflow_provider_sinks.core.decision.positions import (
+    next_generation,
+    positions_of_records,
+    read_and_lost,
+)
 from airflow_provider_sinks.core.decision.reasons.reason import Refusal
 from airflow_provider_sinks.core.decision.start_request import StartRequest
 from airflow_provider_sinks.core.decision.way_on import WayOn
 from airflow_provider_sinks.core.progress.history import History
-from airflow_provider_sinks.core.wording import count, offsets, remembered, summary
+from airflow_provider_sinks.core.wording import count, offsets, ranges, remembered, summary
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,11 @@ class Effects:
     def adopt(self) -> str:
         """Say what adopting does."""
         taken = self._refused(WayOn.ADOPT)
-        return f"take {taken} as it is for the recorded one and resume at offsets {self._positions()}"
+        unread = read_and_lost(self.observation, self.request)
+        left_out = f"; what has offsets {ranges(unread)} now is not read" if unread else ""
+        return (
+            f"take {taken} as it is for the recorded one and resume at offsets {self._positions()}{left_out}"
+        )
 
     def continue_without_output(self) -> str:
         """Say what continuing without the output does."""

@@ -15,6 +15,7 @@ from airflow_provider_sinks.core.evolution import NeedsMigration
 from airflow_provider_sinks.core.progress.checkpoint import CheckpointFacts
 from airflow_provider_sinks.core.progress.history import NO_HISTORY, History
 from airflow_provider_sinks.core.progress.identity import Identities, Identity, ResourceKind
+from airflow_provider_sinks.core.progress.log_place import LogPlace
 from airflow_provider_sinks.core.progress.record import utc_now
 from airflow_provider_sinks.core.progress.target_memory import TargetMemory
 from airflow_provider_sinks.core.wording import count
@@ -67,6 +68,8 @@ class ResourceFacts:
     :param high: offset after the last record of each partition, open transactions included.
     :param stable: where a reader of committed records ends, in each partition of a topic: at the first record
         of the oldest open transaction, or at ``high``.
+    :param leader_epochs: the newest leader epoch of each partition of a topic, when it ended at ``high``; one
+        that is not known is left out.
     :param size_bytes: what the rows of a table take, dead ones included; 0 tells that there is none.
     :param reason: why something could not be seen.
     :param grant: the command that lets it be seen.
@@ -84,6 +87,7 @@ class ResourceFacts:
     low: Mapping[int, int] = field(default_factory=dict)
     high: Mapping[int, int] = field(default_factory=dict)
     stable: Mapping[int, int] = field(default_factory=dict)
+    leader_epochs: Mapping[int, int] = field(default_factory=dict)
     size_bytes: int = 0
     reason: str = ""
     grant: str = ""
@@ -102,6 +106,18 @@ class ResourceFacts:
     def records(self) -> int:
         """At most how many records it holds; marks of transactions and compacted offsets count too."""
         return sum(high - self.low.get(partition, 0) for partition, high in self.high.items())
+
+    @property
+    def ends(self) -> dict[int, LogPlace]:
+        """Where the log of each partition ended, as far as its leader epoch is known."""
+        return {p: LogPlace(self.high[p], e) for p, e in self.leader_epochs.items() if p in self.high}
+
+    def leader_epochs_at(self, positions: Mapping[int, int]) -> dict[int, int]:
+        """Return the leader epochs of those partitions that reach their position."""
+        reached = {
+            partition for partition, at in positions.items() if 0 <= at <= self.high.get(partition, -1)
+        }
+        return {partition: e for partition, e in self.leader_epochs.items() if partition in reached}
 
     @property
     def is_empty(self) -> bool:
@@ -180,6 +196,8 @@ class Observation:
         or the target remembers nothing.
     :param migration: what the data output lacks for the query's columns, where the sink may have it altered;
         None where it lacks nothing, or nobody compared.
+    :param kept: by source partition, up to where its log is still the one that was read, where that is before
+        the place that was read to; a partition that has lost nothing, or cannot tell, is left out.
     :param at: when this was seen, in UTC.
     """
 
@@ -193,6 +211,7 @@ class Observation:
     checkpoint: CheckpointFacts | None = None
     memory: TargetMemory | None = None
     migration: NeedsMigration | None = None
+    kept: Mapping[int, int] = field(default_factory=dict)
     at: str = field(default_factory=utc_now)
 
     def resources(self) -> dict[Role, ResourceFacts]:

@@ -84,16 +84,24 @@ def removed_records(observation: Observation, request: StartRequest) -> dict[int
     }
 
 
+def read_and_lost(observation: Observation, request: StartRequest) -> dict[int, tuple[int, int]]:
+    """Return, by source partition, the range of offsets [kept, position) whose records are not those read."""
+    positions = resume_positions(observation, request, without_checkpoint=True)
+    kept = observation.kept
+    return {p: (kept[p], at) for p, at in positions.items() if kept.get(p, at) < at}
+
+
 def read_beyond_end(observation: Observation, request: StartRequest) -> dict[int, tuple[int, int]]:
     """Return, by source partition, the range of offsets [end, position) that was read and is not there.
 
     Nothing but a loss shortens a partition. An epoch was read to its end, whole or not: so its end counts.
+    Where the log tells that it was lost from an earlier offset on, and written anew, that one is named.
     """
     ends = observation.known.epoch_ends()
     positions = resume_positions(observation, request, without_checkpoint=True)
     read = {partition: max(at, ends.get(partition, at)) for partition, at in positions.items()}
-    high = observation.source.high
-    return {p: (high[p], at) for p, at in read.items() if at > high.get(p, at)}
+    high, kept = observation.source.high, observation.kept
+    return {p: (min(high[p], kept.get(p, high[p])), at) for p, at in read.items() if at > high.get(p, at)}
 
 
 def cut_partitions(observation: Observation, request: StartRequest) -> dict[int, int]:

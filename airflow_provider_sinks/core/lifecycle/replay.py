@@ -31,6 +31,8 @@ from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 _SETTLED = (SourceReason.SOURCE_REPLACED, SourceReason.RECORDS_REMOVED)
 """Another dead-letter topic holds other letters; those that are gone cannot be replayed."""
+_LOST = (SourceReason.SOURCE_SHORTER, SourceReason.SOURCE_REWRITTEN)
+"""Other letters may have the offsets of those that were taken."""
 
 
 @dataclass(frozen=True)
@@ -124,8 +126,8 @@ def plan_replay(situation: Situation, ask: ReplayRequest) -> Plan:
     if left is not None and left.selection == selection:
         what = f'sink "{spec.name}" goes on with the replay that it has begun: {selection}'
         return Plan(spec.name, what)
-    is_shorter = any(refusal.reason is SourceReason.SOURCE_SHORTER for refusal in verdict.refusals)
-    replay = _replay(situation, selection, knows_taken=not is_shorter)
+    has_lost = any(refusal.reason in _LOST for refusal in verdict.refusals)
+    replay = _replay(situation, selection, knows_taken=not has_lost)
     low = dict(observation.source.low)
     number = next_generation(observation, situation.request)
     steps = generation_steps(situation, number, low, Reset())

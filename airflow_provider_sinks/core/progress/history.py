@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from airflow_provider_sinks.core.progress.identity import Identities
+from airflow_provider_sinks.core.progress.log_place import LogPlace
 from airflow_provider_sinks.core.progress.record import (
     DRIVER,
     SINGLE_WRITER,
@@ -200,6 +201,18 @@ class History:
             if record.epoch == self.epoch:
                 ends = {p: max(ends.get(p, at), at) for p, at in {**ends, **record.to}.items()}
         return ends
+
+    def log_places(self) -> dict[int, LogPlace]:
+        """Return up to where each source partition was read, as far as its leader epoch is known.
+
+        A run announces what it has found, after those before it: of its own epochs the newest counts, and
+        none of another run.
+        """
+        newest, announced = self.newest, self.in_force
+        if newest is None or announced is None:
+            return {}
+        counts = newest if newest.run == announced.run else announced
+        return {p: LogPlace(counts.to[p], e) for p, e in counts.leader_epochs.items() if p in counts.to}
 
     def resume_positions(self, source_partitions: int, newest_is_whole: bool = False) -> dict[int, int]:
         """Return where each source partition goes on; one that no record knows was added later.

@@ -111,6 +111,9 @@ class ProgressRecord:
     :param rows_before: driver only: rows that earlier generations left in the data topic; they count when it
         is missing, although a reset starts to count anew.
     :param dead_before: driver only: the same for the dead-letter topic.
+    :param leader_epochs: by source partition, the newest leader epoch of its log, seen when it reached ``to``
+        (:class:`.log_place.LogPlace`). A partition of which that is not known is left out, and records of a
+        release that did not write them have none.
     """
 
     generation: int
@@ -134,6 +137,7 @@ class ProgressRecord:
     totals: Mapping[WriterId, tuple[int, int]] = field(default_factory=dict)
     rows_before: int = 0
     dead_before: int = 0
+    leader_epochs: Mapping[int, int] = field(default_factory=dict)
 
     def encode(self) -> bytes:
         """Return the value as it stands in the topic, without the fields that not every writer fills."""
@@ -231,7 +235,9 @@ def _writers(value: list[object]) -> tuple[WriterId, ...]:
     return tuple(_str(writer) for writer in value)
 
 
-_OPTIONAL = ("writers", "writer_mode", "spec", "ids", "totals", "rows_before", "dead_before")
+_OPTIONAL = (
+    "writers", "writer_mode", "spec", "ids", "totals", "rows_before", "dead_before", "leader_epochs",
+)  # fmt: skip
 
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     "generation": _int,
@@ -255,4 +261,5 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "totals": _totals,
     "rows_before": _int,
     "dead_before": _int,
+    "leader_epochs": _offsets,
 }

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 
 from airflow_provider_sinks.core.decision.classify import ResourceState as R
 from airflow_provider_sinks.core.decision.facts import Observation
-from airflow_provider_sinks.core.decision.positions import cut_partitions, read_beyond_end, removed_records
+from airflow_provider_sinks.core.decision.positions import (
+    cut_partitions,
+    read_and_lost,
+    read_beyond_end,
+    removed_records,
+)
 from airflow_provider_sinks.core.decision.reasons.reason import Evidence, Reason, ReasonEntry, Text
 from airflow_provider_sinks.core.decision.ruling import Ruling
 from airflow_provider_sinks.core.decision.start_request import StartRequest
@@ -20,6 +26,7 @@ class Reach(enum.Enum):
     FITS = "every record behind the positions is there, or it cannot be told"
     REMOVED = "records behind a position were removed"
     SHORTER = "it ends before a position"
+    REWRITTEN = "records before a position were lost, and others have their offsets"
     CUT = "a partition was added, its first records are gone, and a stateful query goes on"
 
 
@@ -27,6 +34,8 @@ def classify_reach(observation: Observation, request: StartRequest) -> Reach:
     """Say whether retention, a deletion of records, or a loss of them was faster than the sink."""
     if read_beyond_end(observation, request):
         return Reach.SHORTER
+    if read_and_lost(observation, request):
+        return Reach.REWRITTEN
     if removed_records(observation, request):
         return Reach.REMOVED
     is_cut = request.stateful and _is_begun(observation) and cut_partitions(observation, request)
@@ -90,12 +99,37 @@ def _shorter(evidence: Evidence) -> Text:
     )
 
 
+def _rewritten(evidence: Evidence) -> Text:
+    lost = read_and_lost(evidence.observation, evidence.request)
+    return Text(
+        f"{evidence.title} has lost records that {evidence.sink} has read, and others have their offsets",
+        (
+            f"Read were offsets {ranges(lost)} (by source partition); what is there now was written under a "
+            "later leader: a broker lost those records, as in an unclean leader election. The sink would go "
+            f"on behind what was written in their place, silently. Recorded are {summary(evidence.history)}."
+        ),
+    )
+
+
+def _rewind_to_the_new_ones(evidence: Evidence) -> str:
+    lost = read_and_lost(evidence.observation, evidence.request)
+    return (
+        "To read what has these offsets now: airflow sinks rewind "
+        f"{evidence.request.sink} --offsets {_begins(lost)}."
+    )
+
+
+def _begins(lost: Mapping[int, tuple[int, int]]) -> str:
+    """Return the first offset of each range as a command takes them."""
+    return ",".join(f"{partition}:{first}" for partition, (first, _) in lost.items())
+
+
 def _rewind_to_what_is_left(evidence: Evidence) -> str:
     lost = read_beyond_end(evidence.observation, evidence.request)
-    ends = ",".join(f"{partition}:{end}" for partition, (end, _) in lost.items())
     return (
-        f"To go on where it ends now: airflow sinks rewind {evidence.request.sink} --offsets {ends}. Where "
-        "records before that are others than those that were read already, name the first of them."
+        f"To go on where it ends now: airflow sinks rewind {evidence.request.sink} "
+        f"--offsets {_begins(lost)}. Where records before that are others than those that were read already, "
+        "name the first of them."
     )
 
 
@@ -130,6 +164,12 @@ class SourceReason(Reason):
         ways=(WayOn.START_OVER,),
         repair=_rewind_to_what_is_left,
     )
+    SOURCE_REWRITTEN = ReasonEntry(
+        "records that the sink has read were lost from the source topic, and others have their offsets",
+        _rewritten,
+        ways=(WayOn.ADOPT, WayOn.START_OVER),
+        repair=_rewind_to_the_new_ones,
+    )
     PARTITION_CUT = ReasonEntry(
         "a stateful plan cannot take in a new source partition whose first records are gone",
         _cut,
@@ -137,7 +177,14 @@ class SourceReason(Reason):
     )
 
 
-OF_REACH = frozenset({SourceReason.RECORDS_REMOVED, SourceReason.SOURCE_SHORTER, SourceReason.PARTITION_CUT})
+OF_REACH = frozenset(
+    {
+        SourceReason.RECORDS_REMOVED,
+        SourceReason.SOURCE_SHORTER,
+        SourceReason.SOURCE_REWRITTEN,
+        SourceReason.PARTITION_CUT,
+    }
+)
 """What a person settles who says where to go on."""
 
 
@@ -160,6 +207,7 @@ REACHES: dict[Reach, Ruling | Reason] = {
     Reach.FITS: Ruling.GO_ON,
     Reach.REMOVED: SourceReason.RECORDS_REMOVED,
     Reach.SHORTER: SourceReason.SOURCE_SHORTER,
+    Reach.REWRITTEN: SourceReason.SOURCE_REWRITTEN,
     Reach.CUT: SourceReason.PARTITION_CUT,
 }
 """What to do about the records that the source still holds, if it is the recorded one."""
