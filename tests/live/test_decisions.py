@@ -624,6 +624,23 @@ def test_a_source_made_anew_and_shorter_cannot_be_adopted(written: SinkWorld) ->
     assert_refused(verdict, SourceReason.SOURCE_REPLACED, primary, "start_over")
 
 
+def test_a_source_made_anew_that_begins_behind_the_place_is_adopted_only_with_its_gap(
+    written: SinkWorld,
+) -> None:
+    written.delete(written.source)
+    written.create(written.source)
+    written.fill(40)
+    administrator.remove_records(written.admin, written.source, {0: 25})
+    verdict = written.decide()
+
+    assert reasons(verdict) == [SourceReason.SOURCE_REPLACED, SourceReason.RECORDS_REMOVED]
+    assert "It does not have offsets 0: 20 to 24 (by source partition), up to 5 records." in verdict.detail
+    assert "resume at offsets 0: 25, 1: 20" in verdict.hint
+    taken = written.start(code(verdict, "adopt+skip_lost"))
+    assert (taken.kind, taken.positions) == (VerdictKind.RESUME, {0: 25, 1: 20})
+    assert written.decide().kind is VerdictKind.RESUME
+
+
 def test_a_source_that_ends_before_the_place_that_was_read_to_is_refused(written: SinkWorld) -> None:
     written.write_beyond(3)
 

@@ -8,10 +8,15 @@ from typing import Any
 import pytest
 
 from airflow_provider_sinks.core.decision.decide import decide
+from airflow_provider_sinks.core.decision.facts import Observation
 from airflow_provider_sinks.core.decision.verdict import VerdictKind
 from airflow_provider_sinks.core.errors import RefusedError
 from tests.facts import (
+    SOURCE,
     every_reason,
+    observation,
+    present,
+    request,
 )
 from tests.refusal_rows import (
     REFUSALS,
@@ -31,6 +36,39 @@ def test_a_refusal_says_what_was_seen_and_offers_its_ways_on(row: Any) -> None:
     assert verdict.hint
     assert isinstance(verdict.error(), RefusedError)
     assert (verdict.actions, verdict.generation) == ((), 0)
+
+
+MADE_ANEW = observation(source=present(SOURCE, id="id-other", low={0: 50, 1: 80}))
+CUT_AND_REMOVED = observation(source=present(SOURCE, low={0: 60, 1: 0}), kept={1: 45})
+
+
+@pytest.mark.parametrize(
+    ("seen", "stateful", "ways", "told"),
+    [
+        pytest.param(
+            MADE_ANEW, False, ["adopt+skip_lost", "start_over"],
+            'Also: source topic "orders-in" begins behind the place where sink "orders" would go on. It does '
+            "not have offsets 1: 50 to 79 (by source partition), up to 30 records.",
+            id="another-id",
+        ),
+        pytest.param(
+            MADE_ANEW, True, ["start_over"], "It does not have offsets 1: 50 to 79",
+            id="another-id-under-a-stateful-plan",
+        ),
+        pytest.param(
+            CUT_AND_REMOVED, False, ["adopt+skip_lost", "start_over"],
+            'Also: sink "orders" has missed up to 10 records of source topic "orders-in"',
+            id="other-records-at-offsets-that-were-read",
+        ),
+    ],
+)  # fmt: skip
+def test_a_source_is_adopted_only_with_what_it_lacks(
+    seen: Observation, stateful: bool, ways: list[str], told: str
+) -> None:
+    verdict = decide(seen, request(stateful=stateful))
+
+    assert told in verdict.detail
+    assert [offer.name for offer in verdict.offers] == ways
 
 
 def test_every_reason_has_its_row() -> None:

@@ -14,11 +14,7 @@ from dataclasses import dataclass
 
 from airflow_provider_sinks.core.decision.effects import Effects
 from airflow_provider_sinks.core.decision.facts import Observation, Role
-from airflow_provider_sinks.core.decision.positions import (
-    cut_partitions,
-    positions_of_records,
-    read_beyond_end,
-)
+from airflow_provider_sinks.core.decision.positions import goes_on_in_source, positions_of_records
 from airflow_provider_sinks.core.decision.reasons.reason import Refusal
 from airflow_provider_sinks.core.decision.start_request import StartRequest
 from airflow_provider_sinks.core.decision.way_on import WayOn
@@ -120,17 +116,9 @@ def _open_ways(refusal: Refusal, observation: Observation, request: StartRequest
         closed.add(WayOn.RESUME_FROM_RECORDS)
     if request.stateful:
         closed.add(WayOn.SKIP_LOST)  # Spark's state goes on behind its own checkpoint only
-    if refusal.role is Role.SOURCE and not _goes_on_in_source(observation, request):
+    if refusal.role is Role.SOURCE and not goes_on_in_source(observation, request):
         closed.add(WayOn.ADOPT)
     return tuple(way for way in refusal.reason.entry.ways if way not in closed)
-
-
-def _goes_on_in_source(observation: Observation, request: StartRequest) -> bool:
-    """Return whether the source that is there has every place where the sink would go on."""
-    source, recorded = observation.source, observation.recorded.get(Role.SOURCE)
-    has_fewer = recorded is not None and source.partitions < recorded.partitions
-    is_cut = request.stateful and bool(cut_partitions(observation, request))
-    return not (has_fewer or is_cut or read_beyond_end(observation, request))
 
 
 def _which(identity: Identity) -> tuple[str, str, str]:

@@ -44,7 +44,13 @@ from airflow_provider_sinks.core.decision.reasons.progress import ProgressReason
 from airflow_provider_sinks.core.decision.reasons.progress_place import PLACES
 from airflow_provider_sinks.core.decision.reasons.reason import Reason, Refusal
 from airflow_provider_sinks.core.decision.reasons.records import RECORDS, RecordsReason, classify_records
-from airflow_provider_sinks.core.decision.reasons.source import REACHES, SOURCES, classify_reach
+from airflow_provider_sinks.core.decision.reasons.source import (
+    REACHES,
+    SOURCES,
+    Reach,
+    classify_reach,
+    may_be_adopted_behind_a_gap,
+)
 from airflow_provider_sinks.core.decision.ruling import Ruling
 from airflow_provider_sinks.core.decision.start import go_on
 from airflow_provider_sinks.core.decision.start_request import StartRequest
@@ -124,8 +130,13 @@ def _judge_source(observation: Observation, request: StartRequest) -> Iterator[J
     recorded = observation.recorded.get(Role.SOURCE)
     source = classify_resource(observation.source, recorded)
     yield Judgement(Role.SOURCE, SOURCES[recorded is not None, source])
-    if recorded and source in (ResourceState.PRESENT, ResourceState.GREW):
-        yield Judgement(Role.SOURCE, REACHES[classify_reach(observation, request)])
+    if recorded is None:
+        return
+    reach = classify_reach(observation, request)
+    if source in (ResourceState.PRESENT, ResourceState.GREW):
+        yield Judgement(Role.SOURCE, REACHES[reach])
+    if may_be_adopted_behind_a_gap(source, reach, observation, request):
+        yield Judgement(Role.SOURCE, REACHES[Reach.REMOVED])
 
 
 def _judge_outputs(observation: Observation, request: StartRequest) -> Iterator[Judgement]:

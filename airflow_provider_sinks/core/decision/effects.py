@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from airflow_provider_sinks.core.decision.facts import Existence, Observation, Role
 from airflow_provider_sinks.core.decision.positions import (
+    from_what_is_left,
     next_generation,
     positions_of_records,
     read_and_lost,
@@ -37,10 +38,11 @@ class Effects:
     def adopt(self) -> str:
         """Say what adopting does."""
         taken = self._refused(WayOn.ADOPT)
+        goes_on = from_what_is_left(self._history.known_positions(), self.observation.source)
         unread = read_and_lost(self.observation, self.request)
         left_out = f"; what has offsets {ranges(unread)} now is not read" if unread else ""
         return (
-            f"take {taken} as it is for the recorded one and resume at offsets {self._positions()}{left_out}"
+            f"take {taken} as it is for the recorded one and resume at offsets {offsets(goes_on)}{left_out}"
         )
 
     def continue_without_output(self) -> str:

@@ -111,3 +111,11 @@ def cut_partitions(observation: Observation, request: StartRequest) -> dict[int,
     """
     low, positions = observation.source.low, resume_positions(observation, request)
     return {p: low[p] for p, at in positions.items() if at == EARLIEST and low.get(p, 0) > 0}
+
+
+def goes_on_in_source(observation: Observation, request: StartRequest) -> bool:
+    """Return whether the source that is there reaches every place where the sink would go on."""
+    source, recorded = observation.source, observation.recorded.get(Role.SOURCE)
+    has_fewer = recorded is not None and source.partitions < recorded.partitions
+    is_cut = request.stateful and bool(cut_partitions(observation, request))
+    return not (has_fewer or is_cut or read_beyond_end(observation, request))

@@ -6,9 +6,10 @@ import enum
 from collections.abc import Mapping
 
 from airflow_provider_sinks.core.decision.classify import ResourceState as R
-from airflow_provider_sinks.core.decision.facts import Observation
+from airflow_provider_sinks.core.decision.facts import Existence, Observation
 from airflow_provider_sinks.core.decision.positions import (
     cut_partitions,
+    goes_on_in_source,
     read_and_lost,
     read_beyond_end,
     removed_records,
@@ -40,6 +41,20 @@ def classify_reach(observation: Observation, request: StartRequest) -> Reach:
         return Reach.REMOVED
     is_cut = request.stateful and _is_begun(observation) and cut_partitions(observation, request)
     return Reach.CUT if is_cut else Reach.FITS
+
+
+def may_be_adopted_behind_a_gap(
+    state: R, reach: Reach, observation: Observation, request: StartRequest
+) -> bool:
+    """Say whether a source that a person may adopt does not have what the sink would read next.
+
+    Both must be said: whoever takes the source for the recorded one does not skip what it lacks unasked.
+    """
+    may_be_adopted = state is R.REPLACED or (state is not R.UNKNOWN and reach is Reach.REWRITTEN)
+    is_seen = observation.source.existence is Existence.PRESENT
+    if not (may_be_adopted and is_seen and goes_on_in_source(observation, request)):
+        return False
+    return bool(removed_records(observation, request))
 
 
 def _is_begun(observation: Observation) -> bool:
@@ -78,6 +93,14 @@ def _source_replaced(evidence: Evidence) -> Text:
 def _records_removed(evidence: Evidence) -> Text:
     removed = removed_records(evidence.observation, evidence.request)
     lost = sum(first - position for position, first in removed.values())
+    if not _is_recorded(evidence):
+        return Text(
+            f"{evidence.title} begins behind the place where {evidence.sink} would go on",
+            (
+                f"It does not have offsets {ranges(removed)} (by source partition), up to "
+                f"{count(lost, 'record')}. Recorded are {summary(evidence.history)}."
+            ),
+        )
     return Text(
         f"{evidence.sink} has missed up to {count(lost, 'record')} of {evidence.title}",
         (
@@ -85,6 +108,11 @@ def _records_removed(evidence: Evidence) -> Text:
             f"took them, or somebody deleted them. Recorded are {summary(evidence.history)}."
         ),
     )
+
+
+def _is_recorded(evidence: Evidence) -> bool:
+    recorded = evidence.recorded
+    return recorded is not None and evidence.found.identity.compared_with(recorded).is_same
 
 
 def _shorter(evidence: Evidence) -> Text:
