@@ -9,6 +9,7 @@ import pytest
 
 from airflow_provider_sinks.connectors.epoch_writer import EpochWriter, RejectedRowError, Token, WriteResult
 from airflow_provider_sinks.connectors.kafka import arrow_producer, librdkafka, limits, row_times, transaction
+from airflow_provider_sinks.connectors.kafka import writer as writer_module
 from airflow_provider_sinks.connectors.kafka.columns import KEY, TOMBSTONE
 from airflow_provider_sinks.connectors.kafka.factory import KafkaWriterFactory
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
@@ -173,12 +174,48 @@ class TestKafka(ExecutorCommits):
         )
 
     @pytest.mark.parametrize("has_times", [True, False], ids=["with times", "without"])
-    def test_a_refusal_of_rows_without_a_key_is_final_where_nobody_may_see_why(
+    def test_rows_without_a_key_are_set_aside_also_where_nobody_may_see_why(
         self, harness: KafkaHarness, monkeypatch: pytest.MonkeyPatch, *, has_times: bool
     ) -> None:
         monkeypatch.setattr(limits, "is_compacted", lambda _: None)
         monkeypatch.setattr(row_times, "read_time_limits", lambda _, topic: time_limits(topic, {}))
         start, rows = PlayedStart(harness).start(), harness.keyed([None, b"a"], has_times=has_times)
+        harness.configure(cleanup_policy="compact")
+
+        _run(start, rows, 2)
+
+        assert harness.visible() == [(1, 1)]
+        assert harness.set_aside() == [(1, 0)]
+        assert all("takes no record without a key" in why for why in harness.why_set_aside())
+
+    def test_a_hidden_topic_that_is_compacted_under_a_writer_repeats_its_task_once(
+        self, harness: KafkaHarness, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(limits, "is_compacted", lambda _: None)
+        start, rows = PlayedStart(harness).start(), harness.keyed([None, b"a"])
+        first = start.factory.prepare("p1")
+        first.open()
+        first.begin_epoch(1)
+        first.write_batch(rows.slice(1))
+        _end(first, start.record(1, {1: 0}, {1: 1}, rows=1))
+        harness.configure(cleanup_policy="compact")
+        first.begin_epoch(2)
+
+        with pytest.raises(UnavailableError, match=r"cleanup.policy of topic .* has changed"):
+            _write_rest(first, rows, start.record(2, {1: 1}, {1: 3}, rows=2))
+        first.rollback_epoch()
+        first.close()
+        _run(start, rows, 2)
+
+        assert harness.set_aside() == [(1, 0)]
+
+    def test_a_record_that_is_refused_right_behind_the_question_is_final(
+        self, harness: KafkaHarness, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Else what a broker refuses for another reason would be tried again without end."""
+        monkeypatch.setattr(limits, "is_compacted", lambda _: None)
+        monkeypatch.setattr(writer_module, "takes_keyless", lambda *_: True)
+        start, rows = PlayedStart(harness).start(), harness.keyed([None, b"a"])
         harness.configure(cleanup_policy="compact")
 
         with pytest.raises(RejectedRowError, match=r"takes no row of sink .* without a key") as raised:

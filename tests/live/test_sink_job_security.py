@@ -168,6 +168,30 @@ def test_a_time_that_a_topic_with_hidden_limits_refuses(guarded: Stage, has_dead
     assert guarded.read(sink.out) == []
 
 
+@pytest.mark.parametrize("has_dead_letters", [True, False], ids=["set aside", "stops"])
+def test_rows_without_a_key_for_a_compacted_topic_with_hidden_settings(
+    guarded: Stage, has_dead_letters: bool
+) -> None:
+    source = guarded.source("keyless", {0: [("k", '{"id": "a"}'), ("k", "{}"), ("k", '{"id": "b"}')]})
+    guarded.user, dead = "limited", f"{source}-dead"
+    aside = {"dead_letter": dead} if has_dead_letters else {}
+    sink = guarded.sink("keyless", source, from_={"schema": "id string"}, to={"key": "id"}, **aside)
+    guarded.create_topic(sink.out, 1, **{"cleanup.policy": "compact"})
+    grant(guarded.broker, "limited", least(sink.parsed, "kafka", [source, sink.out]))
+
+    if has_dead_letters:
+        status = sink.run()
+        assert (status.rows, status.dead_total) == (2, 1)
+        assert [letter.value for letter in guarded.read(dead)] == [b"{}"]
+        return
+    status = sink.fail(ExitCode.CONFIGURATION)
+
+    assert status.error is not None
+    assert f'topic "{sink.out}" takes no row of sink' in status.error.primary
+    assert f"--operation DescribeConfigs --topic {sink.out}" in status.error.hint
+    assert guarded.read(sink.out) == []
+
+
 def _spelled(seconds: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 

@@ -1,7 +1,9 @@
 """Which rows without a key a topic takes: a compacted one takes none, and its refusal names no row.
 
-Where nobody may read the topic's settings, such rows are written: most topics take them. If the broker then
-refuses a record, no attempt can help, and the right that is missing is named.
+Where nobody may read the topic's settings, and such rows may be set aside, the broker is asked before the
+first rows of a writer (:mod:`.keyless_question`), and again behind each transaction of which some were. Else
+they are written: most topics take them. If the broker then refuses a record, no attempt can help, and the
+right that is missing is named.
 """
 
 from __future__ import annotations
@@ -52,6 +54,18 @@ class RowKeys:
         self._read = read
         self._asked_at = time.monotonic()
         self._gave_some = False
+        self._takes_keyless: bool | None = None
+        self._has_just_asked = False
+
+    @property
+    def must_be_asked(self) -> bool:
+        """Whether nobody may see if the data topic is compacted, it was not asked, and that would help."""
+        has_aside = self._topics.dead_letter is not None
+        return has_aside and self._is_hidden and self._takes_keyless is None
+
+    def learn(self, *, takes_keyless: bool) -> None:
+        """Take the broker's answer."""
+        self._takes_keyless, self._has_just_asked = takes_keyless, True
 
     def refused(self, rows: pa.RecordBatch) -> dict[int, str]:
         """Return which rows the data topic does not take as they have no key, by index, and why.
@@ -62,18 +76,21 @@ class RowKeys:
         keys = rows.column(KEY)
         if not keys.null_count:
             return {}
-        lacking = self._lacking(rows) if self._known[self._topics.data].is_compacted else []
-        if not lacking or not self._is_still_compacted():
+        lacking = self._lacking(rows) if self._refuses_keyless else []
+        if not lacking or not self._still_refuses_keyless():
             self._gave_some = True
             return {}
         if self._topics.dead_letter is None:
             raise self._rejection(f"It has no key, and {POLICY} of the topic has compact.", lacking[0])
-        why = f'Topic "{self._topics.data}" is compacted, and takes no record without a key.'
+        what = "takes" if self._is_hidden else "is compacted, and takes"
+        why = f'Topic "{self._topics.data}" {what} no record without a key.'
         return dict.fromkeys(lacking, why)
 
     def forget(self) -> None:
-        """Forget that rows without a key were given: a transaction is over."""
-        self._gave_some = False
+        """Forget that rows without a key were given: a transaction is over. A topic may be changed by the next."""
+        self._gave_some = self._has_just_asked = False
+        if not self._takes_keyless:
+            self._takes_keyless = None
 
     def demand_taken(self, topic: str) -> None:
         """Raise when a record that a broker found invalid may be one without a key.
@@ -84,6 +101,8 @@ class RowKeys:
         if topic == self._topics.data and not self._gave_some:
             return
         is_compacted = self._read()[topic].is_compacted
+        if is_compacted is None and topic == self._topics.data and self._takes_keyless:
+            is_compacted = None if self._has_just_asked else True
         if is_compacted is None:
             raise self.hidden(is_letter=topic == self._topics.dead_letter)
         if is_compacted:
@@ -111,12 +130,24 @@ class RowKeys:
         found: list[int] = np.flatnonzero(is_null(rows.column(KEY)) & is_null(rows.column(ERROR))).tolist()
         return found
 
-    def _is_still_compacted(self) -> bool:
+    @property
+    def _is_hidden(self) -> bool:
+        return self._known[self._topics.data].is_compacted is None
+
+    @property
+    def _refuses_keyless(self) -> bool:
+        return bool(self._known[self._topics.data].is_compacted) or (
+            self._is_hidden and self._takes_keyless is False
+        )
+
+    def _still_refuses_keyless(self) -> bool:
         """Look again if the last look was not just now: the policy may have been changed since."""
+        if self._is_hidden:
+            return self._refuses_keyless  # asked in this very transaction
         if time.monotonic() - self._asked_at > _FRESH_SECONDS:
             self._known = self._read()
             self._asked_at = time.monotonic()
-        return bool(self._known[self._topics.data].is_compacted)
+        return self._refuses_keyless
 
     def _rejection(self, detail: str, row: int | None) -> RejectedRowError:
         servers, data = self._options.bootstrap_servers, self._topics.data

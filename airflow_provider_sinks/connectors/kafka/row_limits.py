@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from airflow_provider_sinks.connectors.kafka.run import KafkaTopics
 
 
-_INVALID = frozenset(
+INVALID = frozenset(
     {
         KafkaError.INVALID_RECORD,
         KafkaError._INVALID_DIFFERENT_RECORD,  # noqa: SLF001  public in C
     }
 )
+"""What a broker says of a record that it finds invalid, such as one without a key."""
 
 
 class RowLimits:
@@ -119,7 +120,7 @@ class RowLimits:
         codes = {refused.error.code(), cause.code() if cause else None}
         if self._is_of_time(codes):
             raise self._times.refusal()
-        if _INVALID & codes:
+        if INVALID & codes:
             self.keys.demand_taken(refused.topic)
         if refused.error.code() != KafkaError.MSG_SIZE_TOO_LARGE:
             return
@@ -138,7 +139,7 @@ class RowLimits:
         beside one; only the transaction has the reason. Where rows of a topic with hidden limits have times,
         that is reason enough to ask.
         """
-        return KafkaError.INVALID_TIMESTAMP in codes or (self._times.are_hidden and bool(_INVALID & codes))
+        return KafkaError.INVALID_TIMESTAMP in codes or (self._times.are_hidden and bool(INVALID & codes))
 
     def rejection(self, detail: str, row: int | None) -> RejectedRowError:
         """Return our error for a row.

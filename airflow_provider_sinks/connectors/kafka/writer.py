@@ -17,6 +17,7 @@ from airflow_provider_sinks.connectors.epoch_writer import RejectedRowError, Tok
 from airflow_provider_sinks.connectors.kafka.columns import KEY, VALUE, is_null
 from airflow_provider_sinks.connectors.kafka.in_force import demand_unrivalled
 from airflow_provider_sinks.connectors.kafka.kept_rows import KeptRows, Ways
+from airflow_provider_sinks.connectors.kafka.keyless_question import takes_keyless
 from airflow_provider_sinks.connectors.kafka.row_limits import RowLimits
 from airflow_provider_sinks.connectors.kafka.row_path import producer_kind
 from airflow_provider_sinks.connectors.kafka.row_times import RowTimes
@@ -83,6 +84,8 @@ class KafkaEpochWriter:
 
     def write_batch(self, rows: pa.RecordBatch) -> WriteResult:
         """Hand a batch to librdkafka, which sends it in the background."""
+        if self._limits.keys.must_be_asked:
+            self._limits.keys.learn(takes_keyless=takes_keyless(self._transaction, self._limits))
         self._transaction.begin()
         return self._kept.write(rows)
 
