@@ -128,6 +128,7 @@ def _decision(verdict: Verdict) -> dict[str, Any]:
         "warnings": _texts(verdict.warnings),
         "ways": [offer.code for offer in verdict.offers],
         "generation": verdict.generation,
+        "spec": verdict.redefinition.to_mapping() if verdict.redefinition else None,
         "positions": {str(partition): offset for partition, offset in (verdict.positions or {}).items()},
     }
 

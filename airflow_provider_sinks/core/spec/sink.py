@@ -31,6 +31,7 @@ from airflow_provider_sinks.core.evolution import OnSchemaChange
 from airflow_provider_sinks.core.query.analysis import QueryShape, analyse, select_sql
 from airflow_provider_sinks.core.query.rewrite import row_wise_sql
 from airflow_provider_sinks.core.query.sql import SqlError
+from airflow_provider_sinks.core.redefinition.bearing import Bearing
 from airflow_provider_sinks.core.spec import rules
 from airflow_provider_sinks.core.spec.fields import (
     VIEW_PATTERN,
@@ -280,6 +281,11 @@ class SinkSpec(Part, ABC):
     """What does the same for it as an option that other targets have."""
     dead_letter_example: ClassVar[str]
     """How a person writes where rows are set aside."""
+    bearings: ClassVar[Mapping[str, Bearing]] = {}
+    """What a change of each option of the target, and of its dead letters and progress, bears on.
+
+    By path from the top of the spec; over those that all sinks have (:mod:`.redefinition.options`).
+    """
     right_target: ClassVar[Any]
     """A target that is right, in the place of one that is not, while the rules between the rest are asked."""
 
@@ -313,6 +319,19 @@ class SinkSpec(Part, ABC):
     def replaces_by_key(self) -> bool:
         """Whether its readers take the newest row of a key for all there is of it, as the options say."""
         return False
+
+    @property
+    def keeps_one_row_of_a_key(self) -> bool:
+        """Whether rows of one key replace each other in the target, or for its readers, as the spec says."""
+        return self.replaces_by_key or bool(self.deletes_by)
+
+    @property
+    def columns_apart(self) -> tuple[str, ...] | None:
+        """The columns of the rows in a target that has them apart from each other, such as a table.
+
+        ``None`` where it has values instead, or only Spark knows the names.
+        """
+        return None
 
     @property
     @abstractmethod
