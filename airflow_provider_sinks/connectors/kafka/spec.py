@@ -133,8 +133,10 @@ class KafkaSink(SinkSpec):
 
     @property
     def keeps_one_row_of_a_key(self) -> bool:
-        """Whether a row replaces by its key: by its envelope, or in a topic that the spec has compacted."""
-        return self.replaces_by_key or "compact" in self.target.kafka.config.get("cleanup.policy", "")
+        """Whether a row replaces by its key, or a null takes it away: by its options, or by compaction."""
+        target = self.target.kafka
+        is_compacted = "compact" in target.config.get("cleanup.policy", "")
+        return self.replaces_by_key or target.deletes_rows or is_compacted
 
     @property
     def reads_headers(self) -> bool:

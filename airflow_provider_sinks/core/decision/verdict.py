@@ -130,7 +130,7 @@ def _spec(verdict: Verdict) -> Iterator[str]:
         case RedefinitionState.GOES_ON if verdict.positions:
             told = f"goes on from source offsets {offsets(verdict.positions)} with what has changed:"
         case state:
-            told = f"{state.told} with what has changed:"
+            told = f"{state.told} for what has changed:"
     yield f"  {'spec:':<18} {told}"
     yield from (f"    {one}" for one in redefined.differences)
 

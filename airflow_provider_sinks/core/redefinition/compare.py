@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from airflow_provider_sinks.core.errors import ConfigurationError
+from airflow_provider_sinks.core.query.column_texts import column_texts
 from airflow_provider_sinks.core.query.sql import SqlError, read
 from airflow_provider_sinks.core.redefinition.bearing import Bearing, When
 from airflow_provider_sinks.core.redefinition.options import COMMON, QUERY
@@ -60,14 +61,14 @@ class RedefinitionState(enum.Enum):
 class Difference:
     """One option that is another one than in the spec in force.
 
-    :param before: its value there, for people; ``none`` where it is not set.
+    :param before: its value there, as JSON has it; ``None`` where it is not set.
     :param needs_new_generation: the same generation must not take it.
     :param why: what it means, or why it needs one.
     """
 
     option: str
-    before: str
-    now: str
+    before: Any
+    now: Any
     bearing: Bearing
     needs_new_generation: bool
     why: str
@@ -79,7 +80,7 @@ class Difference:
 
     def __str__(self) -> str:
         needs = f"needs a new generation: {self.why}" if self.needs_new_generation else self.why
-        return f"{self.option}: {self.before} -> {self.now}: {needs}"
+        return f"{self.option}: {_shown(self.before)} -> {_shown(self.now)}: {needs}"
 
     def to_mapping(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
@@ -143,16 +144,17 @@ def _compare(in_force: str, declared: str, progress: WrittenSoFar) -> Redefiniti
     table = {tuple(path.split(".")): bearing for path, bearing in said.items()}
     found = [
         *_query(before, now),
+        *_keys(before, now),
         *_columns(before, now),
         *_walk((), before.to_mapping(), now.to_mapping(), table),
     ]
     return Redefinition(tuple(_judged(*one, conditions) for one in found))
 
 
-_Found: TypeAlias = tuple[str, str, str, Bearing]
+_Found: TypeAlias = tuple[str, Any, Any, Bearing]
 
 
-def _judged(option: str, before: str, now: str, bearing: Bearing, conditions: frozenset[When]) -> Difference:
+def _judged(option: str, before: Any, now: Any, bearing: Bearing, conditions: frozenset[When]) -> Difference:
     needs = bearing.needs in conditions
     return Difference(option, before, now, bearing, needs, bearing.why if needs else bearing.goes_on)
 
@@ -173,7 +175,12 @@ def _conditions(before: SinkSpec, now: SinkSpec, progress: WrittenSoFar) -> froz
 def _query(before: SinkSpec, now: SinkSpec) -> Iterator[_Found]:
     """Compare what the SQL says, however it is written and laid out."""
     if _words(before.sql) != _words(now.sql):
-        yield "query", _shown(one_line(before.sql)), _shown(one_line(now.sql)), COMMON["query"]
+        yield "query", _sql(before), _sql(now), COMMON["query"]
+
+
+def _sql(spec: SinkSpec) -> str:
+    """Return the query on one line; one that was made of ``select`` has a comma at the head of each line."""
+    return one_line(spec.sql.replace("\n  , ", ", ") if spec.query is None else spec.sql)
 
 
 def _words(sql: str) -> list[tuple[str, str]] | str:
@@ -181,6 +188,15 @@ def _words(sql: str) -> list[tuple[str, str]] | str:
         return [(token.kind, token.text) for token in read(sql).tokens]
     except SqlError:
         return sql
+
+
+def _keys(before: SinkSpec, now: SinkSpec) -> Iterator[_Found]:
+    """Compare from what the query makes the columns of the key: under the same name it may be another key."""
+    old, new = (column_texts(one.shape, one.source_columns) for one in (before, now))
+    for name in now.key_columns:
+        was, is_now = old.get(name.lower()), new.get(name.lower())
+        if name in before.key_columns and was is not None and is_now is not None and was != is_now:
+            yield f"key column {name} of the query", was, is_now, Bearing.KEY
 
 
 def _columns(before: SinkSpec, now: SinkSpec) -> Iterator[_Found]:
@@ -191,9 +207,8 @@ def _columns(before: SinkSpec, now: SinkSpec) -> Iterator[_Found]:
     for bearing, names, others in ((Bearing.LOST_COLUMNS, old, new), (Bearing.NEW_COLUMNS, new, old)):
         known = {name.lower() for name in others}
         if found := [name for name in names if name.lower() not in known]:
-            shown = _shown(", ".join(found))
             is_lost = bearing is Bearing.LOST_COLUMNS
-            yield _COLUMNS, shown if is_lost else "none", "none" if is_lost else shown, bearing
+            yield _COLUMNS, found if is_lost else None, None if is_lost else found, bearing
 
 
 def _walk(path: _Path, before: Any, now: Any, table: Mapping[_Path, Bearing]) -> Iterator[_Found]:
@@ -207,7 +222,7 @@ def _walk(path: _Path, before: Any, now: Any, table: Mapping[_Path, Bearing]) ->
         for name in sorted({str(key) for part in parts for key in part}):
             yield from _walk((*path, name), _part(before, name), _part(now, name), table)
     else:
-        yield ".".join(path), _value(before), _value(now), bearing or Bearing.UNSAID
+        yield ".".join(path), before, now, bearing or Bearing.UNSAID
 
 
 def _part(value: Any, name: str) -> Any:
@@ -230,9 +245,10 @@ def _alike(path: _Path, known: _Path) -> int:
     return next((index for index, (a, b) in pairs if b not in ("*", a)), min(len(path), len(known)))
 
 
-def _value(value: Any) -> str:
-    return "none" if value is None else _shown(one_line(json.dumps(value, ensure_ascii=False)))
-
-
-def _shown(text: str) -> str:
+def _shown(value: Any) -> str:
+    """Return a value for people; none of them is a secret, for a spec holds none."""
+    if value is None:
+        return "none"
+    is_text = isinstance(value, str) and bool(value)
+    text = one_line(value if is_text else json.dumps(value, ensure_ascii=False))
     return text if len(text) <= _SHOWN_LENGTH else f"{text[:_SHOWN_LENGTH]}..."

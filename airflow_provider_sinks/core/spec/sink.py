@@ -326,6 +326,11 @@ class SinkSpec(Part, ABC):
         return self.replaces_by_key or bool(self.deletes_by)
 
     @property
+    def key_columns(self) -> tuple[str, ...]:
+        """The columns of the output by which rows are told apart, as the target's options name them."""
+        return tuple(getattr(self.target.options, "key", ()))
+
+    @property
     def columns_apart(self) -> tuple[str, ...] | None:
         """The columns of the rows in a target that has them apart from each other, such as a table.
 
