@@ -1,8 +1,8 @@
 """Asks a broker whether a topic takes a record without a key, where nobody may read that it is compacted.
 
 A transaction with such a record is begun and aborted: nobody who reads committed records sees it. librdkafka
-counts a record that was refused, and the broker does not. So what is sent next may be out of order for the
-broker; behind a refusal a record with a key goes first, until one arrives, and is aborted too.
+counts a record that was refused, and the broker does not. So what is sent next to its partition may be out of
+order for the broker; behind a refusal a record with a key goes there first, until one arrives, and is aborted.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from airflow_provider_sinks.core.errors import UnavailableError
 
 _TRIES = 4
 _KEY = b"asked"
+_PARTITION = 0
+"""Each topic has it. One for all questions: a refusal upsets the order of its own partition alone."""
 
 
 def takes_keyless(transaction: Transaction, limits: RowLimits) -> bool:
@@ -44,10 +46,10 @@ def _settle(transaction: Transaction, limits: RowLimits) -> None:
 
 
 def _send(transaction: Transaction, limits: RowLimits, key: bytes | None) -> tuple[bool, KafkaError | None]:
-    """Send a record in a transaction that is aborted; return if it is known what became of it, and why not."""
+    """Send a record in a transaction that is aborted; return if its fate is known, and why it was refused."""
     transaction.begin()
     try:
-        transaction.live.produce(transaction.run.topics.data, key=key, value=b"")
+        transaction.live.produce(transaction.run.topics.data, key=key, value=b"", partition=_PARTITION)
     except (KafkaException, BufferError) as error:
         raise transaction.translated(error, "produce") from error
     is_known = transaction.flush()

@@ -87,7 +87,7 @@ class RowKeys:
         return dict.fromkeys(lacking, why)
 
     def forget(self) -> None:
-        """Forget that rows without a key were given: a transaction is over. A topic may be changed by the next."""
+        """Forget that rows without a key were given: a transaction is over, and the topic may change now."""
         self._gave_some = self._has_just_asked = False
         if not self._takes_keyless:
             self._takes_keyless = None
