@@ -2,7 +2,7 @@
 
 Trying again cannot help when a person must change something (configuration, credentials), must decide
 something (refused), or has already started a successor (fenced). Everything else heals by itself: what was
-committed stays, and the next try resumes exactly there.
+committed stays, and the next try resumes exactly there: the column ``task`` of :mod:`.core.retries`.
 """
 
 from __future__ import annotations
@@ -13,30 +13,39 @@ from contextlib import contextmanager
 from airflow.sdk.definitions.retry_policy import ExceptionRetryPolicy, RetryAction, RetryRule
 from airflow.sdk.exceptions import AirflowFailException
 
-from airflow_provider_sinks.core.errors import SinkError
+from airflow_provider_sinks.core.errors import (
+    AuthenticationError,
+    ConfigurationError,
+    FencedError,
+    JobFailedError,
+    RefusedError,
+    SinkError,
+    UnavailableError,
+)
+from airflow_provider_sinks.core.retries import RETRIES
 
-_ERRORS = "airflow_provider_sinks.core.errors"
+
+def _rule(*kinds: type[SinkError], reason: str) -> RetryRule:
+    tries = {RETRIES[kind.trouble].task.goes_on() for kind in kinds}
+    return RetryRule(
+        exception=[f"{kind.__module__}.{kind.__name__}" for kind in kinds],
+        action=RetryAction.RETRY if tries == {True} else RetryAction.FAIL,
+        reason=reason,
+    )
+
 
 SINK_RETRY_POLICY = ExceptionRetryPolicy(
     rules=[
-        RetryRule(
-            exception=[f"{_ERRORS}.ConfigurationError", f"{_ERRORS}.AuthenticationError"],
-            action=RetryAction.FAIL,
+        _rule(
+            ConfigurationError,
+            AuthenticationError,
             reason="needs you: change the sink or its connections",
         ),
-        RetryRule(
-            exception=f"{_ERRORS}.RefusedError",
-            action=RetryAction.FAIL,
-            reason="needs you: choose one of the ways on",
-        ),
-        RetryRule(
-            exception=f"{_ERRORS}.FencedError",
-            action=RetryAction.FAIL,
-            reason="a newer start of this sink took over",
-        ),
-        RetryRule(
-            exception=[f"{_ERRORS}.UnavailableError", f"{_ERRORS}.JobFailedError"],
-            action=RetryAction.RETRY,
+        _rule(RefusedError, reason="needs you: choose one of the ways on"),
+        _rule(FencedError, reason="a newer start of this sink took over"),
+        _rule(
+            UnavailableError,
+            JobFailedError,
             reason="heals itself: the next try resumes where this one stopped",
         ),
     ]

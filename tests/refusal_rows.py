@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 from airflow_provider_sinks.connectors.kafka.broker_memory import BrokerMemory, TransactionalIdFacts
@@ -18,6 +19,7 @@ from airflow_provider_sinks.core.decision.reasons.records import (
     RecordsReason,
 )
 from airflow_provider_sinks.core.decision.reasons.source import SourceReason
+from airflow_provider_sinks.core.decision.reasons.spec import SpecReason
 from airflow_provider_sinks.core.decision.verdict import Verdict
 from airflow_provider_sinks.core.progress.checkpoint import CheckpointFacts
 from airflow_provider_sinks.core.progress.history import NO_HISTORY, Finding, Flaw, History
@@ -71,6 +73,21 @@ TABLES: dict[str, ResourceFacts] = {
 }
 CUT = present(SOURCE, partitions=3, low={0: 0, 1: 0, 2: 500}, high={0: 100, 1: 100, 2: 600})
 """A partition was added, and its first records are gone."""
+BY_ID = json.dumps(
+    {
+        "name": "orders",
+        "source": {"kafka": {"connection": "k", "topic": SOURCE.name, "schema": "id int, n int"}},
+        "target": {"kafka": {"connection": "k", "topic": DATA.name, "key": ["id"], "envelope": "upsert"}},
+    }
+)
+COUNTING = json.dumps(
+    {
+        "name": "orders",
+        "source": {"kafka": {"connection": "k", "topic": SOURCE.name, "schema": "id int, n int"}},
+        "target": {"kafka": {"connection": "k", "topic": DATA.name, "key": ["id"]}},
+        "query": "SELECT id, count(*) AS c FROM source GROUP BY id",
+    }
+)
 LONG = present(SOURCE, high={0: 300, 1: 300})
 BEFORE = history(rows_total=400, epoch=6, from_={0: 30, 1: 30}, to={0: 40, 1: 40}, batch=5)
 WITHOUT_P0 = History({DRIVER: record(totals=NAMED), "p1": record(rows_total=300)})
@@ -327,6 +344,19 @@ REFUSALS = {
         observation(checkpoint=CheckpointFacts("/checkpoints/1")), request(stateful=True),
         CheckpointReason.STATE_LOST,
         'the state of sink "orders" is lost', ["/checkpoints/1", "batch 6", "batch -1"], ["start_over"],
+    ),
+    "spec-with-another-key": (
+        observation(history=history(spec=BY_ID)), request(declared=BY_ID.replace('"id"', '"n"')),
+        SpecReason.SPEC_CHANGED,
+        'the spec of sink "orders" was changed in a way that its generation cannot take',
+        ['target.kafka.key: ["id"] -> ["n"]: needs a new generation', "500 rows through epoch 7"],
+        ["go_on_changed", "start_over"],
+    ),
+    "spec-with-another-stateful-query": (
+        observation(history=history(spec=COUNTING)),
+        request(declared=COUNTING.replace("FROM source", "FROM source WHERE n > 1"), stateful=True),
+        SpecReason.STATE_OF_ANOTHER_QUERY, 'the spec of sink "orders" was changed',
+        ["the state in Spark's checkpoint was made of"], ["start_over"],
     ),
 }  # fmt: skip
 """What was seen and asked for, and what follows: reason, primary, parts of the detail, ways on."""

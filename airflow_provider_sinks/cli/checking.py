@@ -46,7 +46,7 @@ def plan(options: argparse.Namespace) -> int:
         show_text(str(seen))
     else:
         show_one(seen.to_mapping(), options.output)
-    error = seen.verdict.error()
+    error = seen.error()
     return int(error.exit_code) if error else 0
 
 
@@ -73,10 +73,13 @@ def check(options: argparse.Namespace) -> int:
 
 
 def _output(spec: SinkSpec, options: argparse.Namespace) -> Mapping[str, Any] | None:
-    """Return the query's columns where a start may alter the target for them; only Spark knows them."""
+    """Return the query's columns where a start may alter the target, or register schemas, for them.
+
+    Only Spark knows them.
+    """
     from airflow_provider_sinks.operators.validate.sink_report import spark_answer
 
-    if not spec.on_schema_change.adds:
+    if not spec.on_schema_change.adds and not spec.target_registries:
         return None
     answer = spark_answer(spec, options.spark_conn_id)
     match answer:

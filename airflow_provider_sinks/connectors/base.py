@@ -1,5 +1,8 @@
 """The one interface that every target implements, in two objects because they live in two places.
 
+The one on executors stands in :mod:`.epoch_writer`, what only some targets have in :mod:`.schema_parts`, and
+what a target is told of its run in :mod:`.run`.
+
 ::
 
     driver     SinkConnector   observe -> open -> ensure -> announce -> factory
@@ -24,27 +27,35 @@ tokens of successful tasks alone, and each of them once.
 from __future__ import annotations
 
 import enum
-import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from airflow_provider_sinks.connectors.epoch_writer import Token, WriterFactory
-from airflow_provider_sinks.core.dead_letters.letter import Circumstances
+from airflow_provider_sinks.connectors.run import Run
+from airflow_provider_sinks.connectors.schema_parts import SchemaEvolvable, SchemaRegistryAware
 from airflow_provider_sinks.core.decision.facts import Creation, Observation, ResourceFacts, Role
-from airflow_provider_sinks.core.evolution import SchemaDiff, Step
 from airflow_provider_sinks.core.lifecycle.steps import DeleteOutput, EmptyOutput
 from airflow_provider_sinks.core.progress.history import History
 from airflow_provider_sinks.core.progress.past_epochs import PastEpoch
 from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
-from airflow_provider_sinks.core.schemas.plan import SchemaPlan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from airflow_provider_sinks.core.spec.sink import SinkSpec
-
+__all__ = [
+    "Capabilities",
+    "CommitsOn",
+    "Health",
+    "HeldUp",
+    "MetricValue",
+    "Run",
+    "Say",
+    "SchemaEvolvable",
+    "SchemaRegistryAware",
+    "SinkConnector",
+]
 
 MetricValue: TypeAlias = int | float | str
 HeldUp: TypeAlias = Callable[[str], None]
@@ -76,44 +87,6 @@ class Capabilities:
 
 
 @dataclass(frozen=True)
-class Run:
-    """One start of a sink's job, as its target knows it.
-
-    :param sink: the sink's name.
-    :param id: its uuid.
-    :param source: the source topic, for what is set aside.
-    :param spec_digest: of the spec that it runs, likewise.
-    :param letters_of: the sink whose dead letters it replays; empty for a run that reads a source of its own.
-    :param may_multiply: its query may make several rows of a record.
-    """
-
-    sink: str
-    id: str
-    source: str
-    spec_digest: str = ""
-    letters_of: str = ""
-    may_multiply: bool = False
-
-    @classmethod
-    def of(cls, spec: SinkSpec) -> Run:
-        """Return a new run of a sink. What it sets aside in a replay is about the sink's own source."""
-        replay, multiplies = spec.replay, spec.shape.may_multiply
-        source, letters_of = (spec.source_topic, "") if replay is None else (replay.topic, replay.sink)
-        return cls(spec.name, str(uuid.uuid4()), source, spec.digest, letters_of, multiplies)
-
-    def circumstances(self, generation: int) -> Circumstances:
-        """Return where its letters come from, still without the epoch."""
-        return Circumstances(
-            self.letters_of or self.sink,
-            self.source,
-            generation,
-            spec_digest=self.spec_digest,
-            is_replay=bool(self.letters_of),
-            may_multiply=self.may_multiply,
-        )
-
-
-@dataclass(frozen=True)
 class Health:
     """How a target does, from the view of a running driver.
 
@@ -123,59 +96,6 @@ class Health:
 
     is_well: bool
     detail: str = ""
-
-
-class SchemaRegistryAware(Protocol):
-    """The part of a target that writes by schemas which a registry keeps.
-
-    ``plan`` is called by a validation, and by each start before anything is changed. What it plans the target
-    registers itself, with its first :meth:`SinkConnector.announce`: behind the fence, so that a start that
-    is refused or overtaken registers nothing.
-    """
-
-    @property
-    def service(self) -> str:
-        """Who is asked, for messages. No I/O, no secrets."""
-
-    def plan(self, output: Mapping[str, Any]) -> Sequence[SchemaPlan]:
-        """Return what a start would do about the schemas of keys and values. Registers nothing.
-
-        :param output: the query's columns, as Spark writes a struct as JSON.
-        :raises ConfigurationError: a column has no form in its schema, or a schema is not there.
-        :raises UnavailableError: the registry did not answer.
-        """
-
-    def close(self) -> None:
-        """Drop the client. Idempotent; must not raise."""
-
-
-class SchemaEvolvable(Protocol):
-    """The part of a target that alters its data table, so that it takes a query's columns.
-
-    Only columns that are null in the rows before, and types that hold every value of the ones before. What it
-    may do the sink's ``on_schema_change`` says; a difference that asks for more is incompatible.
-    """
-
-    def diff(self, output: Mapping[str, Any]) -> SchemaDiff:
-        """Compare the query's columns with those that the target has now, and see whether it may be altered.
-
-        Called by a validation and a dry run, from Airflow, and with each look of a start. Changes nothing.
-
-        :param output: the query's columns, as Spark writes a struct as JSON.
-        :raises UnavailableError: the target could not be seen.
-        """
-
-    def apply(self, steps: Sequence[Step], record: ProgressRecord) -> None:
-        """Alter the target, and announce the run: called in place of :meth:`SinkConnector.announce`.
-
-        Behind the fence, once per start at most, with the steps of the verdict. Where target and progress can
-        change in one transaction they do; else the target is altered first. So a launch that is killed
-        anywhere leaves either all to be done, or less: a step that is done already is well.
-
-        :raises FencedError: a newer run is in force.
-        :raises ConfigurationError: the target does not do it; the statements are told.
-        :raises UnavailableError: not now, such as where somebody else holds the table.
-        """
 
 
 class SinkConnector(Protocol):

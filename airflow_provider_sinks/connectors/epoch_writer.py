@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from airflow_provider_sinks.core.errors import SinkError
 from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
+from airflow_provider_sinks.core.retries import Trouble
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,13 +50,13 @@ class WriteResult:
 class InDoubtError(SinkError):
     """A commit was neither confirmed nor refused. The runtime opens anew and asks the target what holds."""
 
-    retryable = True
+    trouble = Trouble.DOUBT
 
 
 class LostStageError(SinkError):
     """What a token stands for is not there any more: the epoch is written again, some times."""
 
-    retryable = True
+    trouble = Trouble.STAGE_GONE
 
 
 class RejectedRowError(SinkError):

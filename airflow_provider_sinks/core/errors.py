@@ -2,7 +2,7 @@
 
 ::
 
-    SinkError                  primary, detail, hint; ``retryable`` says whether trying again may help
+    SinkError                  primary, detail, hint; ``trouble`` says what is tried again (:mod:`.retries`)
     |-- ConfigurationError     the user must change something; carries every problem found
     |-- AuthenticationError    the service refused the credentials
     |-- RefusedError           progress says that going on would lose or repeat rows
@@ -18,6 +18,8 @@ import enum
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
+
+from airflow_provider_sinks.core.retries import RETRIES, Trouble
 
 
 class ExitCode(enum.IntEnum):
@@ -40,7 +42,7 @@ class SinkError(Exception):
     """
 
     exit_code: ClassVar[ExitCode] = ExitCode.FAILED
-    retryable: ClassVar[bool] = False
+    trouble: ClassVar[Trouble] = Trouble.MISTAKE
 
     def __init__(self, primary: str, detail: str = "", hint: str = "") -> None:
         super().__init__(primary, detail, hint)
@@ -48,6 +50,11 @@ class SinkError(Exception):
         self.detail = detail
         self.hint = hint
         self.connections: tuple[str, ...] = ()
+
+    @property
+    def retryable(self) -> bool:
+        """Whether another try of the task may help; else a person is needed at once."""
+        return RETRIES[self.trouble].task.goes_on()
 
     def of(self, *conn_ids: str) -> Self:
         """Return this error, which comes from what stands in these connections.
@@ -119,25 +126,27 @@ class RefusedError(SinkError):
     """Progress says that going on would lose or repeat rows; a person must choose a way on."""
 
     exit_code = ExitCode.REFUSED
+    trouble = Trouble.REFUSAL
 
 
 class FencedError(SinkError):
     """A newer start of the same sink took over; this one must stop and must not come back."""
 
     exit_code = ExitCode.FENCED
+    trouble = Trouble.FENCED
 
 
 class UnavailableError(SinkError):
     """Something could not be reached or seen in time; nothing was decided on a guess."""
 
     exit_code = ExitCode.UNAVAILABLE
-    retryable = True
+    trouble = Trouble.SILENCE
 
 
 class JobFailedError(SinkError):
     """The job stopped in the middle. What was committed stays; a retry resumes exactly there."""
 
-    retryable = True
+    trouble = Trouble.STOPPED
 
 
 _KINDS: tuple[type[SinkError], ...] = (

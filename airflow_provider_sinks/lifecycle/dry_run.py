@@ -9,18 +9,22 @@ after the topics it could hold an epoch that was committed meanwhile, and the si
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from airflow_provider_sinks.core.decision.decide import decide
 from airflow_provider_sinks.core.decision.facts import Observation
 from airflow_provider_sinks.core.decision.start_request import start_request
 from airflow_provider_sinks.core.decision.verdict import Verdict, VerdictKind, render
-from airflow_provider_sinks.core.errors import UnavailableError
+from airflow_provider_sinks.core.errors import ConfigurationError, SinkError, UnavailableError
+from airflow_provider_sinks.core.schemas.plan import SchemaPlan, SchemaState
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.hooks.connections import resolve
 from airflow_provider_sinks.metadata.memory import Memory
+
+if TYPE_CHECKING:
+    from airflow_provider_sinks.connectors.observer import SinkObserver
 
 _READ_SECONDS = 30.0
 """How long one look reads the progress topic. An open transaction is waited for by looking again."""
@@ -37,24 +41,37 @@ class DryRun:
 
     :param observation: the facts; ``None`` when a cluster or Airflow's memory did not answer at all.
     :param engine_guarantee: what Spark guarantees, where its own writer writes.
+    :param schemas: what a start would do about the schemas of keys and values, where Spark was asked.
     """
 
     verdict: Verdict
     observation: Observation | None = None
     engine_guarantee: str = ""
+    schemas: tuple[SchemaPlan, ...] = ()
 
     @property
     def waits(self) -> bool:
         """Something could not be seen; looking again may help."""
         return self.verdict.kind is VerdictKind.WAIT
 
+    def error(self) -> SinkError | None:
+        """Return the error that ends such a start, or ``None`` if the sink may run."""
+        if refused := [one.problem("target") for one in self.schemas if not one.may_start]:
+            return ConfigurationError("the sink may not write by its schemas", refused)
+        return self.verdict.error()
+
     def __str__(self) -> str:
         seen = render(self.observation, self.verdict) if self.observation else f"verdict: {self.verdict}"
-        return f"{seen}\nguarantee: {self.engine_guarantee}" if self.engine_guarantee else seen
+        guarantee = [f"guarantee: {self.engine_guarantee}"] if self.engine_guarantee else []
+        return "\n".join([seen, *(line for one in self.schemas for line in _lines(one)), *guarantee])
 
     def to_mapping(self) -> dict[str, Any]:
         """Return it as plain JSON values, for XCom."""
-        found = {"observation": _facts(self.observation), "verdict": _decision(self.verdict)}
+        found: dict[str, Any] = {
+            "observation": _facts(self.observation),
+            "verdict": _decision(self.verdict),
+            "schemas": [_schema(one) for one in self.schemas],
+        }
         return found | ({"guarantee": self.engine_guarantee} if self.engine_guarantee else {})
 
 
@@ -91,6 +108,7 @@ def dry_run(
             if output is not None:
                 observer.expect(output)
             observation = observer.observe()
+            schemas = _schemas(observer, output)
     except UnavailableError as error:
         return DryRun(
             Verdict(VerdictKind.WAIT, error.primary, error.detail, error.hint), None, spec.engine_guarantee
@@ -98,7 +116,34 @@ def dry_run(
     verdict = decide(observation, start_request(spec, remembered.owner, remembered.witness), accept)
     if spec.on_schema_change.adds and output is None:
         verdict = replace(verdict, warnings=(*verdict.warnings, _NOT_COMPARED.format(spec.name)))
-    return DryRun(verdict, observation, spec.engine_guarantee)
+    return DryRun(verdict, observation, spec.engine_guarantee, schemas)
+
+
+def _schemas(observer: SinkObserver, output: Mapping[str, Any] | None) -> tuple[SchemaPlan, ...]:
+    """Ask the target's registry what a start would do; registers nothing."""
+    aware = observer.connector.as_schema_registry_aware() if output is not None else None
+    return tuple(aware.plan(output)) if aware is not None and output is not None else ()
+
+
+def _lines(schema: SchemaPlan) -> Iterator[str]:
+    """Give what a start would do about a schema, and what it would register."""
+    told = f"schema of the {schema.part}: {schema.told}"
+    yield told if schema.may_start else f"refused: {told} ({schema.problem().hint})"
+    if schema.state is not SchemaState.REGISTERED:
+        yield f"  {schema.text}"
+
+
+def _schema(schema: SchemaPlan) -> dict[str, Any]:
+    return {
+        "part": schema.part.value,
+        "subject": schema.subject,
+        "state": schema.state.value,
+        "level": schema.level.value,
+        "id": schema.id,
+        "compared_with_version": schema.version or None,
+        "reasons": list(schema.reasons),
+        "text": schema.text,
+    }
 
 
 def _facts(observation: Observation | None) -> dict[str, Any] | None:
@@ -128,6 +173,7 @@ def _decision(verdict: Verdict) -> dict[str, Any]:
         "warnings": _texts(verdict.warnings),
         "ways": [offer.code for offer in verdict.offers],
         "generation": verdict.generation,
+        "spec": verdict.redefinition.to_mapping() if verdict.redefinition else None,
         "positions": {str(partition): offset for partition, offset in (verdict.positions or {}).items()},
     }
 

@@ -1,8 +1,8 @@
 """The one action of an epoch: tasks write their rows; where the driver commits, it commits what they staged.
 
-It is run again where that may help: a task met a schema that had not been asked for, what was staged is gone,
-brokers are silent, rows are larger than was allowed for. To run it again is what Spark does with a failed
-task: what of it is committed, its writer finds behind its own fence, and leaves out (:mod:`.writer`).
+It is run again where that may help (:mod:`.core.retries`), and where rows are larger than was allowed for. To
+run it again is what Spark does with a failed task: what of it is committed, its writer finds behind its own
+fence, and leaves out (:mod:`.writer`).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from airflow_provider_sinks.core.errors import (
     Problem,
     RefusedError,
     SinkError,
-    UnavailableError,
 )
 from airflow_provider_sinks.core.progress.record import ProgressRecord
+from airflow_provider_sinks.core.retries import RETRIES, Trouble
 from airflow_provider_sinks.streaming import small_epochs
 from airflow_provider_sinks.streaming.account import Account
 from airflow_provider_sinks.streaming.arrow_batches import ArrowBatches
@@ -39,9 +39,6 @@ from airflow_provider_sinks.streaming.staged_commit import commit_staged
 from airflow_provider_sinks.streaming.task_report import REPORT_SCHEMA, Outcome, TaskReport
 from airflow_provider_sinks.streaming.writer import write_epoch
 
-_REPEAT_SECONDS = 4.0
-_STAGE_ATTEMPTS = 4
-"""As often as Spark runs a task."""
 _ENDS: Mapping[Outcome, type[SinkError]] = {
     Outcome.FENCED: FencedError,
     Outcome.TOO_MANY_DEAD: SetAsideError,
@@ -105,7 +102,8 @@ class EpochAction:
 
         :raises JobFailedError: what they stage is gone again and again.
         """
-        for _ in range(_STAGE_ATTEMPTS):
+        times = 1
+        while True:
             reports = self._act_patiently(rows, record)
             self._guard.check()
             self._raise_if_stopped(reports)
@@ -114,33 +112,38 @@ class EpochAction:
                 self._target, self._account.whole_record(record, reports), tokens, self._patience
             ):
                 return reports
+            if not RETRIES[Trouble.STAGE_GONE].epoch.goes_on(times=times):
+                raise JobFailedError(
+                    f'what the tasks of sink "{self._settings.sink}" stage is gone before it is committed',
+                    f"Epoch {record.epoch} was written {times} times; the driver never found its rows.",
+                    f"See that executors and driver reach the same place: {self._target.service}.",
+                )
             say(f"epoch {record.epoch} is repeated: what its tasks had staged is gone")
-        raise JobFailedError(
-            f'what the tasks of sink "{self._settings.sink}" stage is gone before it is committed',
-            f"Epoch {record.epoch} was written {_STAGE_ATTEMPTS} times; the driver never found its rows.",
-            f"See that executors and driver reach the same place: {self._target.service}.",
-        )
+            times += 1
 
     def _act_patiently(self, rows: DataFrame, record: ProgressRecord) -> list[TaskReport]:
-        """Run the action, and again while brokers are silent: it is what Spark does with a failed task.
+        """Run the action, and again while a service is silent: it is what Spark does with a failed task.
 
         Its writers are opened anew each time, so what one of them has committed is skipped. The pause lets
         the guard look in between: a newer start ends this one instead of being fenced by it.
         """
         failed_at: float | None = None
+        times = 1
         while True:
             try:
                 return self._act(rows, record)
             except Exception as error:
                 found = explain(error, error, self._settings.sink)
                 failed_at = failed_at or time.monotonic()
-                waited = time.monotonic() - failed_at
-                if not isinstance(found, UnavailableError) or waited > self._patience.bound_seconds:
+                retry, waited = RETRIES[found.trouble].epoch, time.monotonic() - failed_at
+                patience_seconds = self._patience.bound_seconds
+                if not retry.goes_on(times=times, seconds=waited, patience_seconds=patience_seconds):
                     raise
                 say(f"epoch {record.epoch} is repeated: {found.primary}")
                 self._account.holders.clear()
-                time.sleep(_REPEAT_SECONDS)
+                time.sleep(retry.pause_seconds)
                 self._guard.check()
+                times += 1
 
     def _act(self, rows: DataFrame, record: ProgressRecord) -> list[TaskReport]:
         plan = self._settings.plan(record, self._account)

@@ -24,6 +24,7 @@ from airflow_provider_sinks.core.errors import (
 from airflow_provider_sinks.core.launch.files import Launch, LaunchFiles
 from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus
 from airflow_provider_sinks.core.progress.witness import Witness
+from airflow_provider_sinks.core.retries import RETRIES, schema_met
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.streaming.account import EpochResult
 from airflow_provider_sinks.streaming.analysis import demand_analysable
@@ -188,7 +189,8 @@ class _Job:
             self._reporter.epoch(result, account.sums(), account.writers, start.source_end_offsets)
             size.note(sum(result.positions.values()), sum(report.size_bytes for report in result.reports))
 
-        learns = source.learns if self._spec.shape.row_wise else _never
+        met = RETRIES[schema_met(row_wise=self._spec.shape.row_wise)]
+        learns = source.learns if met.epoch.goes_on() else _never
         epochs = self._epochs(spark, query, target, started, guard=guard, learns=learns, finished=finished)
         guard.start()
         health.start()

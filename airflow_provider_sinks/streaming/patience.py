@@ -2,7 +2,8 @@
 
 A start has no patience: who starts a sink wants to know at once what is away. A driver that runs has: it
 holds the sink's writers and its place in the source, and a broker that is silent for a minute costs it a
-minute. Only when a service was silent for the whole bound does it end, and Airflow's retry takes over.
+minute. Only when a service was silent for the whole bound does it end, and Airflow's retry takes over:
+:mod:`.core.retries` says what is tried again, and by whom.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from datetime import timedelta
 from typing import TypeVar
 
 from airflow_provider_sinks.core.errors import UnavailableError
+from airflow_provider_sinks.core.retries import RETRIES, Trouble
 
 T = TypeVar("T")
 
-_AGAIN_SECONDS = 1.0
+_RETRY = RETRIES[Trouble.SILENCE].question
+_AGAIN_SECONDS = _RETRY.pause_seconds
 _WORTH_SAYING_SECONDS = 3.0
 _HINT = "See that it is up, and that nothing holds it still: it has taken the question and said nothing."
 
@@ -66,7 +69,10 @@ class Patience:
     def exhausted(self) -> UnavailableError | None:
         """The error to end with once a question has waited for longer than the bound."""
         longest = self._longest()
-        return self._gave_up(longest) if longest and longest.seconds > self.bound_seconds else None
+        if longest is None:
+            return None
+        goes_on = _RETRY.goes_on(seconds=longest.seconds, patience_seconds=self.bound_seconds)
+        return None if goes_on else self._gave_up(longest)
 
     def attempt(self, service: str, question: Callable[[], T], asker: object) -> T:
         """Ask once.

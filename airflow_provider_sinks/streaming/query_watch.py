@@ -13,8 +13,8 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.launch.files import LaunchFiles
+from airflow_provider_sinks.core.retries import RETRIES, Trouble, schema_met
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.streaming.driver_log import say
 from airflow_provider_sinks.streaming.epoch_size import EpochSize
@@ -28,7 +28,6 @@ from airflow_provider_sinks.streaming.session import silenced
 
 _WATCH_SECONDS = 0.25
 _FORGET_SECONDS = 30.0
-_QUERY_AGAIN_SECONDS = 1.0
 
 
 class QueryWatch:
@@ -116,7 +115,8 @@ class QueryWatch:
         """
         if epochs.failure is None and self._goes_on_after(error):
             return True
-        if self._spec.shape.row_wise or not self._learns(error):
+        met = RETRIES[schema_met(row_wise=self._spec.shape.row_wise)]
+        if not met.query.goes_on() or not self._learns(error):
             return False
         epochs.failure = None
         return True
@@ -125,15 +125,15 @@ class QueryWatch:
         """Return whether a query that ended outside of an epoch is to be started again."""
         if ended_by_metrics(error):
             say("Spark ended the query after it repeated an epoch (SPARK-57438); starting it again")
-            return True
+            return RETRIES[Trouble.LAG_UNCOUNTED].query.goes_on()
         found = explain(None, error, self._spec.name)
-        if not isinstance(found, UnavailableError):
+        retry, failed_at = RETRIES[found.trouble].query, self._failed_at or time.monotonic()
+        seconds = time.monotonic() - failed_at
+        if not retry.goes_on(seconds=seconds, patience_seconds=self._patience.bound_seconds):
             return False
-        self._failed_at = self._failed_at or time.monotonic()
-        if time.monotonic() - self._failed_at > self._patience.bound_seconds:
-            return False
+        self._failed_at = failed_at
         say(f"{found.primary}; starting the query again")
-        time.sleep(_QUERY_AGAIN_SECONDS)
+        time.sleep(retry.pause_seconds)
         return True
 
 

@@ -29,6 +29,7 @@ from pyspark.sql import DataFrame
 from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.core.errors import SinkError
 from airflow_provider_sinks.core.progress.record import partition_writer
+from airflow_provider_sinks.core.retries import RETRIES
 from airflow_provider_sinks.streaming import held_writers, large_rows
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
 from airflow_provider_sinks.streaming.measured_input import LARGE
@@ -41,8 +42,6 @@ SETTING = "spark.sinks.driverEpochRows"
 """The Spark setting that changes :data:`ROWS_MAX`; 0 leaves every epoch to the executors."""
 ROW_BYTES_MAX = 16 * 1024
 """What the texts and bytes of a row may have at most to be written by the driver."""
-_ATTEMPTS = 4
-"""As often as Spark runs a task."""
 
 
 def is_small(begin: Mapping[int, int], end: Mapping[int, int], rows_max: int) -> bool:
@@ -74,13 +73,14 @@ def is_of_large_rows(reports: Iterable[TaskReport]) -> bool:
 
 def _run(plan: EpochPlan, batches: list[pa.RecordBatch]) -> TaskReport:
     """Run a task, and again when that may help."""
-    for _ in range(_ATTEMPTS - 1):
+    times = 1
+    while True:
         try:
             return run_task(plan, batches)
         except SinkError as error:
-            if not error.retryable:
+            if not RETRIES[error.trouble].attempt.goes_on(times=times):
                 raise
-    return run_task(plan, batches)
+        times += 1
 
 
 def _by_writer(batches: list[pa.RecordBatch]) -> Iterator[tuple[str, list[pa.RecordBatch]]]:

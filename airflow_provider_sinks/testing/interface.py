@@ -5,6 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from airflow_provider_sinks.connectors.kind import ConnectorKind
 
 _US = "airflow_provider_sinks"
 
@@ -21,6 +25,7 @@ INTERFACE: Mapping[str, str] = {
         "`TargetOptions`, `ConnectedTarget`, `Target`, `DeadLetterPart`: what the options inherit"
     ),
     f"{_US}.core.spec.sink": "`SinkSpec`: what the spec of a sink with such a target inherits",
+    f"{_US}.core.redefinition.bearing": "`Bearing`: what a change of an option bears on",
     f"{_US}.core.spec.fields": "types of options, such as columns, with their errors",
     f"{_US}.core.spec.rules": "rules between options",
     f"{_US}.core.spec.problems": "`UnfitError`: what is wrong with one value, and what to write instead",
@@ -60,6 +65,17 @@ def foreign_imports(folder: Path) -> list[str]:
         for line, module in _imports(ast.parse(path.read_text(encoding="utf-8")))
         if module.split(".")[0] == _US and module not in INTERFACE
     ]
+
+
+def unsaid_options(kind: ConnectorKind) -> tuple[str, ...]:
+    """Return the options of a kind of target of which its spec does not say what a change bears on.
+
+    A test of your package needs no more than ``assert unsaid_options(KIND) == ()``. A change of one that is
+    not said needs a new generation, once rows were written.
+    """
+    from airflow_provider_sinks.core.redefinition.options import unsaid
+
+    return unsaid(kind.sink)
 
 
 def _imports(tree: ast.AST) -> Iterator[tuple[int, str]]:

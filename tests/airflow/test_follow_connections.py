@@ -17,6 +17,7 @@ from airflow_provider_sinks.core.connection import follow
 from airflow_provider_sinks.core.connection.options import ConnectionOptions
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import AuthenticationError, UnavailableError
+from airflow_provider_sinks.core.retries import RETRIED_FOR, RETRIES, Retries, Retry, Trouble
 from tests.airflow.fakes import KAFKA, SINK, FakeSpark, status
 from tests.support import until
 
@@ -221,9 +222,7 @@ def test_a_change_that_nobody_took_back_in_time_needs_a_person(
     task, denied = submit(retries=5), {"exit": 64, "statuses": [_failed("AuthenticationError")]}
 
     stopped = _after_a_change(run_task, task, spark, connections, **denied)
-    monkeypatch.setattr(
-        "airflow_provider_sinks.operators.submit.retry_after_change.RETRIED_FOR", timedelta(0)
-    )
+    monkeypatch.setitem(RETRIES, Trouble.MISTAKE, Retries(after_change=Retry(timedelta(0))))
     later = run_task(quick(task), again=True)
 
     assert stopped.state == "up_for_retry"
@@ -231,7 +230,7 @@ def test_a_change_that_nobody_took_back_in_time_needs_a_person(
 
 
 def test_a_change_may_be_taken_back_for_a_quarter_of_an_hour() -> None:
-    from airflow_provider_sinks.operators.submit.retry_after_change import RETRIED_FOR, Change
+    from airflow_provider_sinks.operators.submit.retry_after_change import Change
 
     at, error = datetime(2026, 1, 2, tzinfo=UTC), AuthenticationError("denied").of("kafka_test")
     change = Change(("kafka_test",), at)

@@ -29,6 +29,8 @@ def dag(stage: Stage, sink: Sink, airflow_url: str, connections: Define) -> DAG:
 
     pg = {"conn_type": "postgres", **stage.postgres.connection_fields}
     kafka = {"conn_type": "kafka", "extra": stage.broker.client_config()}
+    if stage.registry is not None:
+        connections(registry={"conn_type": "http", "host": stage.registry.options["url"]})
     connections(airflow_api_default=account(airflow_url), kafka=kafka, pg=pg, spark_default=SPARK)
     with DAG(sink.parsed.name, schedule=None, start_date=datetime(2025, 1, 1, tzinfo=UTC)) as dag:
         SubmitSinkJobOperator(task_id="submit", sink=sink.parsed)

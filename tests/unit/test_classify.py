@@ -35,12 +35,14 @@ from airflow_provider_sinks.core.decision.reasons.records import (
     classify_records,
 )
 from airflow_provider_sinks.core.decision.reasons.source import REACHES, SOURCES, Reach
+from airflow_provider_sinks.core.decision.reasons.spec import SPECS
 from airflow_provider_sinks.core.decision.ruling import Ruling
 from airflow_provider_sinks.core.decision.table import DECISIONS
 from airflow_provider_sinks.core.decision.verdict import VerdictKind
 from airflow_provider_sinks.core.progress.checkpoint import CheckpointUse
 from airflow_provider_sinks.core.progress.history import NO_HISTORY, Finding, History
 from airflow_provider_sinks.core.progress.record import DRIVER
+from airflow_provider_sinks.core.redefinition.compare import RedefinitionState
 from tests.facts import (
     DATA,
     PROGRESS,
@@ -83,6 +85,7 @@ FITS = (output.FITNESSES, progress_place.FITNESSES)
         (PLACES, ResourceState),
         (OWNERS, [False, True]),
         (CHECKPOINT_USES, CheckpointUse),
+        (SPECS, RedefinitionState),
     ],
     ids=[
         "decisions",
@@ -94,6 +97,7 @@ FITS = (output.FITNESSES, progress_place.FITNESSES)
         "places",
         "owners",
         "checkpoints",
+        "specs",
     ],
 )
 def test_every_combination_has_its_cell(table: dict[Any, Any], product: Any) -> None:
@@ -101,7 +105,7 @@ def test_every_combination_has_its_cell(table: dict[Any, Any], product: Any) -> 
 
 
 def test_every_reason_can_be_the_outcome_of_some_table() -> None:
-    tables = (DECISIONS, SOURCES, REACHES, RECORDS, PLACES, OWNERS, CHECKPOINT_USES, *FITS)
+    tables = (DECISIONS, SOURCES, REACHES, RECORDS, PLACES, OWNERS, CHECKPOINT_USES, SPECS, *FITS)
     reached = {cell for table in tables for cell in table.values() if isinstance(cell, Reason)}
 
     assert set(every_reason()) == reached

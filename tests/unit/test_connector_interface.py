@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from airflow_provider_sinks.connectors.base import SinkConnector
+from airflow_provider_sinks.connectors import base
+from airflow_provider_sinks.connectors.base import Run, SchemaEvolvable, SchemaRegistryAware, SinkConnector
 from airflow_provider_sinks.connectors.epoch_writer import EpochWriter, WriterFactory
 from airflow_provider_sinks.connectors.kind import ConnectorKind
 from airflow_provider_sinks.testing.interface import INTERFACE, foreign_imports
@@ -39,6 +40,13 @@ def test_the_page_lists_the_interface() -> None:
     page = (ROOT / "docs" / "writing-a-connector.md").read_text(encoding="utf-8")
 
     assert dict(_ROW.findall(page[page.index("## What you may import") :])) == dict(INTERFACE)
+
+
+def test_what_targets_import_of_the_interface_is_there_wherever_it_stands() -> None:
+    moved = {Run: "run", SchemaEvolvable: "schema_parts", SchemaRegistryAware: "schema_parts"}
+
+    assert {named: named.__module__.rpartition(".")[2] for named in moved} == moved
+    assert {named.__name__ for named in moved} <= set(base.__all__)
 
 
 def test_the_page_tells_of_each_method_who_calls_it() -> None:

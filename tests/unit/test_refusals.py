@@ -95,6 +95,8 @@ PRINTED = {
     "another-owner": ["take_over-6f7d945389"],
     "checkpoint-ahead": ["start_over-10fce1eb16"],
     "state-lost": ["start_over-e65fc48235"],
+    "spec-with-another-key": ["go_on_changed-242536dbcf", "start_over-7d387f9fad"],
+    "spec-with-another-stateful-query": ["start_over-e8fa5ff9ff"],
 }
 """The codes that the first release printed: somebody may still hold one in hand."""
 

@@ -11,6 +11,7 @@ from airflow_provider_sinks.core.decision.decide import decide
 from airflow_provider_sinks.core.decision.facts import Observation, ResourceFacts, Role, Unfit
 from airflow_provider_sinks.core.decision.reasons.progress_place import PlaceReason
 from airflow_provider_sinks.core.decision.reasons.source import SourceReason
+from airflow_provider_sinks.core.decision.reasons.spec import SpecReason
 from airflow_provider_sinks.core.decision.verdict import Verdict, VerdictKind
 from airflow_provider_sinks.core.errors import RefusedError
 from airflow_provider_sinks.core.lifecycle.steps import Announce, DeleteOutput, EmptyOutput
@@ -124,7 +125,9 @@ def test_a_reset_speaks_of_tables() -> None:
 ABOUT_THE_TARGET = {
     name: row
     for name, row in REFUSALS.items()
-    if not isinstance(row[2], SourceReason) and row[2] is not PlaceReason.PROGRESS_UNFIT and not row[0].memory
+    if not isinstance(row[2], SourceReason | SpecReason)
+    and row[2] is not PlaceReason.PROGRESS_UNFIT
+    and not row[0].memory
 }
 
 

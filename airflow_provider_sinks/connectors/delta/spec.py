@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field, StrictBool, StrictStr, model_validator
@@ -17,6 +17,7 @@ from airflow_provider_sinks.connectors.table_format.spec import (
 )
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import JobFailedError, Problem
+from airflow_provider_sinks.core.redefinition.bearing import Bearing
 from airflow_provider_sinks.core.spec.fields import Columns, ConnectionId
 from airflow_provider_sinks.core.spec.parts import DeadLetterPart, EvolvingTarget, Target
 from airflow_provider_sinks.core.spec.problems import UnfitError
@@ -99,6 +100,17 @@ class DeltaSink(TableSink):
 
     right_target: ClassVar[Any] = {"delta": {"path": "/a"}}
     dead_letter_example: ClassVar[str] = "{path: /data/orders_dead}"
+    bearings: ClassVar[Mapping[str, Bearing]] = {
+        "target.delta.path": Bearing.OUTPUT,
+        "target.delta.connection": Bearing.PLACE,
+        "target.delta.key": Bearing.KEY,
+        "target.delta.mode": Bearing.FORM,
+        "target.delta.create": Bearing.MAKING,
+        "target.delta.columns": Bearing.ROWS,
+        "target.delta.partition_by": Bearing.MAKING,
+        "target.delta.on_schema_change": Bearing.RUN,
+        "dead_letter.path": Bearing.LETTERS,
+    }
 
     target: DeltaChoice
     dead_letter: DeltaDeadLetter | None = None

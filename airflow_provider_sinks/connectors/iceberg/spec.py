@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import (
@@ -24,6 +24,7 @@ from airflow_provider_sinks.connectors.table_format.spec import (
 )
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import JobFailedError, Problem, nearest
+from airflow_provider_sinks.core.redefinition.bearing import Bearing
 from airflow_provider_sinks.core.spec.fields import Columns, ConnectionId, Scalar
 from airflow_provider_sinks.core.spec.parts import ConnectedTarget, DeadLetterPart, EvolvingTarget, Target
 from airflow_provider_sinks.core.spec.problems import UnfitError
@@ -130,6 +131,18 @@ class IcebergSink(TableSink):
 
     right_target: ClassVar[Any] = {"iceberg": "a/b.c"}
     dead_letter_example: ClassVar[str] = "{table: namespace.table}"
+    bearings: ClassVar[Mapping[str, Bearing]] = {
+        "target.iceberg.catalog": Bearing.PLACE,
+        "target.iceberg.table": Bearing.OUTPUT,
+        "target.iceberg.key": Bearing.KEY,
+        "target.iceberg.mode": Bearing.FORM,
+        "target.iceberg.create": Bearing.MAKING,
+        "target.iceberg.columns": Bearing.ROWS,
+        "target.iceberg.partition_by": Bearing.MAKING,
+        "target.iceberg.properties": Bearing.MAKING,
+        "target.iceberg.on_schema_change": Bearing.RUN,
+        "dead_letter.table": Bearing.LETTERS,
+    }
 
     target: IcebergChoice
     dead_letter: IcebergDeadLetter | None = None

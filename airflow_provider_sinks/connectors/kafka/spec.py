@@ -15,6 +15,7 @@ from airflow_provider_sinks.connectors.kafka.topic_options import Config, Count,
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import JobFailedError
 from airflow_provider_sinks.core.evolution import OPTION
+from airflow_provider_sinks.core.redefinition.bearing import Bearing
 from airflow_provider_sinks.core.schemas.subjects import Part as PartOfRecord
 from airflow_provider_sinks.core.spec.fields import TOPIC_PATTERN, SinkName, TopicName
 from airflow_provider_sinks.core.spec.parts import (
@@ -62,6 +63,41 @@ class KafkaSink(SinkSpec):
     right_target: ClassVar[Any] = "a/c"
     dead_letter_example: ClassVar[str] = "{topic: ...}"
     instead: ClassVar[Mapping[str, str]] = {OPTION: "the schemas of a topic follow by auto_register"}
+    bearings: ClassVar[Mapping[str, Bearing]] = {
+        "target.kafka.connection": Bearing.PLACE,
+        "target.kafka.topic": Bearing.OUTPUT,
+        "target.kafka.key": Bearing.KEY,
+        "target.kafka.format": Bearing.FORM,
+        "target.kafka.key_format": Bearing.FORM,
+        "target.kafka.value": Bearing.ROWS,
+        "target.kafka.registry": Bearing.IDS,
+        "target.kafka.schema": Bearing.REGISTERED,
+        "target.kafka.key_schema": Bearing.REGISTERED,
+        "target.kafka.record": Bearing.REGISTERED,
+        "target.kafka.subjects": Bearing.REGISTERED,
+        "target.kafka.auto_register": Bearing.RUN,
+        "target.kafka.envelope": Bearing.FORM,
+        "target.kafka.tombstones": Bearing.ROWS,
+        "target.kafka.deletes": Bearing.ROWS,
+        "target.kafka.compact_epoch": Bearing.ROWS,
+        "target.kafka.schemas_enable": Bearing.FORM,
+        "target.kafka.key_in_value": Bearing.ROWS,
+        "target.kafka.headers": Bearing.ROWS,
+        "target.kafka.timestamp": Bearing.ROWS,
+        "target.kafka.timestamp.column": Bearing.ROWS,
+        "target.kafka.partition_by": Bearing.KEY,
+        "target.kafka.partitions": Bearing.MAKING,
+        "target.kafka.replication_factor": Bearing.MAKING,
+        "target.kafka.config": Bearing.MAKING,
+        "target.kafka.compression": Bearing.RUN,
+        "dead_letter.topic": Bearing.LETTERS,
+        "dead_letter.partitions": Bearing.MAKING,
+        "dead_letter.replication_factor": Bearing.MAKING,
+        "dead_letter.config": Bearing.MAKING,
+        "progress.topic": Bearing.PROGRESS,
+        "progress.replication_factor": Bearing.MAKING,
+        "transactional_id_prefix": Bearing.RUN,
+    }
 
     target: KafkaTargetChoice
     dead_letter: DeadLetter | None = None
@@ -94,6 +130,13 @@ class KafkaSink(SinkSpec):
     def replaces_by_key(self) -> bool:
         """Whether a row replaces by its key, whatever the topic keeps."""
         return self.target.kafka.replaces
+
+    @property
+    def keeps_one_row_of_a_key(self) -> bool:
+        """Whether a row replaces by its key, or a null takes it away: by its options, or by compaction."""
+        target = self.target.kafka
+        is_compacted = "compact" in target.config.get("cleanup.policy", "")
+        return self.replaces_by_key or target.deletes_rows or is_compacted
 
     @property
     def reads_headers(self) -> bool:

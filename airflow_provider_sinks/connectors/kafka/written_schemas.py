@@ -105,7 +105,7 @@ def demand_fit(part: Part, columns: Sequence[Column], schema: RegisteredSchema) 
 
 
 class TargetSchemas:
-    """The schemas of one sink's target; see :class:`.base.SchemaRegistryAware`.
+    """The schemas of one sink's target; see :class:`.schema_parts.SchemaRegistryAware`.
 
     :param registry: asked now and at the start.
     """

@@ -63,7 +63,7 @@ class Owner:
 
 @dataclass(frozen=True)
 class PostgresEvolution:
-    """See :class:`.base.SchemaEvolvable`.
+    """See :class:`.schema_parts.SchemaEvolvable`.
 
     :param announce: tells the run in a transaction that is open; its connection is the one that alters. What
         it returns is called when that is committed.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field, StrictBool, model_validator
 
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import JobFailedError, Problem
+from airflow_provider_sinks.core.redefinition.bearing import Bearing
 from airflow_provider_sinks.core.spec.fields import Columns, TableName
 from airflow_provider_sinks.core.spec.parts import (
     ConnectedTarget,
@@ -104,6 +105,18 @@ class PostgresSink(SinkSpec):
     right_target: ClassVar[Any] = {"postgres": "a/b.c"}
     dead_letter_example: ClassVar[str] = "{table: schema.table}"
     progress_option: ClassVar[str] = "target.postgres.progress"
+    bearings: ClassVar[Mapping[str, Bearing]] = {
+        "target.postgres.connection": Bearing.PLACE,
+        "target.postgres.table": Bearing.OUTPUT,
+        "target.postgres.key": Bearing.KEY,
+        "target.postgres.mode": Bearing.FORM,
+        "target.postgres.create": Bearing.MAKING,
+        "target.postgres.columns": Bearing.ROWS,
+        "target.postgres.tombstones": Bearing.ROWS,
+        "target.postgres.progress": Bearing.PROGRESS,
+        "target.postgres.on_schema_change": Bearing.RUN,
+        "dead_letter.table": Bearing.LETTERS,
+    }
 
     target: PostgresChoice
     dead_letter: PostgresDeadLetter | None = None
@@ -118,6 +131,12 @@ class PostgresSink(SinkSpec):
     def deletes_by(self) -> tuple[str, ...]:
         """The key, where rows of one key replace each other."""
         return self.target.postgres.key
+
+    @property
+    def columns_apart(self) -> tuple[str, ...] | None:
+        """The columns that are written."""
+        named = self.target.postgres.columns
+        return self.shape.columns if named is None else named
 
     @property
     def progress_is_shared(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field, StrictStr, field_validator, model_validator
@@ -18,6 +18,7 @@ from airflow_provider_sinks.connectors.spark_format.formats import (
 from airflow_provider_sinks.connectors.spark_format.storage import plain
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import JobFailedError, Problem
+from airflow_provider_sinks.core.redefinition.bearing import Bearing
 from airflow_provider_sinks.core.spec.fields import Checkpoint, ConnectionId, Scalar, TableName
 from airflow_provider_sinks.core.spec.parts import Target, TargetOptions
 from airflow_provider_sinks.core.spec.problems import UnfitError
@@ -88,6 +89,14 @@ class SparkSink(SinkSpec):
     right_target: ClassVar[Any] = {"spark": {"format": "noop"}}
     dead_letter_example: ClassVar[str] = ""
     progress_option: ClassVar[str] = "checkpoint"
+    bearings: ClassVar[Mapping[str, Bearing]] = {
+        "target.spark.format": Bearing.FORM,
+        "target.spark.path": Bearing.OUTPUT,
+        "target.spark.connection": Bearing.PLACE,
+        "target.spark.table": Bearing.OUTPUT,
+        "target.spark.options": Bearing.ROWS,
+        "checkpoint": Bearing.PROGRESS,
+    }
 
     target: SparkChoice
     dead_letter: None = None
@@ -122,6 +131,11 @@ class SparkSink(SinkSpec):
     def engine_guarantee(self) -> str:
         """What Spark guarantees of the rows, in one sentence."""
         return self.target.spark.kind.guarantee
+
+    @property
+    def columns_apart(self) -> tuple[str, ...] | None:
+        """The columns of the query: Spark's own writers write all of them."""
+        return self.shape.columns
 
     @property
     def progress_is_shared(self) -> bool:

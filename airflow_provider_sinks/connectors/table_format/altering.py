@@ -13,7 +13,7 @@ from airflow_provider_sinks.core.progress.record import ProgressRecord
 
 @dataclass(frozen=True)
 class TableEvolution:
-    """See :class:`.base.SchemaEvolvable`.
+    """See :class:`.schema_parts.SchemaEvolvable`.
 
     :param difference: compares a query's columns with the table's.
     :param alter: alters the table, and announces the run.

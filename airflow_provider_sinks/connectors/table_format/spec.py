@@ -74,6 +74,12 @@ class TableSink(SinkSpec):
         return tuple(_options(self).key)
 
     @property
+    def columns_apart(self) -> tuple[str, ...] | None:
+        """The columns that are written."""
+        named = _options(self).columns
+        return self.shape.columns if named is None else tuple(named)
+
+    @property
     def progress_is_shared(self) -> bool:
         """Each sink has entries of its own in the table that it writes."""
         return True

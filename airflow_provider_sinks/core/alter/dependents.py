@@ -16,6 +16,7 @@ from typing import Any
 from airflow_provider_sinks.core.connection.follow import LAUNCH_SECONDS
 from airflow_provider_sinks.core.errors import FencedError, kind_of
 from airflow_provider_sinks.core.launch.status import SinkState
+from airflow_provider_sinks.core.retries import RETRIES
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 SETTLED_SECONDS = LAUNCH_SECONDS + 60.0
@@ -195,7 +196,9 @@ def newest_states(instances: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
 def _failed(now: Dependent, launch: str) -> Return | None:
     """Return the failure of a launch that the same options would bring again."""
     kind = kind_of((now.newest.error or {}).get("kind", ""))
-    if kind.retryable or kind is FencedError:  # fenced: by a launch that has words of its own
+    if kind is FencedError:  # by a launch that has words of its own
+        return None
+    if RETRIES[kind.trouble].task.goes_on():
         return None
     return Return(Came.FAILED, f"{launch} {now.newest.state}", *_words(now.newest.error))
 

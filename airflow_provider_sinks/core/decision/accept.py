@@ -78,6 +78,7 @@ def code_for(
         _digest_of_records(observation, any(reason.runs_elsewhere for reason in reasons)),
         _digest_of_witness(request) if by_witness else None,
         _digest_of_checkpoint(observation) if any(reason.by_checkpoint for reason in reasons) else None,
+        *([request.declared] if any(reason.by_spec for reason in reasons) else []),
     ]
     digest = hashlib.sha256(json.dumps(facts).encode()).hexdigest()
     return f"{'+'.join(ways)}-{digest[:10]}"

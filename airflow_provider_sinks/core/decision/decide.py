@@ -45,6 +45,7 @@ from airflow_provider_sinks.core.decision.reasons.progress_place import PLACES
 from airflow_provider_sinks.core.decision.reasons.reason import Reason, Refusal
 from airflow_provider_sinks.core.decision.reasons.records import RECORDS, RecordsReason, classify_records
 from airflow_provider_sinks.core.decision.reasons.source import REACHES, SOURCES, classify_reach
+from airflow_provider_sinks.core.decision.reasons.spec import SPECS, classify_spec, redefinition_of
 from airflow_provider_sinks.core.decision.ruling import Ruling
 from airflow_provider_sinks.core.decision.start import go_on
 from airflow_provider_sinks.core.decision.start_request import StartRequest
@@ -75,9 +76,10 @@ def decide(observation: Observation, request: StartRequest, accept: str | None =
     hidden = [role for role, facts in observation.resources().items() if facts.existence is Existence.UNKNOWN]
     refused = refuse(refusals, {*waits, *hidden}, observation, request) if refusals else None
     answer = next((o for o in refused.offers if o.code == accept), None) if refused else None
+    redefined = redefinition_of(observation, request)
     if refused and not answer:
-        return not_fitting(refused, accept)
-    verdict = go_on(observation, request, answer)
+        return replace(not_fitting(refused, accept), redefinition=redefined)
+    verdict = replace(go_on(observation, request, answer), redefinition=redefined)
     notes = [note for judgement in judgements if (note := _note(judgement, observation))]
     memory = observation.memory
     if memory is not None and memory.reason:
@@ -101,6 +103,7 @@ def judge(observation: Observation, request: StartRequest) -> Iterator[Judgement
         yield Judgement(Role.PROGRESS, fitness)
         yield Judgement(Role.PROGRESS, OWNERS[is_foreign(observation.history, request)])
         yield Judgement(Role.PROGRESS, records)
+        yield Judgement(Role.PROGRESS, SPECS[classify_spec(observation, request)])
         yield from _judge_progress(observation, request)
         yield from _judge_source(observation, request)
         yield from _judge_outputs(observation, request)

@@ -35,6 +35,13 @@ class Effects:
         taken = self._refused(WayOn.ADOPT)
         return f"take {taken} as it is for the recorded one and resume at offsets {self._positions()}"
 
+    def go_on_changed(self) -> str:
+        """Say what going on with a changed spec does."""
+        return (
+            f"go on in generation {self._history.generation} at offsets {self._positions()} by the spec as "
+            f"it is now; what was written ({summary(self._history)}) stays as it is"
+        )
+
     def continue_without_output(self) -> str:
         """Say what continuing without the output does."""
         lost = self._refused(WayOn.CONTINUE_WITHOUT_OUTPUT)
@@ -106,6 +113,7 @@ class Effects:
 _EFFECTS: dict[WayOn, Callable[[Effects], str]] = {
     WayOn.TAKE_OVER: Effects.take_over,
     WayOn.ADOPT: Effects.adopt,
+    WayOn.GO_ON_CHANGED: Effects.go_on_changed,
     WayOn.CONTINUE_WITHOUT_OUTPUT: Effects.continue_without_output,
     WayOn.SKIP_LOST: Effects.skip_lost,
     WayOn.RESUME_FROM_RECORDS: Effects.resume_from_records,

@@ -23,6 +23,8 @@ class StartRequest:
     :param witness: what Airflow remembers, or None.
     :param generation: the newest generation that this very start has seen before, such as at its first look.
     :param is_replay: its progress says which dead letters were taken, whether they led to rows or not.
+    :param declared: the spec itself, canonically, to be compared with the one in force; empty where it must
+        be that one, as in a launch of a replay.
     """
 
     sink: str
@@ -38,6 +40,7 @@ class StartRequest:
     witness: Witness | None = None
     generation: int | None = None
     is_replay: bool = False
+    declared: str = ""
 
     @property
     def saw_something_taken(self) -> bool:
@@ -82,4 +85,5 @@ def start_request(
         witness=witness,
         generation=generation,
         is_replay=spec.replay is not None,
+        declared=spec.to_json() if spec.replay is None else "",
     )

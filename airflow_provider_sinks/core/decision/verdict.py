@@ -13,7 +13,8 @@ from airflow_provider_sinks.core.decision.reasons.reason import Refusal
 from airflow_provider_sinks.core.decision.way_on import WayOn
 from airflow_provider_sinks.core.errors import RefusedError, SinkError, UnavailableError
 from airflow_provider_sinks.core.evolution import NeedsMigration
-from airflow_provider_sinks.core.wording import summary
+from airflow_provider_sinks.core.redefinition.compare import Redefinition, RedefinitionState
+from airflow_provider_sinks.core.wording import offsets, summary
 
 
 class VerdictKind(enum.StrEnum):
@@ -37,6 +38,7 @@ class Verdict:
     :param generation: the generation of the coming run; 0 if there is none.
     :param epoch: the newest epoch of that generation so far.
     :param positions: where each source partition goes on; None means where the spec says that a sink starts.
+    :param redefinition: what the spec changes of the one in force; None where none is recorded.
     :param continues_checkpoint: the checkpoint that was looked at is to be used; otherwise a new folder.
     :param rows_before: rows of earlier generations in the data output, for the record that announces the run.
     :param dead_before: dead letters of earlier generations, likewise.
@@ -58,6 +60,7 @@ class Verdict:
     continues_checkpoint: bool = False
     rows_before: int = 0
     dead_before: int = 0
+    redefinition: Redefinition | None = None
 
     @property
     def goes_on(self) -> bool:
@@ -104,6 +107,7 @@ def _lines(observation: Observation, verdict: Verdict) -> Iterator[str]:
         records = f", {facts.contents}" if facts.high or facts.size_bytes else ""
         yield f"  {role.called(facts.kind) + ':':<18} {facts}{records}"
     yield f"  {'progress:':<18} {_progress(observation)}"
+    yield from _spec(verdict)
     if observation.checkpoint is not None:
         found = observation.checkpoint
         yield f"  {'checkpoint:':<18} {found.path}, committed {found.committed}, planned {found.planned}"
@@ -112,6 +116,23 @@ def _lines(observation: Observation, verdict: Verdict) -> Iterator[str]:
     yield f"verdict: {verdict}"
     yield from (f"  action: {action}" for action in verdict.acts())
     yield from (f"  warning: {warning}" for warning in verdict.warnings)
+
+
+def _spec(verdict: Verdict) -> Iterator[str]:
+    """Give what the spec changes, and from where on."""
+    if (redefined := verdict.redefinition) is None:
+        return
+    match redefined.state:
+        case RedefinitionState.NOT_COMPARED:
+            told = f"not compared with the one in force ({redefined.unread})"
+        case RedefinitionState.SAME:
+            told = "same as in force"
+        case RedefinitionState.GOES_ON if verdict.positions:
+            told = f"goes on from source offsets {offsets(verdict.positions)} with what has changed:"
+        case state:
+            told = f"{state.told} for what has changed:"
+    yield f"  {'spec:':<18} {told}"
+    yield from (f"    {one}" for one in redefined.differences)
 
 
 def _progress(observation: Observation) -> str:

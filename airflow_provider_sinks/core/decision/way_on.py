@@ -8,6 +8,7 @@ way on                     what it does
 =========================  =================================================================================
 take_over                  make this Airflow the owner, resume from the records
 adopt                      take the output that is there for the recorded one, resume from the records
+go_on_changed              take the spec as it is now, resume from the records; rows before stay as they are
 continue_without_output    make the missing output anew, resume from the records; old rows are not repeated
 skip_lost                  resume where the source topic begins now; what was removed before is left out
 resume_from_records        a new generation that starts where the records that are left end, writer by writer
@@ -26,6 +27,7 @@ class WayOn(enum.StrEnum):
 
     TAKE_OVER = "take_over"
     ADOPT = "adopt"
+    GO_ON_CHANGED = "go_on_changed"
     CONTINUE_WITHOUT_OUTPUT = "continue_without_output"
     SKIP_LOST = "skip_lost"
     RESUME_FROM_RECORDS = "resume_from_records"

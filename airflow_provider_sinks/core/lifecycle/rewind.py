@@ -14,6 +14,7 @@ from airflow_provider_sinks.core.decision.decide import decide
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.decision.positions import next_generation
 from airflow_provider_sinks.core.decision.reasons.source import OF_REACH
+from airflow_provider_sinks.core.decision.reasons.spec import SpecReason
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, RefusedError
 from airflow_provider_sinks.core.lifecycle.new_generation import (
     Reset,
@@ -70,6 +71,9 @@ class AtEpoch:
     generation: int | None = None
 
 
+_SETTLED = OF_REACH | frozenset(SpecReason)
+"""What is settled by a new generation at places that a person has named."""
+
 RewindTo: TypeAlias = AtOffsets | AtTime | AtEpoch
 
 
@@ -82,7 +86,7 @@ def plan_rewind(situation: Situation, to: RewindTo) -> Plan:
     """
     sink, observation = situation.spec.name, situation.observation
     verdict = decide(observation, situation.request)
-    demand_settled(verdict, settles=lambda refusal: refusal.reason in OF_REACH)
+    demand_settled(verdict, settles=lambda refusal: refusal.reason in _SETTLED)
     demand_seen(verdict, situation)
     if not situation.history:
         raise ConfigurationError(

@@ -197,6 +197,20 @@ class DeadLetterPart(Part):
         return SetAsideLimits(self.max_per_epoch, self.max_ratio)
 
 
+class Writers(enum.StrEnum):
+    """Who writes: one transactional writer per source partition, or one for the whole sink."""
+
+    PER_PARTITION = "per_partition"
+    SINGLE = "single"
+
+
+class OutputMode(enum.StrEnum):
+    """What a stateful query gives: finished rows only, or each row that changed."""
+
+    APPEND = "append"
+    UPDATE = "update"
+
+
 class Trigger(Part):
     """When epochs run: ``available_now`` takes what is there and ends; ``every`` goes on."""
 

@@ -4,6 +4,7 @@
 once. The other way, ``to_json`` writes a canonical text: it is what travels to the job, stands in the
 progress record, and is digested.
 
+>>> from airflow_provider_sinks.core.decision.facts import Role
 >>> spec = SinkSpec.parse({"name": "mirror", "source": "prod/clicks", "target": "prod/clicks-copy"})
 >>> spec.target_connection, spec.writer_mode.value, spec.resources[Role.PROGRESS]
 ('prod', 'per_partition', '_sinks-progress-mirror')
@@ -11,21 +12,19 @@ progress record, and is digested.
 
 from __future__ import annotations
 
-import enum
 import hashlib
 import json
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from abc import ABC
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, ValidationError, field_validator
 from pydantic.json_schema import SkipJsonSchema
 
 from airflow_provider_sinks.core.dead_letters.limits import SetAsideLimits
 from airflow_provider_sinks.core.dead_letters.replay import Replay
-from airflow_provider_sinks.core.decision.facts import Creation, Role
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.evolution import OnSchemaChange
 from airflow_provider_sinks.core.query.analysis import QueryShape, analyse, select_sql
@@ -48,34 +47,23 @@ from airflow_provider_sinks.core.spec.parts import (
     EvolvingTarget,
     Format,
     Lookup,
+    OutputMode,
     Part,
     Target,
     Trigger,
+    Writers,
 )
 from airflow_provider_sinks.core.spec.problems import UnfitError, problems_of
 from airflow_provider_sinks.core.spec.schema_options import READS_FILES
 from airflow_provider_sinks.core.spec.source import Source, SourceEnvelope
+from airflow_provider_sinks.core.spec.target_answers import TargetAnswers
 
 _MEANS_NO_ROWS = frozenset({"patience"})
 """Options that change no row, nor where it goes."""
 LOOKUP_REFRESH = timedelta(seconds=60)
 
 
-class Writers(enum.StrEnum):
-    """Who writes: one transactional writer per source partition, or one for the whole sink."""
-
-    PER_PARTITION = "per_partition"
-    SINGLE = "single"
-
-
-class OutputMode(enum.StrEnum):
-    """What a stateful query gives: finished rows only, or each row that changed."""
-
-    APPEND = "append"
-    UPDATE = "update"
-
-
-class SinkSpec(Part, ABC):
+class SinkSpec(TargetAnswers, ABC):
     """A sink: where rows come from, what happens to them, where they go."""
 
     model_config = ConfigDict(title="Sink")
@@ -251,11 +239,6 @@ class SinkSpec(Part, ABC):
         return self.target.kind
 
     @property
-    def letters_to_read(self) -> Mapping[str, str] | None:
-        """The options of a source that reads the dead letters; ``None`` where they are in none."""
-        return None
-
-    @property
     def target_connection(self) -> str | None:
         """The id of the target's Airflow connection, where it needs one."""
         options = self.target.options
@@ -272,69 +255,10 @@ class SinkSpec(Part, ABC):
         """Whether the headers of the source's records are read."""
         return self.dead_letter is not None
 
-    # What its target makes of it; see the spec of a connector.
-
-    progress_option: ClassVar[str] = ""
-    """The option of the target that names its progress place, if that is none of the sink."""
-    instead: ClassVar[Mapping[str, str]] = {}
-    """What does the same for it as an option that other targets have."""
-    dead_letter_example: ClassVar[str]
-    """How a person writes where rows are set aside."""
-    right_target: ClassVar[Any]
-    """A target that is right, in the place of one that is not, while the rules between the rest are asked."""
-
     @property
-    def engine_guarantee(self) -> str:
-        """What Spark guarantees of the rows, in one sentence, where its own writer writes them.
-
-        Empty where our own protocol holds: exactly once.
-        """
-        return ""
-
-    @classmethod
-    def completed(cls, data: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what was given with what the target takes from elsewhere. Called before it is checked."""
-        return dict(data)
-
-    @property
-    def target_rules(self) -> tuple[rules.Rule, ...]:
-        """The rules between the options of the target and the rest of the sink."""
-        return ()
-
-    @property
-    def deletes_by(self) -> tuple[str, ...] | None:
-        """The columns of the output by which the target takes rows away; ``None`` where it never does.
-
-        Empty where it could, and its options do not say so: its own rules tell.
-        """
-        return None
-
-    @property
-    def replaces_by_key(self) -> bool:
-        """Whether its readers take the newest row of a key for all there is of it, as the options say."""
-        return False
-
-    @property
-    @abstractmethod
-    def progress_is_shared(self) -> bool:
-        """Whether other sinks may have records in the same progress place."""
-
-    @property
-    @abstractmethod
-    def resources(self) -> Mapping[Role, str]:
-        """The names of outputs and progress place, by what they are to the sink."""
-
-    @abstractmethod
-    def creations(self) -> Mapping[Role, Creation]:
-        """Return how each of them is made where it is missing."""
-
-    @abstractmethod
-    def shown(self) -> Mapping[str, str | None]:
-        """Return what of the target a person sees beside its name, in ``airflow sinks show``."""
-
-    @abstractmethod
-    def told(self) -> Iterable[str]:
-        """Give the lines about the target on the page of its DAG."""
+    def key_columns(self) -> tuple[str, ...]:
+        """The columns of the output by which rows are told apart, as the target's options name them."""
+        return tuple(getattr(self.target.options, "key", ()))
 
     @property
     def connections(self) -> tuple[str, ...]:
@@ -348,11 +272,6 @@ class SinkSpec(Part, ABC):
         kafka = self.source.kafka
         own = (kafka.registry,) if kafka.registry is not None and kafka.uses_registry else ()
         return tuple(dict.fromkeys((*own, *self.target_registries)))
-
-    @property
-    def target_registries(self) -> tuple[str, ...]:
-        """Those of them that have schemas of the target."""
-        return ()
 
     @property
     def registered_formats(self) -> frozenset[Format]:

@@ -4,26 +4,24 @@ Without a change such a failure needs a person at once: wrong credentials stay w
 change itself is the likely cause. Whoever made it may take it back, as ``AlterConnectionRestartOperator``
 does, and then nobody should have to start the sink by hand.
 
-Only errors that come from a connection that changed are tried again, and only for :data:`RETRIED_FOR`. A
-refusal never is: a person must choose a way on, whatever changed. That a change is not settled yet is noted
-in the task's state store, so that retries know of it. A launch that came to run settles it, whatever ends it
-later.
+Only errors that come from a connection that changed are tried again, and only those that the table of
+:mod:`.core.retries` names, for as long as it says. A refusal never is: a person must choose a way on,
+whatever changed. That a change is not settled yet is noted in the task's state store, so that retries know of
+it. A launch that came to run settles it, whatever ends it later.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
-from airflow_provider_sinks.core.errors import FencedError, JobFailedError, RefusedError, SinkError
+from airflow_provider_sinks.core.errors import JobFailedError, SinkError
 from airflow_provider_sinks.core.launch.status import SinkStatus
+from airflow_provider_sinks.core.retries import RETRIED_FOR, RETRIES
 from airflow_provider_sinks.metadata.memory import Store
 
-RETRIED_FOR = timedelta(minutes=15)
-"""How long after a change it may be taken back: longer than an alteration watches its sinks (5 minutes by
-default, and as long again once it has put the old options back), with the longest pause between two tries."""
 _KEY = "unsettled_connections"
 
 
@@ -39,9 +37,9 @@ class Change:
 
     def excuses(self, error: SinkError, now: datetime) -> bool:
         """Return whether an error that a retry does not mend may go away when the change is taken back."""
-        if isinstance(error, RefusedError | FencedError):
-            return False
-        return bool(set(error.connections) & set(self.connections)) and now - self.at < RETRIED_FOR
+        retry, since = RETRIES[error.trouble].after_change, now - self.at
+        is_of_it = bool(set(error.connections) & set(self.connections))
+        return is_of_it and retry.goes_on(seconds=since.total_seconds())
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the JSON object that is stored."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Annotated, Any, ClassVar
 
@@ -12,6 +12,7 @@ from airflow_provider_sinks.connectors.plain import PlainCreation
 from airflow_provider_sinks.core.decision.facts import Creation, Role
 from airflow_provider_sinks.core.errors import JobFailedError, Problem
 from airflow_provider_sinks.core.progress.identity import ResourceKind
+from airflow_provider_sinks.core.redefinition.bearing import Bearing
 from airflow_provider_sinks.core.spec.parts import Part, Target, TargetOptions
 from airflow_provider_sinks.core.spec.problems import UnfitError
 from airflow_provider_sinks.core.spec.rules import Rule, needs
@@ -69,6 +70,11 @@ class FilesSink(SinkSpec):
     right_target: ClassVar[Any] = {"files": {"path": "/a"}}
     dead_letter_example: ClassVar[str] = "{path: /data/orders-dead}"
     progress_option: ClassVar[str] = "target.files.progress"
+    bearings: ClassVar[Mapping[str, Bearing]] = {
+        "target.files.path": Bearing.OUTPUT,
+        "target.files.progress": Bearing.PROGRESS,
+        "dead_letter.path": Bearing.LETTERS,
+    }
 
     target: FilesChoice
     dead_letter: FilesDeadLetter | None = None
@@ -78,6 +84,11 @@ class FilesSink(SinkSpec):
     def target_rules(self) -> tuple[Rule, ...]:
         """The rules between the options of the target and the rest of the sink."""
         return _RULES
+
+    @property
+    def columns_apart(self) -> tuple[str, ...] | None:
+        """All columns of the query."""
+        return self.shape.columns
 
     @property
     def progress_is_shared(self) -> bool:

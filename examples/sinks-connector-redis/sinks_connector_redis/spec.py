@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field, StrictStr
@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, StrictStr
 from airflow_provider_sinks.connectors.plain import PlainCreation
 from airflow_provider_sinks.core.decision.facts import Creation, Role
 from airflow_provider_sinks.core.errors import JobFailedError, Problem
+from airflow_provider_sinks.core.redefinition.bearing import Bearing
 from airflow_provider_sinks.core.spec.fields import within
 from airflow_provider_sinks.core.spec.parts import ConnectedTarget, DeadLetterPart, Target
 from airflow_provider_sinks.core.spec.problems import UnfitError
@@ -60,6 +61,14 @@ class RedisSink(SinkSpec):
     right_target: ClassVar[Any] = {"redis": {"connection": "r", "stream": "a"}}
     dead_letter_example: ClassVar[str] = "{stream: orders-dead}"
     progress_option: ClassVar[str] = "target.redis.progress"
+    bearings: ClassVar[Mapping[str, Bearing]] = {
+        "target.redis.connection": Bearing.PLACE,
+        "target.redis.key": Bearing.KEY,
+        "target.redis.stream": Bearing.OUTPUT,
+        "target.redis.max_length": Bearing.RUN,
+        "target.redis.progress": Bearing.PROGRESS,
+        "dead_letter.stream": Bearing.LETTERS,
+    }
 
     target: RedisChoice
     dead_letter: RedisDeadLetter | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Annotated, Any, ClassVar
 
@@ -11,6 +11,7 @@ from pydantic import AfterValidator, StrictStr
 from airflow_provider_sinks.connectors.plain import PlainCreation
 from airflow_provider_sinks.core.decision.facts import Creation, Role
 from airflow_provider_sinks.core.errors import JobFailedError, Problem
+from airflow_provider_sinks.core.redefinition.bearing import Bearing
 from airflow_provider_sinks.core.spec.parts import DeadLetterPart, Target, TargetOptions
 from airflow_provider_sinks.core.spec.problems import UnfitError
 from airflow_provider_sinks.core.spec.rules import Rule, needs
@@ -61,6 +62,11 @@ class MyTargetSink(SinkSpec):
 
     right_target: ClassVar[Any] = {"mytarget": {"file": "/a.db", "table": "a"}}
     dead_letter_example: ClassVar[str] = "{table: orders_dead}"
+    bearings: ClassVar[Mapping[str, Bearing]] = {
+        "target.mytarget.file": Bearing.OUTPUT,
+        "target.mytarget.table": Bearing.OUTPUT,
+        "dead_letter.table": Bearing.LETTERS,
+    }
 
     target: MyTargetChoice
     dead_letter: MyTargetDeadLetter | None = None

@@ -23,7 +23,7 @@ from airflow_provider_sinks.core.decision.facts import Creation
 from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.testing.connector_contract import ExecutorCommits
-from airflow_provider_sinks.testing.interface import foreign_imports
+from airflow_provider_sinks.testing.interface import foreign_imports, unsaid_options
 from airflow_provider_sinks.testing.played_start import SINK, Coordinates, Harness
 
 SCHEMA = pa.schema(
@@ -131,6 +131,10 @@ def test_what_is_wrong_with_options_is_told_at_once() -> None:
 
     assert "target.mytarget.file: 'sinks.db' is no file" in refused.value.detail
     assert "target.mytarget.tabel: is not known" in refused.value.detail
+
+
+def test_each_option_says_what_its_change_bears_on() -> None:
+    assert unsaid_options(KIND) == ()
 
 
 def test_it_imports_nothing_but_the_interface() -> None:

@@ -43,6 +43,7 @@ class ReasonEntry:
     :param counts: the records still say how much was written.
     :param by_witness: it hangs on what Airflow's witness knows, which is then part of its accept codes.
     :param by_checkpoint: it hangs on Spark's checkpoint, which is then part of its accept codes.
+    :param by_spec: it hangs on what the spec says, which is then part of its accept codes.
     :param runs_elsewhere: another driver may go on meanwhile; its epochs are no part of the accept codes.
     """
 
@@ -53,6 +54,7 @@ class ReasonEntry:
     counts: bool = True
     by_witness: bool = False
     by_checkpoint: bool = False
+    by_spec: bool = False
     runs_elsewhere: bool = False
 
 
