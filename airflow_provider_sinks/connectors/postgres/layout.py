@@ -72,7 +72,8 @@ _SORT = f"""{TREE}, part AS (
                 SELECT event, (array_agg(quote_ident(t.tgname) || ' ON ' || c.oid::regclass
                                          ORDER BY c.oid <> own.oid, t.tgname))[1] AS name
                 FROM tree JOIN pg_class c ON c.oid = tree.oid JOIN pg_trigger t ON t.tgrelid = c.oid
-                JOIN (VALUES ('INSERT', 4), ('UPDATE', 16), ('DELETE', 8)) events (event, bit) ON t.tgtype & bit <> 0
+                JOIN (VALUES ('INSERT', 4), ('UPDATE', 16), ('DELETE', 8)) events (event, bit)
+                    ON t.tgtype & bit <> 0
                 WHERE (c.relispartition OR c.oid = own.oid) AND NOT t.tgisinternal
                   AND t.tgenabled IN ('O', 'A') AND t.tgtype & 3 = 3
                 GROUP BY event) before)

@@ -258,7 +258,7 @@ class PostgresEpochWriter:
         return overtaken(sink, factory.run, factory.known, held)
 
     def _held_back(self) -> SinkError | None:
-        """Return the error for a trigger that keeps the row from being changed; nothing where there is none."""
+        """Return the error for a trigger that keeps the row from being changed, where there is one."""
         place = self._factory.place
         with self._explained():
             found = self._live.ask(progress_table.late_trigger(place))
