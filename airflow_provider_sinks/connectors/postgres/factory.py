@@ -34,6 +34,7 @@ class TablePlan:
     :param dead_columns: those that the table of dead letters has.
     :param shapes: what must not be altered while it is written, by table.
     :param says_deletes: a row that takes its key away says so, and no other does.
+    :param may_drop: a trigger of the table may drop a row without a word.
     """
 
     table: str
@@ -45,6 +46,7 @@ class TablePlan:
     dead_columns: tuple[str, ...] = FIRST_DEAD_LETTER_COLUMNS
     shapes: Mapping[str, Shape] = field(default_factory=dict)
     says_deletes: bool = False
+    may_drop: bool = False
 
     @property
     def source(self) -> str:
@@ -53,8 +55,19 @@ class TablePlan:
 
     @property
     def is_staged(self) -> bool:
-        """Rows go through a temporary table: they replace others, or Postgres must cast them."""
-        return bool(self.key) or self.has_casts
+        """Rows go through a temporary table: they replace others, or Postgres must cast or count them.
+
+        Of a ``COPY`` nobody tells how many rows a trigger has left of it.
+        """
+        return bool(self.key) or self.has_casts or self.may_drop
+
+    @property
+    def is_counted(self) -> bool:
+        """It is seen whether all rows get into the table.
+
+        Not of upserts: a trigger that leaves out what would change nothing drops a row likewise.
+        """
+        return self.may_drop and not self.key
 
     @property
     def has_casts(self) -> bool:

@@ -38,8 +38,7 @@ def unfit_for(role: Role, name: str, table: Layout) -> Unfit | None:
         case Role.DATA:
             return _HOLDS_PROGRESS if PROGRESS_COLUMNS.keys() <= table.columns.keys() else None
         case Role.DEAD_LETTER:
-            flaws = _flaws_of_keeping(name, table, _SET_ASIDE_BY_NOBODY)
-            return next(flaws, None) or unfit_for_letters(name, table.columns)
+            return next(_flaws_of_letters(name, table), None)
         case Role.SOURCE:
             return None
         case other:
@@ -68,10 +67,25 @@ def _flaws_of_progress(name: str, table: Layout) -> Iterator[Unfit]:
         why = f"{obstacle.what[0].upper()}{obstacle.what[1:]}."
         yield Unfit("cannot be written by its key", why, f"{obstacle.repair};")
     yield from _flaws_of_keeping(name, table, _WRITTEN_AGAIN)
+    for trigger in table.triggers.values():
+        why = "What it drops, or changes of a row, looks as if somebody else had taken the sink."
+        yield _with_trigger(trigger, why)
     for rule, event in table.rules.items():
         if event != "DELETE":
             why = "Whoever changes a row of it must know that it was changed."
             yield Unfit(f"has rule {rule} on {event}", why, f"DROP RULE {rule} ON {name};")
+
+
+def _flaws_of_letters(name: str, table: Layout) -> Iterator[Unfit]:
+    yield from _flaws_of_keeping(name, table, _SET_ASIDE_BY_NOBODY)
+    if trigger := table.triggers.get("INSERT"):
+        yield _with_trigger(trigger, "Nobody would see that it drops a letter, and the row would be lost.")
+    if (unfit := unfit_for_letters(name, table.columns)) is not None:
+        yield unfit
+
+
+def _with_trigger(trigger: str, why: str) -> Unfit:
+    return Unfit(f"has trigger {trigger} before each row", why, f"DROP TRIGGER {trigger};")
 
 
 def _flaws_of_keeping(name: str, table: Layout, emptied: str) -> Iterator[Unfit]:

@@ -24,8 +24,17 @@ from airflow_provider_sinks.core.progress.identity import Identities
 
 MARK = "concat_ws(' ', a.atttypid, a.atttypmod, a.attcollation, a.attidentity, a.attgenerated)"
 """In SQL, what a column of ``pg_attribute`` is: where it is another one, the same bytes are another value."""
-REQUIRED = "a.attnotnull AND NOT a.atthasdef AND a.attidentity = ''"
-"""In SQL, whether each row must give a column."""
+BEHIND = """
+    behind AS (
+        SELECT a.atttypid AS oid
+        UNION ALL SELECT d.typbasetype FROM behind b JOIN pg_type d ON d.oid = b.oid WHERE d.typtype = 'd')"""
+"""In SQL, a recursive query for the type of a column of ``pg_attribute``, and for what its domain is of."""
+REQUIRED = f"""(
+    NOT a.atthasdef AND a.attidentity = '' AND (
+        a.attnotnull OR EXISTS (
+            WITH RECURSIVE {BEHIND} SELECT FROM behind b JOIN pg_type d ON d.oid = b.oid WHERE d.typnotnull))
+    AND NOT EXISTS (SELECT FROM pg_type d WHERE d.oid = a.atttypid AND d.typdefault IS NOT NULL))"""  # noqa: S608  our own words
+"""In SQL, whether each row must give a column: it or its domain takes no null, and neither has a default."""
 _SHAPE = """
     SELECT jsonb_object_agg(a.attname, {mark}) FROM pg_attribute a
     WHERE a.attrelid = {table} AND a.attnum > 0 AND NOT a.attisdropped

@@ -67,7 +67,16 @@ _SORT = f"""{TREE}, part AS (
            (SELECT coalesce(jsonb_object_agg(quote_ident(rulename), CASE ev_type
                        WHEN '2' THEN 'UPDATE' WHEN '3' THEN 'INSERT' ELSE 'DELETE' END), '{{}}')
             FROM pg_rewrite WHERE ev_class = own.oid AND ev_type <> '1' AND ev_enabled IN ('O', 'A')),
-           (SELECT coalesce(jsonb_object_agg(name, kinds), '{{}}') FROM below)
+           (SELECT coalesce(jsonb_object_agg(name, kinds), '{{}}') FROM below),
+           (SELECT coalesce(jsonb_object_agg(event, name), '{{}}') FROM (
+                SELECT event, (array_agg(quote_ident(t.tgname) || ' ON ' || c.oid::regclass
+                                         ORDER BY c.oid <> own.oid, t.tgname))[1] AS name
+                FROM tree JOIN pg_class c ON c.oid = tree.oid JOIN pg_trigger t ON t.tgrelid = c.oid
+                JOIN (VALUES ('INSERT', 4), ('UPDATE', 16), ('DELETE', 8)) events (event, bit)
+                    ON t.tgtype & bit <> 0
+                WHERE (c.relispartition OR c.oid = own.oid) AND NOT t.tgisinternal
+                  AND t.tgenabled IN ('O', 'A') AND t.tgtype & 3 = 3
+                GROUP BY event) before)
     FROM pg_class own WHERE own.oid = to_regclass(%(table)s)"""  # noqa: S608  our own words
 
 
@@ -84,6 +93,8 @@ class Layout:
     :param foreign_partition: one whose rows another server keeps, and commits by itself; likewise.
     :param rules: on what each rule of the table acts: ``INSERT``, ``UPDATE`` or ``DELETE``.
     :param below: the types of columns that tables have which inherit from it.
+    :param triggers: by event, one of it or of a partition that may drop or change a row before the event:
+        its name and its table, as ``DROP TRIGGER`` names them.
     """
 
     columns: Mapping[str, Column]
@@ -95,6 +106,7 @@ class Layout:
     foreign_partition: str = ""
     rules: Mapping[str, str] = field(default_factory=dict)
     below: Mapping[str, str] = field(default_factory=dict)
+    triggers: Mapping[str, str] = field(default_factory=dict)
 
     def shape(self, written: Collection[str]) -> Shape:
         """Return what must stay as it is while these columns are written."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 import psycopg
 
@@ -36,6 +37,23 @@ _KINDS = {
 }
 _TABLES = ("r", "p")
 
+
+class _Obstacle(NamedTuple):
+    """Why this login can write nothing here, whatever the table, and what helps."""
+
+    reason: str
+    repair: str
+
+
+_STANDBY = _Obstacle(
+    "the server is a read-only standby",
+    "Name the primary as the host of the connection; where this one is promoted, the next try goes on.",
+)
+_READ_ONLY = _Obstacle(
+    "default_transaction_read_only is on for this login or database",
+    "ALTER ROLE <user of the connection> RESET default_transaction_read_only; or ALTER DATABASE likewise.",
+)
+
 NEEDS: Mapping[Role, tuple[str, ...]] = {
     Role.DATA: ("INSERT",),
     Role.DEAD_LETTER: ("INSERT",),
@@ -51,9 +69,7 @@ def look(
 ) -> dict[Role, ResourceFacts]:
     """Return which tables these are, and whether they can be written."""
     system, in_recovery, read_only = connection.execute(_SYSTEM).fetchone() or ("", False, False)
-    obstacle = "the server is a read-only standby" if in_recovery else ""
-    if read_only and not in_recovery:
-        obstacle = "default_transaction_read_only is on for this login or database"
+    obstacle = _STANDBY if in_recovery else (_READ_ONLY if read_only else None)
     return {
         role: _facts(connection, name, str(system), needs[role], obstacle) for role, name in tables.items()
     }
@@ -96,24 +112,18 @@ def observe(
 
 
 def _facts(
-    connection: Connection, name: str, system: str, needs: tuple[str, ...], obstacle: str
+    connection: Connection, name: str, system: str, needs: tuple[str, ...], obstacle: _Obstacle | None
 ) -> ResourceFacts:
     schema, _, table = name.partition(".")
     found = connection.execute(_TABLE, {"needs": list(needs), "schema": schema, "table": table}).fetchone()
     if found is None:
-        existence = Existence.UNKNOWN if obstacle else Existence.MISSING
-        return ResourceFacts(name, existence, system, reason=obstacle, kind=ResourceKind.TABLE)
+        missing = ResourceFacts(name, Existence.MISSING, system, kind=ResourceKind.TABLE)
+        return missing if obstacle is None else _behind(missing, obstacle)
     oid, kind, may_enter, denied, size_bytes = found
-    existence = Existence.UNKNOWN if obstacle else Existence.PRESENT
     facts = ResourceFacts(
-        name,
-        existence,
-        system,
-        oid,
-        size_bytes=int(size_bytes or 0),
-        reason=obstacle,
-        kind=ResourceKind.TABLE,
+        name, Existence.PRESENT, system, oid, size_bytes=int(size_bytes or 0), kind=ResourceKind.TABLE
     )
+    facts = facts if obstacle is None else _behind(facts, obstacle)
     if kind not in _TABLES:
         return replace(facts, unfit=_no_table(_KINDS.get(kind, "something else")))
     if not may_enter:
@@ -129,6 +139,11 @@ def _examined(connection: Connection, role: Role, facts: ResourceFacts) -> Resou
     if found is None and role is not Role.PROGRESS:
         return facts
     return replace(facts, unfit=unfit_for(role, facts.name, found or Layout({})))
+
+
+def _behind(facts: ResourceFacts, obstacle: _Obstacle) -> ResourceFacts:
+    """Say what is in the way. It is waited for: a standby may become the primary at any time."""
+    return replace(facts, existence=Existence.UNKNOWN, reason=obstacle.reason, grant=obstacle.repair)
 
 
 def _denied(facts: ResourceFacts, right: str, what: str) -> ResourceFacts:

@@ -16,6 +16,8 @@ and only if, ``run`` and ``holder`` are still those that this very object put th
 * A database that was put back to before this run holds the rows for one of the runs before it, or for none:
   nothing can be changed either. It is told apart from a newer start by how far its rows are, which is never
   less behind a newer start (:func:`overtaken`): nor is the time of an announcement, whatever the clock does.
+* A trigger that drops such a change, or writes another one, looks like a newer holder. A start refuses it
+  (:mod:`.fitness`), and a writer that lost its row within its run looks for one that came since.
 * A writer without a row can not commit: rows are made by the driver alone (:func:`announce`), before any
   task runs. So a start finds every writer that may still commit.
 
@@ -204,6 +206,15 @@ def standing(place: Place, writer: WriterId) -> str:
     return place.statement(
         "SELECT run, holder, generation, epoch FROM {table} WHERE sink = {sink} AND writer = {writer}",
         writer=writer,
+    ).as_string(None)
+
+
+def late_trigger(place: Place) -> str:
+    """Return the query for a trigger of the table that may drop or change a row: a start refuses any."""
+    return place.statement(
+        "SELECT quote_ident(tgname) FROM pg_trigger WHERE tgrelid = to_regclass({name}) AND NOT tgisinternal"
+        " AND tgenabled IN ('O', 'A') AND tgtype & 3 = 3 ORDER BY 1 LIMIT 1",
+        name=identifier(place.table).as_string(None),
     ).as_string(None)
 
 

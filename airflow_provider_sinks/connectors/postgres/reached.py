@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from airflow_provider_sinks.core.errors import FencedError, RefusedError, SinkError, UnavailableError
+from airflow_provider_sinks.core.errors import (
+    FencedError,
+    JobFailedError,
+    RefusedError,
+    SinkError,
+    UnavailableError,
+)
 
 
 @dataclass(frozen=True, order=True)
@@ -26,6 +32,19 @@ def fenced_by_twin(sink: str, run: str) -> UnavailableError:
         f'a writer of sink "{sink}" was fenced by another attempt',
         f"Run {run} is in force, and another of its tasks has opened the same writer since.",
         "The task is repeated; nothing of it is visible.",
+    )
+
+
+def held_back(table: str, sink: str, trigger: str) -> JobFailedError:
+    """Return the error for a row of progress that nobody has taken, where a trigger is on the table by now.
+
+    :param table: of progress, with its schema.
+    :param trigger: one that may drop or change a row. A start refuses it, so it came since.
+    """
+    return JobFailedError(
+        f'table "{table}" got a trigger while sink "{sink}" ran, and does not keep its progress',
+        f"Trigger {trigger} drops or changes a row of the progress. This transaction is not in any table.",
+        f"DROP TRIGGER {trigger} ON {table}; the next start refuses it else.",
     )
 
 

@@ -18,6 +18,8 @@ own is of whoever wrote the trigger; so is 45, which it gives to nobody.
 OF_A_CAST: Final = "^(42601|XX000)$"
 """What some types, full texts and those of extensions, say about a text that they do not take."""
 
+RAISED: Final = "P0001"
+"""What PL/pgSQL raises where it is not told otherwise."""
 _COLLISION: Final = "23505"
 _OF_A_TABLE: Final = "55000"
 """What a table must have for a statement, such as a replica identity, or an index that is not deferrable."""

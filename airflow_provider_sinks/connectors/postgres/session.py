@@ -24,6 +24,7 @@ Result = TypeVar("Result")
 _NAME_BYTES_MAX = 63
 _LOCK_SECONDS_MAX = 30.0
 _CLOSE_SECONDS = 2.0
+_WHOLE_TRANSACTION = "transaction_timeout"
 REFUSED_FOR_GOOD = (
     "A retry does not help. Mend what refuses it: a trigger, an event trigger or a constraint; of a published"
     " table the missing primary key, or `REPLICA IDENTITY`."
@@ -90,7 +91,9 @@ class Session:
         """Return the statement that makes a connection fit for a sink's transactions.
 
         A frozen process must not hold its locks for ever, a commit must be on disk before it is answered,
-        and the compare-and-set must see what others committed since its transaction began.
+        and the compare-and-set must see what others committed since its transaction began. An epoch is one
+        transaction of many statements. Each has its limit of time; one of the whole, which Postgres 17 and
+        later know, would end each try of a long epoch.
         """
         milliseconds = str(int(self.timeout.total_seconds() * 1000))
         lock = str(int(min(self.timeout.total_seconds() / 2, _LOCK_SECONDS_MAX) * 1000))
@@ -101,6 +104,10 @@ class Session:
             "default_transaction_isolation": "read committed",
             "client_min_messages": "warning",
         }
+        whole = (
+            f"CASE WHEN current_setting('{_WHOLE_TRANSACTION}', true) IS NOT NULL"
+            f" THEN set_config('{_WHOLE_TRANSACTION}', '0', false) END"
+        )
         calls = [
             sql.SQL("set_config({}, {}, false)").format(sql.Literal(name), sql.Literal(value))
             for name, value in values.items()
@@ -109,7 +116,7 @@ class Session:
             "set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'"
             " ELSE current_setting('synchronous_commit') END, false)"
         )
-        return f"SELECT pg_backend_pid(), {durable}, {sql.SQL(', ').join(calls).as_string(None)}"
+        return f"SELECT pg_backend_pid(), {durable}, {whole}, {sql.SQL(', ').join(calls).as_string(None)}"
 
     def connect(self) -> Connection:
         """Open a connection that commits each statement.

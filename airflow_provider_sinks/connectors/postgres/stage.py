@@ -17,6 +17,7 @@ from psycopg import sql
 
 from airflow_provider_sinks.connectors import rows as columns
 from airflow_provider_sinks.connectors.letter_rows import LetterRows
+from airflow_provider_sinks.connectors.postgres import row_errors
 from airflow_provider_sinks.connectors.postgres import stage_statements as statements
 from airflow_provider_sinks.connectors.postgres.copying import CopyConnection, StatementError
 from airflow_provider_sinks.connectors.postgres.factory import TablePlan
@@ -72,7 +73,7 @@ class Stage:
             return []
         try:
             with self._connection.savepoint(casts=self._plan.has_casts):
-                self._connection.run(statements.move(self._plan, sql.Literal(0), sql.Literal(self.count)))
+                self._move_all()
         except StatementError as error:
             if not (error.is_of_a_row or (self._plan.has_casts and error.may_be_of_a_cast)):
                 raise
@@ -80,6 +81,15 @@ class Stage:
             return []
         self._find_bad()
         return self._bad()
+
+    def _move_all(self) -> None:
+        """Move all rows by one statement.
+
+        :raises StatementError: it failed, or a trigger dropped some.
+        """
+        move = statements.move(self._plan, sql.Literal(0), sql.Literal(self.count))
+        if self._connection.run(move) != self.count and self._plan.is_counted:
+            raise StatementError(statements.DROPPED, row_errors.RAISED)
 
     def set_aside(self, letters: LetterRows) -> None:
         """Copy the source records of the bad rows into the table of dead letters.

@@ -26,12 +26,18 @@ _RAW_KINDS = {
     columns.RAW_HEADERS: "text",
 }
 
+DROPPED = "a trigger of the table drops the row"
+_COUNTED = """
+            GET DIAGNOSTICS sinks_count = ROW_COUNT;
+            IF sinks_count <> sinks_high - sinks_low THEN
+                RAISE EXCEPTION '%', '{dropped}';
+            END IF;"""
 _BISECT = """
 DO {quote}
 DECLARE
     sinks_lows bigint[] := ARRAY[{low}]; sinks_highs bigint[] := ARRAY[{high}];
     sinks_low bigint; sinks_high bigint; sinks_middle bigint; sinks_left int; sinks_why text;
-    sinks_state text; sinks_is_of_row boolean;
+    sinks_state text; sinks_is_of_row boolean; sinks_count bigint;
 BEGIN
     LOOP
         sinks_left := cardinality(sinks_lows);
@@ -39,7 +45,7 @@ BEGIN
         sinks_low := sinks_lows[sinks_left]; sinks_high := sinks_highs[sinks_left];
         sinks_lows := sinks_lows[1:sinks_left - 1]; sinks_highs := sinks_highs[1:sinks_left - 1];
         BEGIN
-            {move};
+            {move};{counted}
         EXCEPTION WHEN OTHERS OR assert_failure THEN
             IF SQLSTATE !~ '{of_rows}' THEN
                 RAISE;
@@ -114,6 +120,7 @@ def bisect(plan: TablePlan, low: int, high: int) -> str:
         of_casts=OF_A_CAST,
         casts=_text(_cast(plan)),
         move=move(plan, sql.SQL("sinks_low"), sql.SQL("sinks_high")),
+        counted=_COUNTED.format(dropped=DROPPED) if plan.is_counted else "",
     )
 
 

@@ -30,7 +30,7 @@ from airflow_provider_sinks.connectors.postgres.known_tables import (
 )
 from airflow_provider_sinks.connectors.postgres.letter_copy import copy_letters
 from airflow_provider_sinks.connectors.postgres.progress_table import Turn
-from airflow_provider_sinks.connectors.postgres.reached import Reached, fenced_by_twin, overtaken
+from airflow_provider_sinks.connectors.postgres.reached import Reached, fenced_by_twin, held_back, overtaken
 from airflow_provider_sinks.connectors.postgres.stage import BadRow, Stage
 from airflow_provider_sinks.core.errors import SinkError, UnavailableError
 from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
@@ -238,8 +238,9 @@ class PostgresEpochWriter:
             return self._overtaken(found)
         if (changed := self._changed_table(tables)) is not None:
             return changed
-        sink = self._factory.place.sink
-        return changed_for_a_moment(sink) if found is not None else self._overtaken(None)
+        if found is None:
+            return self._overtaken(None)
+        return self._held_back() or changed_for_a_moment(self._factory.place.sink)
 
     def _changed_table(self, tables: Iterable[KnownTable]) -> SinkError | None:
         with self._explained():
@@ -252,9 +253,16 @@ class PostgresEpochWriter:
     def _overtaken(self, found: Turn | None) -> SinkError:
         factory, sink = self._factory, self._factory.place.sink
         if found is not None and found.run == factory.run:
-            return fenced_by_twin(sink, factory.run)
+            return self._held_back() or fenced_by_twin(sink, factory.run)
         held = self._in_force() if found is not None else None
         return overtaken(sink, factory.run, factory.known, held)
+
+    def _held_back(self) -> SinkError | None:
+        """Return the error for a trigger that keeps the row from being changed, where there is one."""
+        place = self._factory.place
+        with self._explained():
+            found = self._live.ask(progress_table.late_trigger(place))
+        return held_back(place.table, place.sink, found[0][0]) if found else None
 
     def _in_force(self) -> tuple[str, Reached] | None:
         """Return which run holds the sink, and how far its rows are."""

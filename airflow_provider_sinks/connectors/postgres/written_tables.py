@@ -88,6 +88,7 @@ class WrittenTables:
             letters,
             {target.table: table.shape(columns), **shapes},
             self._sink.has_deletes,
+            "INSERT" in table.triggers,
         )
 
     def _chosen(self, table: Layout) -> dict[str, Column]:

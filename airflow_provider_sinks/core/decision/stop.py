@@ -25,7 +25,7 @@ def wait(roles: Collection[Role], observation: Observation, request: StartReques
         VerdictKind.WAIT,
         f'sink "{request.sink}" cannot be judged: {first}',
         " ".join([*(f"Also: {what}." for what in others), "Nothing was decided or changed."]),
-        "\n  ".join(hints) or "Repair what is named above; the next try looks again.",
+        "\n  ".join(dict.fromkeys(hints)) or "Repair what is named above; the next try looks again.",
     )
 
 
