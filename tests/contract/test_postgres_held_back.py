@@ -90,7 +90,7 @@ def test_a_writer_whose_holder_is_written_anew_by_a_trigger_is_no_twin(tables: A
 def test_a_twin_is_told_as_one(tables: Any) -> None:
     table = tables("id bigint")
     writer, record = written(table)
-    table.open_writer()
+    table.execute("UPDATE {schema}._sinks_progress SET holder = 'another attempt'")
 
     with pytest.raises(UnavailableError, match="was fenced by another attempt"):
         writer.pre_commit(record)

@@ -1,8 +1,9 @@
 """Asks a broker whether a topic takes a record without a key, where nobody may read that it is compacted.
 
 A transaction with such a record is begun and aborted: nobody who reads committed records sees it. librdkafka
-counts a record that was refused, and the broker does not. So what is sent next to its partition may be out of
-order for the broker; behind a refusal a record with a key goes there first, until one arrives, and is aborted.
+counts a record that was refused, and the broker does not. So what is sent next to its partition may be out
+of order for the broker; behind a refusal a record with a key goes there first, until one arrives, and is
+aborted.
 """
 
 from __future__ import annotations
