@@ -44,6 +44,8 @@ from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from airflow_provider_sinks.connectors.rows import RecordColumns
+
 __all__ = [
     "Capabilities",
     "CommitsOn",
@@ -131,6 +133,13 @@ class SinkConnector(Protocol):
         :returns: :data:`.rows.COORDINATES`, then the target's own columns, then :data:`.rows.RAW` where
             something may be set aside. Order and number of the rows stay.
         :raises ConfigurationError: when the columns do not fit the target.
+        """
+
+    def record_columns(self) -> RecordColumns | None:
+        """Return the columns of a writer where they are a record's own key and value; ``None`` else. No I/O.
+
+        Where the sink takes whole records too (:mod:`.core.spec.copies`), its tasks read them without Spark,
+        and :meth:`project` is not called for an epoch.
         """
 
     def schema(self) -> Mapping[str, str]:

@@ -21,6 +21,8 @@ from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from airflow_provider_sinks.connectors.rows import RecordColumns
+
 
 @dataclass(frozen=True)
 class PlainCreation:
@@ -58,6 +60,10 @@ class PlainConnector:
 
     def expect(self, output: DataFrame) -> None:
         """Do nothing: it takes any columns."""
+
+    def record_columns(self) -> RecordColumns | None:
+        """Return none: rows are projected."""
+        return None
 
     def schema(self) -> Mapping[str, str]:
         """Return nothing: every column is taken."""

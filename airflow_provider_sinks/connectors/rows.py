@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
 
@@ -26,6 +28,18 @@ COORDINATES = (PARTITION, OFFSET, ERROR)
 RAW = (RAW_KEY, RAW_VALUE, RAW_TIMESTAMP, RAW_HEADERS)
 RAW_TYPES = {RAW_KEY: "binary", RAW_VALUE: "binary", RAW_TIMESTAMP: "bigint", RAW_HEADERS: "string"}
 """Their types, in Spark's words."""
+
+
+@dataclass(frozen=True)
+class RecordColumns:
+    """The columns of a writer for a record that is copied: names, of bytes.
+
+    :param key: has the record's key; a null for none.
+    :param value: has its value, likewise.
+    """
+
+    key: str
+    value: str
 
 
 def integers(column: pa.Array) -> np.ndarray:

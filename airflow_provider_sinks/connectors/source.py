@@ -6,7 +6,7 @@ There is one kind of source, a Kafka topic; its spec is ``core/spec/source.py``,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from airflow_provider_sinks.connectors.kind import ConnectorKind
@@ -14,11 +14,31 @@ from airflow_provider_sinks.core.decision.facts import ResourceFacts
 from airflow_provider_sinks.core.progress.log_place import LogPlace
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
     from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 SourceLook: TypeAlias = Callable[[str], ResourceFacts]
 """Tells which source has a name right now; pickled into tasks, and its ``repr`` hides secrets."""
+
+
+class ReadRange(Protocol):
+    """Reads a range of a source in a task, without Spark. Pickled into tasks; its ``repr`` hides secrets."""
+
+    def __call__(
+        self, partition: int, begin: int, end: int, leader_epoch: int | None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield all records of a range, or raise. Called once for each try of a task.
+
+        :param begin: the first offset.
+        :param end: the one behind the last.
+        :param leader_epoch: the newest of the partition, as it was seen for this range: what was fetched
+            under another one is not used. ``None`` where it is not known.
+        :returns: batches of :data:`.rows.PARTITION`, ``OFFSET``, ``RAW_KEY`` and ``RAW_VALUE``, in the order
+            of offsets.
+        :raises JobFailedError: some are gone.
+        """
 
 
 class SinkSource(Protocol):
@@ -57,6 +77,12 @@ class SinkSource(Protocol):
 
     def look(self) -> SourceLook:
         """Return how a task looks at it."""
+
+    def read_range(self, *, reads_on: bool) -> ReadRange:
+        """Return how a task reads it without Spark. No I/O but for the files of the connection.
+
+        :param reads_on: whether one process reads one range after another, so that it may fetch what follows.
+        """
 
     def close(self) -> None:
         """Drop the client. Idempotent; must not raise."""

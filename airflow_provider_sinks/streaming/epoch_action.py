@@ -25,19 +25,15 @@ from airflow_provider_sinks.core.errors import (
 )
 from airflow_provider_sinks.core.progress.record import ProgressRecord
 from airflow_provider_sinks.core.retries import RETRIES, Trouble
-from airflow_provider_sinks.streaming import small_epochs
 from airflow_provider_sinks.streaming.account import Account
-from airflow_provider_sinks.streaming.arrow_batches import ArrowBatches
 from airflow_provider_sinks.streaming.driver_log import say
-from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
 from airflow_provider_sinks.streaming.epoch_settings import EpochSettings
+from airflow_provider_sinks.streaming.epoch_tasks import EpochTasks
 from airflow_provider_sinks.streaming.failures import explain
 from airflow_provider_sinks.streaming.guard import Guard
 from airflow_provider_sinks.streaming.patience import Patience
-from airflow_provider_sinks.streaming.source import Offsets
 from airflow_provider_sinks.streaming.staged_commit import commit_staged
-from airflow_provider_sinks.streaming.task_report import REPORT_SCHEMA, Outcome, TaskReport
-from airflow_provider_sinks.streaming.writer import write_epoch
+from airflow_provider_sinks.streaming.task_report import Outcome, TaskReport
 
 _ENDS: Mapping[Outcome, type[SinkError]] = {
     Outcome.FENCED: FencedError,
@@ -54,7 +50,7 @@ class EpochAction:
     :param target: the sink's target.
     :param guard: looks at the topics behind each action.
     :param patience: for brokers that do not answer.
-    :param to_rows: turns a micro-batch and its range into the columns of a writer.
+    :param tasks: runs them, each with its rows.
     :param learns: told why an action failed; says whether more is known now, and it is worth another try.
     """
 
@@ -66,7 +62,7 @@ class EpochAction:
         target: SinkConnector,
         guard: Guard,
         patience: Patience,
-        to_rows: Callable[[DataFrame, Offsets, Offsets], DataFrame],
+        tasks: EpochTasks,
         learns: Callable[[BaseException], bool] = lambda _: False,
     ) -> None:
         self._settings = settings
@@ -74,10 +70,8 @@ class EpochAction:
         self._target = target
         self._guard = guard
         self._patience = patience
-        self._to_rows = to_rows
+        self._tasks = tasks
         self._learns = learns
-        self._has_large_rows = False
-        self._batches = ArrowBatches()
 
     def run(self, batch: DataFrame, record: ProgressRecord) -> list[TaskReport]:
         """Run the action, and again where it met a schema that had not been asked for.
@@ -86,9 +80,7 @@ class EpochAction:
         Each try knows one schema more, so it ends.
         """
         while True:
-            rows = self._to_rows(batch, dict(record.from_), dict(record.to))
-            if self._settings.single:
-                rows = rows.repartition(1) if self._settings.stateful else rows.coalesce(1)
+            rows = self._tasks.rows(batch, record)
             try:
                 return self._written(rows, record)
             except Exception as error:
@@ -146,36 +138,21 @@ class EpochAction:
                 times += 1
 
     def _act(self, rows: DataFrame, record: ProgressRecord) -> list[TaskReport]:
-        plan = self._settings.plan(record, self._account)
-        is_small = small_epochs.is_small(record.from_, record.to, self._settings.driver_rows_max)
-        if is_small and not self._has_large_rows:
-            written = small_epochs.write_here(plan, rows)
-            if written is not None:
-                return written
-        reports = self._run_tasks(rows, plan)
-        self._has_large_rows = small_epochs.is_of_large_rows(reports)
-        return reports
-
-    def _run_tasks(self, rows: DataFrame, plan: EpochPlan) -> list[TaskReport]:
-        """Run the tasks, and once more where rows turned out to be larger than was allowed for.
+        """Run the tasks, and once more where some of their rows did not get through.
 
         Not behind a task that ends the driver: to open its writer again would fence the newer start that
         has fenced it.
         """
+        plan = self._settings.plan(record, self._account)
         while True:
-            reports = self._reports(rows, plan)
-            if not self._batches.learn(reports):
+            reports = self._tasks.run(rows, plan)
+            if not self._tasks.must_write_again(reports):
                 return reports
             self._raise_if_stopped(reports)
             self._guard.check()
             self._target.rollback_epoch(_tokens(reports))
             say(f"epoch {plan.record.epoch} is written again: it has larger rows than those before it")
             plan = plan.repeated()
-
-    def _reports(self, rows: DataFrame, plan: EpochPlan) -> list[TaskReport]:
-        crossing = self._batches.bounded(rows)
-        tasks = _numbered(crossing).mapInArrow(write_epoch(plan, crossing.columns), REPORT_SCHEMA)
-        return [TaskReport.from_json(row.report) for row in tasks.collect()]
 
     def _raise_if_stopped(self, reports: Sequence[TaskReport]) -> None:
         for report in reports:
@@ -194,8 +171,3 @@ class EpochAction:
 def _tokens(reports: Iterable[TaskReport]) -> list[Token]:
     """Return what tasks have staged."""
     return [Token(report.writer, report.staged, report.rows) for report in reports if report.staged]
-
-
-def _numbered(rows: DataFrame) -> DataFrame:
-    """Return rows by names that ``mapInArrow`` takes: it takes none with a dot in it."""
-    return rows.toDF(*(f"column{number}" for number in range(len(rows.columns))))

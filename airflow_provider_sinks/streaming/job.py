@@ -29,12 +29,14 @@ from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.streaming.account import EpochResult
 from airflow_provider_sinks.streaming.analysis import demand_analysable
 from airflow_provider_sinks.streaming.cluster_files import ClusterFiles
+from airflow_provider_sinks.streaming.copy_tasks import CopyTasks, copying
 from airflow_provider_sinks.streaming.driver_log import say
 from airflow_provider_sinks.streaming.engine_action import EngineAction
 from airflow_provider_sinks.streaming.epoch_action import EpochAction
 from airflow_provider_sinks.streaming.epoch_settings import EpochSettings
 from airflow_provider_sinks.streaming.epoch_size import EPOCH_BYTES, EpochSize
 from airflow_provider_sinks.streaming.epoch_size import SETTING as BYTES_SETTING
+from airflow_provider_sinks.streaming.epoch_tasks import RowTasks
 from airflow_provider_sinks.streaming.epochs import Epochs
 from airflow_provider_sinks.streaming.executors import Warmup
 from airflow_provider_sinks.streaming.failures import unexpected
@@ -265,13 +267,14 @@ class _Job:
                 learns=learns,
             )
         else:
+            how = copying(spark, self._spec, self._source, target)
             action = EpochAction(
                 settings,
                 account=account,
                 target=target,
                 guard=guard,
                 patience=patience,
-                to_rows=query.rows,
+                tasks=RowTasks(settings, query.rows) if how is None else CopyTasks(settings, how),
                 learns=learns,
             )
         return Epochs(

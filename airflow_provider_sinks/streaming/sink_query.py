@@ -11,6 +11,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from airflow_provider_sinks.core.spec.sink import OutputMode, SinkSpec
 from airflow_provider_sinks.streaming import transform
 from airflow_provider_sinks.streaming.analysis import misfit
+from airflow_provider_sinks.streaming.checkpoint_files import write_without_processes
 from airflow_provider_sinks.streaming.lookups import Lookups
 from airflow_provider_sinks.streaming.replayed_letters import selected
 from airflow_provider_sinks.streaming.small_epochs import ROWS_MAX, SETTING
@@ -59,6 +60,7 @@ class SinkQuery:
             with_headers=spec.reads_headers and spec.shape.row_wise,
         )
         frame = read if spec.shape.row_wise else self._stateful(spark, read)
+        write_without_processes(spark, started.checkpoint)
         writer = frame.writeStream.foreachBatch(epochs).outputMode(spec.stream_mode.value)
         writer = writer.option("checkpointLocation", started.checkpoint).queryName(spec.name)
         if spec.trigger.every is None:

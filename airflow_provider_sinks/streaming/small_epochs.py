@@ -28,7 +28,7 @@ from pyspark.sql import DataFrame
 
 from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.core.errors import SinkError
-from airflow_provider_sinks.core.progress.record import partition_writer
+from airflow_provider_sinks.core.progress.record import WriterId, partition_writer
 from airflow_provider_sinks.core.retries import RETRIES
 from airflow_provider_sinks.streaming import held_writers, large_rows
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
@@ -61,9 +61,17 @@ def write_here(plan: EpochPlan, frame: DataFrame) -> list[TaskReport] | None:
     batches = table.drop_columns([LARGE]).to_batches()
     if plan.single_writer is not None:
         return [_run(plan, batches)]
-    tasks = [(replace(plan, expected=(writer,)), part) for writer, part in _by_writer(batches)]
-    with ThreadPoolExecutor(max(1, len(tasks))) as pool:
-        return list(pool.map(lambda task: _run(*task), tasks))
+    return run_here(plan, dict(_by_writer(batches)))
+
+
+def run_here(plan: EpochPlan, tasks: Mapping[WriterId, Iterable[pa.RecordBatch]]) -> list[TaskReport]:
+    """Run tasks of ``per_partition`` in this process, side by side as far as their writers can be kept.
+
+    :param tasks: by writer its rows; iterated anew for each try.
+    """
+    plans = [replace(plan, expected=(writer,)) for writer in tasks]
+    with ThreadPoolExecutor(max(1, min(held_writers.HELD_MAX, len(plans)))) as pool:
+        return list(pool.map(_run, plans, tasks.values()))
 
 
 def is_of_large_rows(reports: Iterable[TaskReport]) -> bool:
@@ -71,7 +79,7 @@ def is_of_large_rows(reports: Iterable[TaskReport]) -> bool:
     return any(report.size_bytes > ROW_BYTES_MAX * (report.rows + report.dead) for report in reports)
 
 
-def _run(plan: EpochPlan, batches: list[pa.RecordBatch]) -> TaskReport:
+def _run(plan: EpochPlan, batches: Iterable[pa.RecordBatch]) -> TaskReport:
     """Run a task, and again when that may help."""
     times = 1
     while True:
@@ -83,7 +91,7 @@ def _run(plan: EpochPlan, batches: list[pa.RecordBatch]) -> TaskReport:
         times += 1
 
 
-def _by_writer(batches: list[pa.RecordBatch]) -> Iterator[tuple[str, list[pa.RecordBatch]]]:
+def _by_writer(batches: list[pa.RecordBatch]) -> Iterator[tuple[WriterId, list[pa.RecordBatch]]]:
     """Split rows by source partition; Spark hands them over partition by partition."""
     found: dict[int, list[pa.RecordBatch]] = {}
     for batch in batches:

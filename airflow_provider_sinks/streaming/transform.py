@@ -17,6 +17,7 @@ from airflow_provider_sinks.core.schemas.subjects import Part
 from airflow_provider_sinks.core.spec.parts import Format
 from airflow_provider_sinks.core.spec.source import KafkaSource, SourceKey
 from airflow_provider_sinks.streaming import avro_values, changes, json_fields, json_values, registered_json
+from airflow_provider_sinks.streaming.text_values import NOT_UTF8
 from airflow_provider_sinks.streaming.written_schemas import WrittenSchemas
 
 TOPIC = "__sinks_topic"
@@ -146,7 +147,7 @@ _VALUE_ERROR = f"{INTERNAL}value_error"
 
 def _parse_text(records: DataFrame) -> tuple[DataFrame, list[Column]]:
     text = sql.col("value").cast("string")
-    error = sql.when(json_values.not_utf8(text), sql.lit("The value is not UTF-8; `format: bytes` takes it."))
+    error = sql.when(json_values.not_utf8(text), sql.lit(NOT_UTF8))
     judged = records.withColumn(json_values.ERROR, error)
     return judged, [sql.when(sql.col(json_values.ERROR).isNull(), text).alias("value")]
 

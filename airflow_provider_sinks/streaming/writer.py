@@ -19,8 +19,9 @@ rows or not at all. Whatever dies where: the position says what is in the target
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -29,28 +30,38 @@ from airflow_provider_sinks.core.dead_letters.limits import SetAsideError
 from airflow_provider_sinks.core.errors import FencedError, RefusedError, SinkError
 from airflow_provider_sinks.streaming import daemon
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan, StopDriverError
-from airflow_provider_sinks.streaming.measured_input import LargeRowError, MeasuredInput
+from airflow_provider_sinks.streaming.measured_input import LargeRowError
 from airflow_provider_sinks.streaming.partition_task import PartitionTask
 from airflow_provider_sinks.streaming.single_task import SingleTask
 from airflow_provider_sinks.streaming.task import Task
 from airflow_provider_sinks.streaming.task_report import Outcome, TaskReport
 
 
+class TaskInput(Protocol):
+    """The rows of one task, in batches by the names of a writer's columns; raises where some are missing."""
+
+    @property
+    def largest_row_bytes(self) -> int:
+        """How large rows are, as far as they were read."""
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]: ...
+
+
 def write_epoch(
-    plan: EpochPlan, names: Sequence[str]
+    plan: EpochPlan, to_input: Callable[[Iterable[pa.RecordBatch]], TaskInput]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
     """Return the function for ``mapInArrow``: it writes the rows of its task and yields one report.
 
-    :param names: of the columns, whatever they are called on the way here.
+    :param to_input: what makes them of what Spark hands over.
     """
 
     def write(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-        yield _run_proved(plan, MeasuredInput(batches, names)).to_batch()
+        yield _run_proved(plan, to_input(batches)).to_batch()
 
     return write
 
 
-def _run_proved(plan: EpochPlan, batches: MeasuredInput) -> TaskReport:
+def _run_proved(plan: EpochPlan, batches: TaskInput) -> TaskReport:
     """Run a task, unless its input could end without anybody noticing."""
     if daemon.input_is_proved():
         report = run_task(plan.repeated() if _is_repeated() else plan, batches)

@@ -20,6 +20,7 @@ from airflow_provider_sinks.streaming import patience
 from airflow_provider_sinks.streaming.account import Account
 from airflow_provider_sinks.streaming.epoch_action import EpochAction
 from airflow_provider_sinks.streaming.epoch_settings import EpochSettings
+from airflow_provider_sinks.streaming.epoch_tasks import RowTasks
 from airflow_provider_sinks.streaming.epochs import Epochs
 from airflow_provider_sinks.streaming.guard import Guard
 from airflow_provider_sinks.streaming.patience import Patience
@@ -178,7 +179,7 @@ def epochs_of(start: PlayedStart, record: ProgressRecord) -> Epochs:
     account = Account(start.announcement, {0: 0, 1: 0}, {}, set(start.announcement.writers))
     guard = Guard(record.identities, lambda: look(start), target.demand_in_force, waiting, target.service)
     run: dict[str, Any] = {"account": account, "target": target, "guard": guard, "patience": waiting}
-    action = EpochAction(settings, **run, to_rows=lambda *_: nobody)
+    action = EpochAction(settings, **run, tasks=RowTasks(settings, lambda *_: nobody))
     source_log: Any = SimpleNamespace(leader_epochs=lambda *_: {})
     return Epochs(settings, **run, log=log, source_log=source_log, action=action, finished=lambda _: None)
 
@@ -212,7 +213,7 @@ LARGE = TaskReport("", Outcome.LARGE_ROWS)
 def reporting(monkeypatch: pytest.MonkeyPatch, *attempts: list[TaskReport]) -> list[list[TaskReport]]:
     """Let tasks say this, one attempt after the other; return the attempts that are left."""
     left = list(attempts)
-    monkeypatch.setattr(EpochAction, "_reports", lambda *_: left.pop(0))
+    monkeypatch.setattr(RowTasks, "run", lambda *_: left.pop(0))
     return left
 
 

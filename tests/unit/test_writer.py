@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from airflow_provider_sinks.core.progress.identity import Identities, Identity
 from airflow_provider_sinks.core.progress.record import ProgressRecord
 from airflow_provider_sinks.streaming import daemon, held_writers
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
-from airflow_provider_sinks.streaming.measured_input import LARGE
+from airflow_provider_sinks.streaming.measured_input import LARGE, MeasuredInput
 from airflow_provider_sinks.streaming.task_report import Outcome, TaskReport
 from airflow_provider_sinks.streaming.writer import run_task, write_epoch
 
@@ -34,6 +35,11 @@ SCHEMA = pa.schema(
         "__sinks_raw_headers": pa.string(),
     }
 )
+
+
+def named(names: Sequence[str]) -> Callable[..., MeasuredInput]:
+    """What gives the columns of a task their names."""
+    return partial(MeasuredInput, names=names)
 
 
 @dataclass
@@ -309,7 +315,7 @@ def test_nothing_is_written_under_a_daemon_that_proves_nothing(monkeypatch: pyte
     target = Target()
 
     numbered = batch([0]).rename_columns([f"column{number}" for number in range(len(SCHEMA))])
-    (only,) = write_epoch(plan(target), SCHEMA.names)([numbered])
+    (only,) = write_epoch(plan(target), named(SCHEMA.names))([numbered])
     report = TaskReport.from_json(only.column("report")[0].as_py())
 
     assert (report.outcome, written(target)) == (Outcome.STOPPED, [])
@@ -456,7 +462,7 @@ def test_a_repeated_attempt_opens_anew_because_the_failed_one_may_have_opened_el
     second_attempt = SimpleNamespace(attemptNumber=lambda: 1, partitionId=lambda: 0)
     monkeypatch.setattr(TaskContext, "get", lambda: second_attempt)
 
-    list(write_epoch(again, SCHEMA.names)(iter([batch([10])])))
+    list(write_epoch(again, named(SCHEMA.names))(iter([batch([10])])))
 
     assert (target.opened, written(target)) == (2, [0, 10])
 
@@ -527,7 +533,7 @@ def test_a_row_that_was_left_out_commits_nothing_of_its_task() -> None:
         whole = batch(offsets).append_column(LARGE, pa.array([is_large] * len(offsets)))
         return whole.rename_columns([f"column{number}" for number in range(len(names))])
 
-    (only,) = write_epoch(plan(target), names)([marked([0, 1], False), marked([2, 3], True)])
+    (only,) = write_epoch(plan(target), named(names))([marked([0, 1], False), marked([2, 3], True)])
     report = TaskReport.from_json(only.column("report")[0].as_py())
 
     assert (report.writer, report.outcome, report.rows) == ("p0", Outcome.LARGE_ROWS, 0)

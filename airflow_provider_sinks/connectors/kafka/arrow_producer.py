@@ -21,6 +21,13 @@ from confluent_kafka import KafkaError, KafkaException
 
 from airflow_provider_sinks.connectors.kafka import librdkafka
 from airflow_provider_sinks.connectors.kafka.carried import NOTHING, Carried
+from airflow_provider_sinks.connectors.kafka.client_handle import (
+    error_callback,
+    ms,
+    new_handle,
+    new_topic,
+    text,
+)
 from airflow_provider_sinks.connectors.kafka.header_list import ZERO, HeaderList
 from airflow_provider_sinks.connectors.kafka.librdkafka import Bytes, Header, Message, Part, PartContent
 from airflow_provider_sinks.connectors.kafka.message_array import message_array
@@ -39,8 +46,8 @@ class ArrowProducer:
 
     def __init__(self, config: Mapping[str, Any], on_error: OnError, on_undelivered: OnUndelivered) -> None:
         self._c = librdkafka.library()
-        callbacks = _error_callback(on_error), _delivery_callback(on_undelivered)
-        self._handle = _new_handle(config, *callbacks)
+        callbacks = error_callback(on_error), _delivery_callback(on_undelivered)
+        self._handle = new_handle(librdkafka.PRODUCER, config, *callbacks)
         self._topics: dict[str, int] = {}
         ended = weakref.finalize(self, _end, self._handle, self._topics, callbacks)
         ended.atexit = False  # a process that ends takes librdkafka's threads along
@@ -128,11 +135,11 @@ class ArrowProducer:
 
     def poll(self, timeout: float) -> int:
         """Call the callbacks that are due, waiting for the first."""
-        return int(self._c.rd_kafka_poll(self._handle, _ms(timeout)))
+        return int(self._c.rd_kafka_poll(self._handle, ms(timeout)))
 
     def flush(self, timeout: float) -> int:
         """Wait until nothing waits any more; return how much still does."""
-        self._c.rd_kafka_flush(self._handle, _ms(timeout))
+        self._c.rd_kafka_flush(self._handle, ms(timeout))
         return len(self)
 
     def purge(self) -> None:
@@ -142,14 +149,14 @@ class ArrowProducer:
     def list_topics(self, *, timeout: float) -> None:
         """Ask a broker for the list of all topics: what it takes for that comes up."""
         found = ctypes.c_void_p()
-        code = self._c.rd_kafka_metadata(self._handle, 1, None, ctypes.byref(found), _ms(timeout))
+        code = self._c.rd_kafka_metadata(self._handle, 1, None, ctypes.byref(found), ms(timeout))
         if code:
             raise KafkaException(KafkaError(code))
         self._c.rd_kafka_metadata_destroy(found)
 
     def init_transactions(self, timeout: float) -> None:
         """Fence other holders of the transactional id."""
-        self._demand(self._c.rd_kafka_init_transactions(self._handle, _ms(timeout)))
+        self._demand(self._c.rd_kafka_init_transactions(self._handle, ms(timeout)))
 
     def begin_transaction(self) -> None:
         """Begin a transaction."""
@@ -157,18 +164,15 @@ class ArrowProducer:
 
     def commit_transaction(self, timeout: float) -> None:
         """Send what waits, and commit."""
-        self._demand(self._c.rd_kafka_commit_transaction(self._handle, _ms(timeout)))
+        self._demand(self._c.rd_kafka_commit_transaction(self._handle, ms(timeout)))
 
     def abort_transaction(self, timeout: float) -> None:
         """Throw away what waits, and abort."""
-        self._demand(self._c.rd_kafka_abort_transaction(self._handle, _ms(timeout)))
+        self._demand(self._c.rd_kafka_abort_transaction(self._handle, ms(timeout)))
 
     def _topic(self, name: str) -> int:
         if name not in self._topics:
-            made = self._c.rd_kafka_topic_new(self._handle, name.encode(), None)
-            if not made:
-                raise KafkaException(KafkaError(self._c.rd_kafka_last_error()))
-            self._topics[name] = made
+            self._topics[name] = new_topic(self._handle, name)
         return self._topics[name]
 
     def _demand(self, error: int | None) -> None:
@@ -181,7 +185,7 @@ class ArrowProducer:
         c = self._c
         found = KafkaError(
             c.rd_kafka_error_code(error),
-            _text(c.rd_kafka_error_string(error)),
+            text(c.rd_kafka_error_string(error)),
             fatal=bool(c.rd_kafka_error_is_fatal(error)),
             retriable=bool(c.rd_kafka_error_is_retriable(error)),
             txn_requires_abort=bool(c.rd_kafka_error_txn_requires_abort(error)),
@@ -193,24 +197,6 @@ class ArrowProducer:
 def _header(name: str, content: bytes | None) -> Part:
     header = Header(name.encode(), content, len(content or b""))
     return Part(librdkafka.HEADER_PART, PartContent(header=header))
-
-
-def _new_handle(config: Mapping[str, Any], error_callback: Any, delivery_callback: Any) -> int:
-    c, said = librdkafka.library(), ctypes.create_string_buffer(librdkafka.TEXT_BYTES)
-    conf = c.rd_kafka_conf_new()
-    c.rd_kafka_conf_set_error_cb(conf, error_callback)
-    c.rd_kafka_conf_set_dr_msg_cb(conf, delivery_callback)
-    for name, value in config.items():
-        text = str(value).lower() if isinstance(value, bool) else str(value)
-        if c.rd_kafka_conf_set(conf, name.encode(), text.encode(), said, len(said)):
-            c.rd_kafka_conf_destroy(conf)
-            raise KafkaException(KafkaError(KafkaError._INVALID_ARG, _text(said.value)))  # noqa: SLF001
-    handle: int | None = c.rd_kafka_new(librdkafka.PRODUCER, conf, said, len(said))
-    if not handle:
-        code = c.rd_kafka_last_error()
-        c.rd_kafka_conf_destroy(conf)
-        raise KafkaException(KafkaError(code, _text(said.value)))
-    return handle
 
 
 def _end(handle: int, topics: Mapping[str, int], _callbacks: object) -> None:
@@ -225,31 +211,11 @@ def _end(handle: int, topics: Mapping[str, int], _callbacks: object) -> None:
     c.rd_kafka_destroy(handle)
 
 
-def _error_callback(on_error: OnError) -> Any:
-    def take(handle: int, code: int, reason: bytes | None, _: int | None) -> None:
-        if code != KafkaError._FATAL:  # noqa: SLF001  public in C
-            on_error(KafkaError(code, _text(reason)))
-            return
-        said = ctypes.create_string_buffer(librdkafka.TEXT_BYTES)
-        cause = librdkafka.library().rd_kafka_fatal_error(handle, said, len(said))
-        on_error(KafkaError(cause, _text(said.value), fatal=True))
-
-    return librdkafka.ErrorCallback(take)
-
-
 def _delivery_callback(on_undelivered: OnUndelivered) -> Any:
     def take(_: int, message: Any, __: int | None) -> None:
         found: Message = message.contents
         if found.err:
             topic = librdkafka.library().rd_kafka_topic_name(found.topic)
-            on_undelivered(KafkaError(found.err), _text(topic), found.len)
+            on_undelivered(KafkaError(found.err), text(topic), found.len)
 
     return librdkafka.DeliveryCallback(take)
-
-
-def _text(said: bytes | None) -> str:
-    return (said or b"").decode("utf-8", "replace")
-
-
-def _ms(seconds: float) -> int:
-    return int(seconds * 1000)

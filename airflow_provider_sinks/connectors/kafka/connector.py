@@ -20,6 +20,7 @@ from airflow_provider_sinks.connectors.base import (
     Say,
 )
 from airflow_provider_sinks.connectors.kafka import row_path
+from airflow_provider_sinks.connectors.kafka.columns import KEY, VALUE
 from airflow_provider_sinks.connectors.kafka.creation import CreateTopic
 from airflow_provider_sinks.connectors.kafka.driver_records import DriverRecords
 from airflow_provider_sinks.connectors.kafka.observer import KafkaObserver
@@ -37,6 +38,7 @@ from airflow_provider_sinks.connectors.kafka.transactional_ids import (
 from airflow_provider_sinks.connectors.kafka.transactions import fence, fence_dead
 from airflow_provider_sinks.connectors.kafka.written_schemas import TargetSchemas, WrittenBy
 from airflow_provider_sinks.connectors.plain import PlainConnector
+from airflow_provider_sinks.connectors.rows import RecordColumns
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.decision.facts import Creation, Observation, ResourceFacts, Role
 from airflow_provider_sinks.core.errors import ConfigurationError, JobFailedError, SinkError
@@ -106,6 +108,10 @@ class KafkaConnector(PlainConnector):
         aside = self._spec.dead_letter is not None
         taken = self._limits.surely_taken(self._writer_factory) if aside else None
         return encode(output, self._spec, taken, self._written)
+
+    def record_columns(self) -> RecordColumns | None:
+        """Return key and value, where the options of the target change neither and add nothing."""
+        return RecordColumns(KEY, VALUE) if self._spec.target.kafka.takes_whole_records else None
 
     def expect(self, output: DataFrame) -> None:
         """Ask the registry what it would say about the schemas to be written; nothing is registered."""

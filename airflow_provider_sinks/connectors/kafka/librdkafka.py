@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from collections.abc import Callable
 from ctypes import CFUNCTYPE, POINTER, Structure, Union, c_char, c_char_p, c_int, c_int32, c_int64, c_size_t
 from ctypes import c_ssize_t as c_signed_size
 from ctypes import c_void_p as pointer
@@ -22,7 +23,7 @@ from confluent_kafka import cimpl
 TESTED = frozenset({"2.16.0"})
 """Versions of librdkafka for which the tests of this binding have passed."""
 
-PRODUCER = 0
+PRODUCER, CONSUMER = 0, 1
 ANY_PARTITION = -1
 COPY = 0x2
 EACH_PARTITION = 0x8
@@ -32,7 +33,7 @@ TEXT_BYTES = 512
 
 
 class Message(Structure):
-    """``rd_kafka_message_t``: a row to be produced, or one whose delivery is reported."""
+    """``rd_kafka_message_t``: a row to be produced, the report of its delivery, or a record that was read."""
 
     _fields_ = (
         ("err", c_int),
@@ -108,6 +109,11 @@ _FUNCTIONS = {
     "rd_kafka_headers_new": (pointer, c_size_t),
     "rd_kafka_header_add": (c_int, pointer, c_char_p, c_signed_size, c_char_p, c_signed_size),
     "rd_kafka_headers_destroy": (None, pointer),
+    "rd_kafka_queue_new": (pointer, pointer),
+    "rd_kafka_queue_destroy": (None, pointer),
+    "rd_kafka_consume_start_queue": (c_int, pointer, c_int32, c_int64, pointer),
+    "rd_kafka_consume_stop": (c_int, pointer, c_int32),
+    "rd_kafka_consume_batch_queue": (c_signed_size, pointer, c_int, pointer, c_size_t),
     "rd_kafka_poll": (c_int, pointer, c_int),
     "rd_kafka_flush": (c_int, pointer, c_int),
     "rd_kafka_purge": (c_int, pointer, c_int),
@@ -137,6 +143,18 @@ def library() -> ctypes.CDLL:
 
 
 @functools.cache
+def message_destroyer() -> Callable[[int], None]:
+    """Return what frees a message that was read. It lets no other thread run: it takes less than that would.
+
+    :raises AttributeError: the library lacks it.
+    """
+    function = ctypes.PyDLL(cimpl.__file__).rd_kafka_message_destroy
+    function.restype, function.argtypes = None, (pointer,)
+    found: Callable[[int], None] = function
+    return found
+
+
+@functools.cache
 def untested() -> str:
     """Return why the library is not used by these declarations, as a sentence; empty when it is."""
     version = confluent_kafka.libversion()[0]
@@ -144,6 +162,7 @@ def untested() -> str:
         return f"librdkafka {version} was not tested; tested: {', '.join(sorted(TESTED))}."
     try:
         library()
+        message_destroyer()
     except (AttributeError, OSError) as error:
         return f"librdkafka {version} is not to be had by its C API: {error}."
     return ""

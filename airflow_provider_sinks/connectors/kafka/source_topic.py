@@ -12,6 +12,7 @@ from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.outputs import offsets_at
 from airflow_provider_sinks.connectors.kafka.sample import record_bytes
 from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
+from airflow_provider_sinks.connectors.source import ReadRange
 from airflow_provider_sinks.core.decision.facts import ResourceFacts
 from airflow_provider_sinks.core.progress.log_place import LogPlace
 
@@ -67,6 +68,12 @@ class SourceTopic:
     def look(self) -> TopicLook:
         """Return it with the files of its options in it: a task may run where they are not."""
         return TopicLook(self._options.with_files_read())
+
+    def read_range(self, *, reads_on: bool) -> ReadRange:
+        """Return a reader with the files of its options in it; what reads by librdkafka is loaded now."""
+        from airflow_provider_sinks.connectors.kafka.range_reader import RangeReader
+
+        return RangeReader(self._options.with_files_read(), self._topic, reads_on)
 
     def close(self) -> None:
         """Drop the client, if one was made."""

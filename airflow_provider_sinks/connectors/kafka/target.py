@@ -35,7 +35,7 @@ from airflow_provider_sinks.core.spec.schema_options import (
     SchemaChoice,
     declared,
 )
-from airflow_provider_sinks.core.spec.source import Source
+from airflow_provider_sinks.core.spec.source import VALUE, Source
 
 
 def _record_name(value: str) -> str:
@@ -227,6 +227,14 @@ class KafkaTarget(ConnectedTarget):
     def partition_columns_beside_key(self) -> list[str]:
         """The columns that choose the partition and are not in the key: a key may be in two partitions."""
         return [name for name in self.partition_by or () if name not in self.key]
+
+    @property
+    def takes_whole_records(self) -> bool:
+        """Whether a message has the key and the value of its record, and nothing beside them."""
+        is_plain = self.format in (Format.TEXT, Format.BYTES) and self.value in (None, VALUE)
+        changes_key = bool(self.key or self.partition_by)
+        carries = bool(self.headers or self.has_time or self.replaces or self.deletes_rows)
+        return is_plain and not (changes_key or carries or self.compact_epoch or self.schemas_enable)
 
     def declared(self, part: PartOfRecord) -> DeclaredSchema | None:
         """Return the schema of a part, where the spec says which one it is."""

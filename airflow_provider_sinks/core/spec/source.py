@@ -36,6 +36,8 @@ from airflow_provider_sinks.core.spec.schema_options import (
 
 DELETED_FIELD = "__deleted"
 """By what Debezium's rewriting of deletes says in a row whether it is gone."""
+VALUE = "value"
+"""The one column of the view ``source`` where a record's value is text or bytes."""
 
 
 class Watermark(Part):
@@ -178,7 +180,7 @@ class KafkaSource(Part):
                 return None if self.ddl is None else dict.fromkeys(columns_of(self.ddl), "")
             return None
         if not self.format.is_registered:
-            return {"value": ""}
+            return {VALUE: ""}
         if self.declared is None or self.declared.inline is None or self.declared.references:
             return None  # the registry knows
         with suppress(UnfitPartsError):

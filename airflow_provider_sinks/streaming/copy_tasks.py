@@ -1,0 +1,80 @@
+"""Epochs that copy whole records: their tasks read the source themselves, and no row passes through Spark.
+
+Spark plans the offsets, gives each task to a process, and repeats one that failed, as ever.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from pyspark.sql import DataFrame, SparkSession
+
+from airflow_provider_sinks.connectors.base import SinkConnector
+from airflow_provider_sinks.connectors.source import SinkSource
+from airflow_provider_sinks.core.progress.record import ProgressRecord, partition_writer
+from airflow_provider_sinks.core.spec.copies import takes_whole_records
+from airflow_provider_sinks.core.spec.parts import Format
+from airflow_provider_sinks.core.spec.sink import SinkSpec
+from airflow_provider_sinks.streaming import small_epochs
+from airflow_provider_sinks.streaming.copied_range import CopiedRange, Copying, numbered_range
+from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
+from airflow_provider_sinks.streaming.epoch_settings import EpochSettings
+from airflow_provider_sinks.streaming.epoch_tasks import run_on_executors
+from airflow_provider_sinks.streaming.task_report import TaskReport
+
+SETTING = "spark.sinks.copyWithoutSpark"
+"""The Spark setting that lets records pass through Spark all the same: ``false``."""
+
+
+def copying(spark: SparkSession, spec: SinkSpec, source: SinkSource, target: SinkConnector) -> Copying | None:
+    """Return how the tasks of a sink copy records; ``None`` where it is no copy, or is not to be made so."""
+    columns = target.record_columns()
+    is_wanted = str(spark.conf.get(SETTING, "true")).lower() != "false"
+    if columns is None or not is_wanted or not takes_whole_records(spec):
+        return None
+    read = source.read_range(reads_on=_has_no_executors(spark))
+    return Copying(read, columns, is_text=spec.source.kafka.format is Format.TEXT)
+
+
+def _has_no_executors(spark: SparkSession) -> bool:
+    """Whether this process is all there is of Spark."""
+    return str(spark.sparkContext.master).startswith("local")
+
+
+class CopyTasks:
+    """See :class:`.epoch_tasks.EpochTasks`."""
+
+    def __init__(self, settings: EpochSettings, how: Copying) -> None:
+        self._settings = settings
+        self._how = how
+
+    def rows(self, batch: DataFrame, record: ProgressRecord) -> DataFrame:
+        """Return the numbers of the ranges that have records, each for a task of its own."""
+        count = len(self._ranges(record))
+        return batch.sparkSession.range(0, count, 1, max(1, count))
+
+    def run(self, rows: DataFrame, plan: EpochPlan) -> list[TaskReport]:
+        """Copy here where there are no executors, or so few records that tasks would cost more than they.
+
+        Either way not where the user leaves every epoch to executors.
+        """
+        ranges, record, here_max = self._ranges(plan.record), plan.record, self._settings.driver_rows_max
+        is_small = small_epochs.is_small(record.from_, record.to, here_max)
+        if is_small or (here_max and _has_no_executors(rows.sparkSession)):
+            return small_epochs.run_here(plan, {partition_writer(one.partition): one for one in ranges})
+        return run_on_executors(rows, plan, partial(numbered_range, ranges))
+
+    def must_write_again(self, reports: list[TaskReport]) -> bool:
+        """Return that nothing was left out: a batch is bounded by what a fetch brings."""
+        del reports
+        return False
+
+    def _ranges(self, record: ProgressRecord) -> tuple[CopiedRange, ...]:
+        """Return them in the order of the writers."""
+        begin = record.from_
+        ranges = [
+            (p, begin[p], end, record.leader_epochs.get(p))
+            for p, end in sorted(record.to.items())
+            if end > begin[p]
+        ]
+        return tuple(CopiedRange(self._how, *one) for one in ranges)
