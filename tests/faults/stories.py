@@ -66,6 +66,12 @@ def row_wise_table(world: World, mode: Mode) -> History:
     return History(f"Postgres, {mode}", world, feed, sink)
 
 
+def copy(world: World) -> History:
+    """Return a sink that copies records as they are: its tasks read them without Spark."""
+    feed = world.feed("copy", PARTITIONS)
+    return History("copies", world, feed, world.copy("copy", feed))
+
+
 def windowed(world: World) -> History:
     """Return a sink that counts rows in windows."""
     feed = world.feed("windows", PARTITIONS)
@@ -86,6 +92,12 @@ def table_story(world: World, wanted: Collection[str], mode: Mode) -> Iterator[t
     """Everything is killed, the server of the table too."""
     with world.with_own_postgres(mode) as own, row_wise_table(own, mode) as history:
         yield from told_phases(history, TABLE_PHASES, wanted)
+
+
+def copy_story(world: World, wanted: Collection[str]) -> Iterator[tuple[str, object]]:
+    """Everything is killed that reads and writes."""
+    with copy(world) as history:
+        yield from told_phases(history, PHASES, wanted)
 
 
 def windowed_story(world: World, wanted: Collection[str]) -> Iterator[tuple[str, object]]:
@@ -122,6 +134,7 @@ STORIES: dict[str, Story] = {
     "single": partial(row_wise_story, writers=Writers.SINGLE),
     "Postgres, append": partial(table_story, mode=Mode.APPEND),
     "Postgres, upsert": partial(table_story, mode=Mode.UPSERT),
+    "copies": copy_story,
     "windowed counts": windowed_story,
     "deletion": deletion_story,
     "at least once": control_story,

@@ -7,12 +7,13 @@ import pytest
 from tests.faults.history import Refusal
 from tests.faults.outcome import FULL_COUNT, ROUNDS, Outcome
 
-WRITERS = ("per_partition", "single")
+WRITERS = ("per_partition", "single", "copies")
 TABLES = ("Postgres, append", "Postgres, upsert")
 KILLED = (
     ("single", "JVM"),
     ("single", "executor"),
     ("single", "Python worker"),
+    ("copies", "executor"),
 )
 ALL = (
     *((writers, part) for part in ("JVM", "executor", "Python worker") for writers in WRITERS),

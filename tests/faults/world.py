@@ -18,7 +18,7 @@ from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres
 from tests import administrator
-from tests.faults import feed, topics
+from tests.faults import feed, quota, topics
 from tests.faults.driver import Process, SinkUnderTest
 from tests.faults.feed import Feed
 
@@ -38,6 +38,8 @@ _SMALL_BATCHES = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "20",
     "spark.sql.execution.pandas.udf.buffer.size": "4",  # bytes: each batch reaches its worker at once
 }
+
+_COPIED_BYTES_PER_SECOND = 150_000
 
 
 @dataclass
@@ -122,6 +124,30 @@ class World:
             **given,
         }
         sink = SinkUnderTest(spec, self._connections(), self.folder / unique, conf=_SMALL_BATCHES)
+        self.sinks.append(sink)
+        return sink
+
+    def copy(self, name: str, source: Feed) -> SinkUnderTest:
+        """Return a sink that copies records as they are, and is given them slowly."""
+        unique = f"{name}-{uuid.uuid4().hex[:8]}"
+        quota.limit_reading(self.broker.admin_bootstrap, unique, _COPIED_BYTES_PER_SECOND)
+        slow = KafkaOptions.from_connection_extra({**self.client, "client.id": unique}, "slow")
+        read = {
+            "connection": "slow",
+            "topic": source.topic,
+            "format": "bytes",
+            "max_offsets_per_epoch": 3_000,
+        }
+        topic = f"pytest_faults_{unique}"
+        written = {"connection": "kafka", "topic": topic, "partitions": source.partitions}
+        spec = {
+            "name": unique,
+            "source": {"kafka": read},
+            "target": {"kafka": written},
+            "trigger": {"every": "50ms"},
+        }
+        connections = ResolvedConnections({**self._connections().options, "slow": slow})
+        sink = SinkUnderTest(spec, connections, self.folder / unique)
         self.sinks.append(sink)
         return sink
 
