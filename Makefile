@@ -53,6 +53,7 @@ bench: jars ## ours beside Spark's own Kafka sink, Flink and others; QUICK=1 bel
 
 bench-postgres: jars ## rows per second into Postgres, ours beside Spark's JDBC writer
 	@$(VENV_PYTHON) -m tests.bench.postgres
+	@$(VENV_PYTHON) -m tests.bench.postgres_alone
 
 bench-row: jars ## processor time of a row: read as JSON, from Spark to Python, and from there into Kafka
 	@$(VENV_PYTHON) -m tests.bench.json_values

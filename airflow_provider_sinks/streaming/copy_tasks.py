@@ -10,6 +10,7 @@ from functools import partial
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_provider_sinks.connectors.base import SinkConnector
+from airflow_provider_sinks.connectors.rows import RecordColumns
 from airflow_provider_sinks.connectors.source import SinkSource
 from airflow_provider_sinks.core.progress.record import ProgressRecord, partition_writer
 from airflow_provider_sinks.core.spec.copies import takes_whole_records
@@ -28,12 +29,22 @@ SETTING = "spark.sinks.copyWithoutSpark"
 
 def copying(spark: SparkSession, spec: SinkSpec, source: SinkSource, target: SinkConnector) -> Copying | None:
     """Return how the tasks of a sink copy records; ``None`` where it is no copy, or is not to be made so."""
-    columns = target.record_columns()
-    is_wanted = str(spark.conf.get(SETTING, "true")).lower() != "false"
-    if columns is None or not is_wanted or not takes_whole_records(spec):
+    columns = _columns(spark, spec, target)
+    if columns is None:
         return None
     read = source.read_range(reads_on=_has_no_executors(spark))
     return Copying(read, columns, is_text=spec.source.kafka.format is Format.TEXT)
+
+
+def copies_here(spark: SparkSession, spec: SinkSpec, target: SinkConnector) -> bool:
+    """Whether the driver itself copies all records of a sink: no Python worker has any part in it."""
+    is_copy = _columns(spark, spec, target) is not None
+    return is_copy and _has_no_executors(spark) and small_epochs.rows_max(spark) > 0
+
+
+def _columns(spark: SparkSession, spec: SinkSpec, target: SinkConnector) -> RecordColumns | None:
+    is_wanted = str(spark.conf.get(SETTING, "true")).lower() != "false"
+    return target.record_columns() if is_wanted and takes_whole_records(spec) else None
 
 
 def _has_no_executors(spark: SparkSession) -> bool:

@@ -29,7 +29,7 @@ from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.streaming.account import EpochResult
 from airflow_provider_sinks.streaming.analysis import demand_analysable
 from airflow_provider_sinks.streaming.cluster_files import ClusterFiles
-from airflow_provider_sinks.streaming.copy_tasks import CopyTasks, copying
+from airflow_provider_sinks.streaming.copy_tasks import CopyTasks, copies_here, copying
 from airflow_provider_sinks.streaming.driver_log import say
 from airflow_provider_sinks.streaming.engine_action import EngineAction
 from airflow_provider_sinks.streaming.epoch_action import EpochAction
@@ -133,8 +133,9 @@ class _Job:
             spark_ui_url=context.uiWebUrl or "",
             spark_app_id=context.applicationId or "",
         )
-        warmup = Warmup(spark, writers) if writers else None
         start = Start(spark, self._spec, self._launch, self._connections, self._reporter.waits)
+        needs_workers = writers and not copies_here(spark, self._spec, start.connector)
+        warmup = Warmup(spark, writers) if needs_workers else None
         source: SourceReading | None = None
         try:
             if self._comes_late():

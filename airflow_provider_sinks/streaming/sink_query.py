@@ -14,7 +14,7 @@ from airflow_provider_sinks.streaming.analysis import misfit
 from airflow_provider_sinks.streaming.checkpoint_files import write_without_processes
 from airflow_provider_sinks.streaming.lookups import Lookups
 from airflow_provider_sinks.streaming.replayed_letters import selected
-from airflow_provider_sinks.streaming.small_epochs import ROWS_MAX, SETTING
+from airflow_provider_sinks.streaming.small_epochs import rows_max
 from airflow_provider_sinks.streaming.source import Offsets, read_range, stream_source
 from airflow_provider_sinks.streaming.start import Started
 from airflow_provider_sinks.streaming.written_schemas import WrittenSchemas
@@ -107,7 +107,7 @@ class SinkQuery:
         closes_windows = not self._spec.shape.row_wise and self._spec.stream_mode is OutputMode.APPEND
         if closes_windows or self._spec.shape.generates:
             return 0
-        return int(spark.conf.get(SETTING, str(ROWS_MAX)) or 0)
+        return rows_max(spark)
 
     def _stateful(self, spark: SparkSession, records: DataFrame) -> DataFrame:
         """Return the stream of a query that Spark keeps state for, over the records that parse."""

@@ -24,7 +24,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.core.errors import SinkError
@@ -42,6 +42,11 @@ SETTING = "spark.sinks.driverEpochRows"
 """The Spark setting that changes :data:`ROWS_MAX`; 0 leaves every epoch to the executors."""
 ROW_BYTES_MAX = 16 * 1024
 """What the texts and bytes of a row may have at most to be written by the driver."""
+
+
+def rows_max(spark: SparkSession) -> int:
+    """Return how many source records a small epoch may have; 0 where the user leaves all to executors."""
+    return int(spark.conf.get(SETTING, str(ROWS_MAX)) or 0)
 
 
 def is_small(begin: Mapping[int, int], end: Mapping[int, int], rows_max: int) -> bool:

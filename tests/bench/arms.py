@@ -32,11 +32,12 @@ def prepare(work: Work, spec: SinkSpec, connections: Mapping[str, ConnectionOpti
     return str(files.directory)
 
 
-def submit(work: Work, kind: str, arguments: Sequence[str], *settings: str) -> Path:
+def submit(work: Work, kind: str, arguments: Sequence[str], *settings: str, app: Path = _APP) -> Path:
     """Run an arm in a driver of its own, and return the file with its epochs.
 
     :param kind: which arm of the application.
     :param settings: more arguments for spark-submit.
+    :param app: the application.
     :raises LocalServiceError: with the end of the log, when the driver fails.
     """
     work.folder.mkdir(parents=True, exist_ok=True)
@@ -45,7 +46,7 @@ def submit(work: Work, kind: str, arguments: Sequence[str], *settings: str) -> P
     environment = {**submit_environment(), "PYTHONPATH": str(_APP.parents[2])}
     with log.open("w") as output:
         done = subprocess.run(
-            submit_command(*usual, *settings, str(_APP), kind, str(epochs), *arguments),
+            submit_command(*usual, *settings, str(app), kind, str(epochs), *arguments),
             env=environment,
             stdout=output,
             stderr=subprocess.STDOUT,

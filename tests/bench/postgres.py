@@ -1,6 +1,7 @@
 """Our sinks into Postgres beside Spark's own JDBC writer, which is at-least-once.
 
 python -m tests.bench.postgres [--gigabytes 0.6] [--rounds 3] [--sizes 100 1024] [--partitions 4 16]
+python -m tests.bench.postgres_alone: the same without a source
 
 A driver that has just started compiles its code while it writes; so the rate is taken over the second half of
 what each run writes. ``first epoch`` is what a run that ends soon has of it.
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
+from airflow_provider_sinks.core.connection.options import ConnectionOptions
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.local import jars
 from airflow_provider_sinks.local.broker import KafkaBroker
@@ -26,9 +28,9 @@ from tests.bench.arms import prepare, submit
 from tests.bench.rounds import Arm, Rounds, Stream, Work, machine, make_source, print_drain
 from tests.bench.tables import COLUMNS, Tables, values
 
-_EPOCH_BYTES = 25_000_000
+EPOCH_BYTES = 25_000_000
 """Epochs of as many bytes: 250,000 rows of 100."""
-_JDBC_VERSION = "42.7.14"
+JDBC_VERSION = "42.7.14"
 _BATCHES = {"reWriteBatchedInserts": "true", "batchsize": "10000"}
 
 
@@ -45,13 +47,21 @@ class JdbcArm:
 
     def run(self, work: Work, target: str) -> Path:
         """See :class:`.rounds.Arm`."""
-        jar = jars.resolve(f"org.postgresql:postgresql:{_JDBC_VERSION}")[0]
+        arguments = [work.bootstrap, work.source, f'"{target}"', str(work.rows_per_epoch)]
+        places = [str(work.folder / "checkpoint"), str(self.written_options(work))]
+        return submit(work, "jdbc", [*arguments, *places], *self.driver())
+
+    def driver(self) -> list[str]:
+        """Return what spark-submit needs to know of the driver."""
+        jar = jars.resolve(f"org.postgresql:postgresql:{JDBC_VERSION}")[0]
+        return ["--driver-class-path", str(jar)]
+
+    def written_options(self, work: Work) -> Path:
+        """Write the options into a file: they have a password among them."""
         work.folder.mkdir(parents=True)
         file = work.folder / "options.json"
         file.write_text(json.dumps({**self._address(), **self.options}))
-        arguments = [work.bootstrap, work.source, f'"{target}"', str(work.rows_per_epoch)]
-        places = [str(work.folder / "checkpoint"), str(file)]
-        return submit(work, "jdbc", [*arguments, *places], "--driver-class-path", str(jar))
+        return file
 
     def _address(self) -> dict[str, str]:
         server = self.server
@@ -83,8 +93,12 @@ class OurArm:
                 "target": {"postgres": {"connection": "pg", "table": f"public.{target}"}},
             }
         )
-        options = PostgresOptions.from_connection("pg", **self.server.connection_fields, extra={})
-        return submit(work, "ours", [prepare(work, spec, {"pg": options})])
+        return submit(work, "ours", [prepare(work, spec, pg(self.server))])
+
+
+def pg(server: Postgres) -> dict[str, ConnectionOptions]:
+    """Return the server as a connection of sinks."""
+    return {"pg": PostgresOptions.from_connection("pg", **server.connection_fields, extra={})}
 
 
 def arms(server: Postgres) -> tuple[Arm, ...]:
@@ -106,7 +120,7 @@ def main() -> None:
     parser.add_argument("--partitions", type=int, nargs="*", default=[4, 16])
     given = parser.parse_args()
     unwind_on_signals()
-    services = f"Postgres 18 and Kafka 4.1.2 on the same machine, JDBC driver {_JDBC_VERSION}"
+    services = f"Postgres 18 and Kafka 4.1.2 on the same machine, JDBC driver {JDBC_VERSION}"
     print(machine(services), flush=True)
     with (
         tempfile.TemporaryDirectory(prefix="bench") as name,
@@ -119,7 +133,7 @@ def main() -> None:
                 source = f"source-{size}-{partitions}"
                 records, per_epoch = (
                     int(given.gigabytes * 1e9 / size),
-                    given.epoch_rows or _EPOCH_BYTES // size,
+                    given.epoch_rows or EPOCH_BYTES // size,
                 )
                 make_source(broker.bootstrap, source, values(size), records, partitions)
                 title = f"{records:,} rows of {size} bytes, {partitions} partitions, epochs of {per_epoch:,}"

@@ -139,9 +139,8 @@ def test_rows_that_grow_in_the_middle_are_written_once_and_in_order(stage: Stage
         for partition in range(2)
     }
     limited = {"format": "text", "max_offsets_per_epoch": 40}
-    sink = stage.sink(
-        "grown", stage.source("grown", rows), from_=limited, to={"partitions": 1}, writers=writers
-    )
+    given = {"select": ["concat(value) AS value"], "to": {"partitions": 1}, "writers": writers}
+    sink = stage.sink("grown", stage.source("grown", rows), from_=limited, **given)
 
     status = sink.run()
 

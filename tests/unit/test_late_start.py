@@ -26,11 +26,16 @@ class Executors:
 
 
 def _started(
-    monkeypatch: pytest.MonkeyPatch, wanted: Sequence[str | None], *, can_write: bool = True
+    monkeypatch: pytest.MonkeyPatch,
+    wanted: Sequence[str | None],
+    *,
+    can_write: bool = True,
+    copies: bool = False,
 ) -> tuple[list[str], str]:
     """Return what a launch does where ``wanted`` is what its files say, and what it says itself."""
     done, said, answers = list[str](), list[str](), iter(wanted)
     start = SimpleNamespace(
+        connector=None,
         expect=lambda _: None,
         advise=lambda: done.append("looks"),
         run=lambda _: done.append("fences"),
@@ -43,6 +48,7 @@ def _started(
             sparkContext=SimpleNamespace(uiWebUrl="", applicationId="")
         ),
         "Start": lambda *_: start,
+        "copies_here": lambda *_: copies,
         "SourceReading": SimpleNamespace(of=lambda *_: SimpleNamespace(spec=None, close=lambda: None)),
         "demand_analysable": lambda *_: None,
         "say": said.append,
@@ -88,3 +94,9 @@ def test_a_launch_whose_executors_cannot_write_fences_nobody(monkeypatch: pytest
 
     assert done == ["looks", "executors", "closes"]
     assert said == "an executor cannot write for this sink"
+
+
+def test_a_launch_whose_driver_copies_by_itself_asks_no_executors(monkeypatch: pytest.MonkeyPatch) -> None:
+    done, _ = _started(monkeypatch, [None, None], copies=True)
+
+    assert done == ["looks", "fences", "streams", "closes"]

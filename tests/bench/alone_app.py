@@ -1,0 +1,165 @@
+"""The Spark application of one arm of the write alone: rows that Spark makes, without any source.
+
+spark-submit alone_app.py ours <progress file> <launch directory> <what is made>
+spark-submit alone_app.py jdbc <progress file> <options> <table> <what is made>
+
+What is made: rows per epoch, epochs, partitions, bytes of a row.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
+
+from airflow_provider_sinks.connectors import registry, rows
+from airflow_provider_sinks.connectors.base import Run, SinkConnector
+from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
+from airflow_provider_sinks.core.decision.facts import Existence, ResourceFacts, Role
+from airflow_provider_sinks.core.launch.files import LaunchFiles
+from airflow_provider_sinks.core.progress.record import ProgressRecord, partition_writer
+from airflow_provider_sinks.core.spec.sink import SinkSpec
+from airflow_provider_sinks.streaming import transform
+from airflow_provider_sinks.streaming.account import Account
+from airflow_provider_sinks.streaming.epoch_action import EpochAction
+from airflow_provider_sinks.streaming.epoch_settings import EpochSettings
+from airflow_provider_sinks.streaming.epoch_tasks import RowTasks
+from airflow_provider_sinks.streaming.epochs import Epochs
+from airflow_provider_sinks.streaming.guard import Guard
+from airflow_provider_sinks.streaming.patience import Patience
+from airflow_provider_sinks.streaming.session import open_session
+from tests.bench.app import tree_cpu_seconds
+from tests.bench.progress import Epoch
+
+_FIXED_BYTES = 28
+_FILLING = "abcdefghijklmnopqrstuvwxyz " * 40
+
+
+@dataclass(frozen=True)
+class Made:
+    """What rows are made.
+
+    :param size_bytes: of a row's columns as text, about as :func:`.tables.values` has them.
+    """
+
+    epoch_rows: int
+    epochs: int
+    partitions: int
+    size_bytes: int
+
+    @property
+    def task_rows(self) -> int:
+        """The rows of a partition in an epoch."""
+        return self.epoch_rows // self.partitions
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """Return the rows of an epoch: the columns of :data:`.tables.COLUMNS`, at little cost."""
+        filling = _FILLING[: self.size_bytes - _FIXED_BYTES - 9]
+        return spark.range(0, self.task_rows * self.partitions, 1, self.partitions).selectExpr(
+            "id",
+            "concat('user-', lpad(CAST(id % 1000000 AS STRING), 6, '0')) AS userid",
+            "CAST(id % 9999 AS DOUBLE) AS price",
+            f"concat(lpad(CAST(id AS STRING), 9, '0'), '{filling}') AS payload",
+        )
+
+    def time(self, file: Path, write: Callable[[int], None]) -> None:
+        """Write all epochs, and each one down."""
+        for number in range(self.epochs):
+            started = time.monotonic()
+            write(number)
+            took = time.monotonic() - started
+            Epoch(self.task_rows * self.partitions, took, tree_cpu_seconds()).append_to(file)
+
+
+def run_jdbc(file: Path, options_file: str, table: str, made: Made) -> None:
+    """Append by Spark's JDBC writer."""
+    options = json.loads(Path(options_file).read_text())
+    spark = SparkSession.builder.appName("spark's jdbc writer").getOrCreate()
+    frame = made.frame(spark)
+    writer = frame.write.format("jdbc").options(**options).option("dbtable", table).mode("append")
+    made.time(file, lambda _: writer.save())
+
+
+def run_ours(file: Path, launch: str, made: Made) -> None:
+    """Write as a sink does: every epoch by :class:`.epochs.Epochs`, fenced, looked at and recorded."""
+    files = LaunchFiles(Path(launch))
+    spec = SinkSpec.parse(files.read().spec)
+    connections = ResolvedConnections.from_json(files.take_connections())
+    spark = open_session(spec.name, registry.kind(spec).writer_module)
+    target = registry.connect(spec, connections)
+    target.expect(transform.with_source_columns(made.frame(spark)))
+    epochs = _epochs(spec, target, _announced(spec, target, made), made)
+    made.time(file, lambda number: epochs(made.frame(spark), number))
+
+
+def _announced(spec: SinkSpec, target: SinkConnector, made: Made) -> ProgressRecord:
+    """Fence, and announce a run."""
+    source = _source(spec, made)
+    run = Run(spec.name, str(uuid.uuid4()), source.name)
+    writers = tuple(map(partition_writer, range(made.partitions)))
+    while not target.open(run, writers, target.observe(source)):
+        continue
+    target.ensure(spec.creations()[Role.PROGRESS])
+    nothing = dict.fromkeys(range(made.partitions), 0)
+    identities = target.observe(source).identities()
+    record = ProgressRecord(1, "bench", run.id, 0, nothing, nothing, identities, writers=writers)
+    target.announce(record)
+    return record
+
+
+def _source(spec: SinkSpec, made: Made) -> ResourceFacts:
+    """Return what stands for a source."""
+    return ResourceFacts(spec.source_topic, Existence.PRESENT, "none", "none", partitions=made.partitions)
+
+
+def _epochs(spec: SinkSpec, target: SinkConnector, announced: ProgressRecord, made: Made) -> Epochs:
+    """Return what writes epochs, each of the next rows of every partition; there is no source to look at."""
+    patience = Patience(timedelta(minutes=5))
+
+    def look() -> Mapping[Role, ResourceFacts]:
+        return {Role.SOURCE: _source(spec, made), **target.identify()}
+
+    settings = EpochSettings.of(spec, target, driver_rows_max=0, demand_source=lambda _: None)
+    account = Account(announced, dict(announced.to), {}, set(announced.writers))
+    guard = Guard(announced.identities, look, target.demand_in_force, patience, target.service)
+    parts: dict[str, Any] = {"account": account, "target": target, "guard": guard, "patience": patience}
+
+    def ends(number: int) -> dict[int, int]:
+        return dict.fromkeys(range(made.partitions), number * made.task_rows)
+
+    def project(frame: DataFrame, begin: Mapping[int, int], _: Mapping[int, int]) -> DataFrame:
+        offset = sql.col("id") % made.task_rows + begin[0]
+        place = {rows.PARTITION: (sql.col("id") / made.task_rows).cast("int"), rows.OFFSET: offset}
+        return target.project(transform.with_source_columns(frame).withColumns(place))
+
+    log: Any = SimpleNamespace(folder="none", start_offsets=ends, offsets=lambda number: ends(number + 1))
+    source_log: Any = SimpleNamespace(leader_epochs=lambda *_: {})
+    action = EpochAction(settings, **parts, tasks=RowTasks(settings, project))
+    return Epochs(settings, **parts, log=log, source_log=source_log, action=action, finished=lambda _: None)
+
+
+def main() -> None:
+    """Run the arm that the arguments name."""
+    arm, file, place, *given = sys.argv[1:]
+    numbers = Made(*map(int, given[-4:]))
+    if arm == "ours":
+        run_ours(Path(file), place, numbers)
+    else:
+        run_jdbc(Path(file), place, given[0], numbers)
+    sys.stdout.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
