@@ -18,6 +18,7 @@ from airflow_provider_sinks.core.spec.parts import Format
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.streaming import small_epochs
 from airflow_provider_sinks.streaming.copied_range import CopiedRange, Copying, numbered_range
+from airflow_provider_sinks.streaming.driver_log import say
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
 from airflow_provider_sinks.streaming.epoch_settings import EpochSettings
 from airflow_provider_sinks.streaming.epoch_tasks import run_on_executors
@@ -26,12 +27,17 @@ from airflow_provider_sinks.streaming.task_report import TaskReport
 SETTING = "spark.sinks.copyWithoutSpark"
 """The Spark setting that lets records pass through Spark all the same: ``false``."""
 
+_AT_ONCE = 4
+"""They wait for brokers most of the time, and more of them would hold more memory. Or as many as cores."""
+
 
 def copying(spark: SparkSession, spec: SinkSpec, source: SinkSource, target: SinkConnector) -> Copying | None:
     """Return how the tasks of a sink copy records; ``None`` where it is no copy, or is not to be made so."""
     columns = _columns(spark, spec, target)
     if columns is None:
         return None
+    who = "its driver reads and writes" if copies_here(spark, spec, target) else "tasks read and write"
+    say(f'sink "{spec.name}" copies records without Spark: {who}')
     read = source.read_range(reads_on=_has_no_executors(spark))
     return Copying(read, columns, is_text=spec.source.kafka.format is Format.TEXT)
 
@@ -72,7 +78,9 @@ class CopyTasks:
         ranges, record, here_max = self._ranges(plan.record), plan.record, self._settings.driver_rows_max
         is_small = small_epochs.is_small(record.from_, record.to, here_max)
         if is_small or (here_max and _has_no_executors(rows.sparkSession)):
-            return small_epochs.run_here(plan, {partition_writer(one.partition): one for one in ranges})
+            tasks = {partition_writer(one.partition): one for one in ranges}
+            cores = rows.sparkSession.sparkContext.defaultParallelism
+            return small_epochs.run_here(plan, tasks, max(_AT_ONCE, cores))
         return run_on_executors(rows, plan, partial(numbered_range, ranges))
 
     def must_write_again(self, reports: list[TaskReport]) -> bool:

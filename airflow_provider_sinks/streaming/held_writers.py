@@ -6,7 +6,7 @@ from collections import OrderedDict
 
 from airflow_provider_sinks.connectors.epoch_writer import EpochWriter
 
-HELD_MAX = 8
+HELD_MAX = 16
 
 HeldKey = tuple[str, str, str]
 """Sink, run and writer id."""

@@ -69,13 +69,16 @@ def write_here(plan: EpochPlan, frame: DataFrame) -> list[TaskReport] | None:
     return run_here(plan, dict(_by_writer(batches)))
 
 
-def run_here(plan: EpochPlan, tasks: Mapping[WriterId, Iterable[pa.RecordBatch]]) -> list[TaskReport]:
-    """Run tasks of ``per_partition`` in this process, side by side as far as their writers can be kept.
+def run_here(
+    plan: EpochPlan, tasks: Mapping[WriterId, Iterable[pa.RecordBatch]], at_once: int = held_writers.HELD_MAX
+) -> list[TaskReport]:
+    """Run tasks of ``per_partition`` in this process, side by side.
 
     :param tasks: by writer its rows; iterated anew for each try.
+    :param at_once: how many of them.
     """
     plans = [replace(plan, expected=(writer,)) for writer in tasks]
-    with ThreadPoolExecutor(max(1, min(held_writers.HELD_MAX, len(plans)))) as pool:
+    with ThreadPoolExecutor(max(1, min(at_once, len(plans)))) as pool:
         return list(pool.map(_run, plans, tasks.values()))
 
 

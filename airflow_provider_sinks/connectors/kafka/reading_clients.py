@@ -21,7 +21,8 @@ from airflow_provider_sinks.connectors.kafka.record_path import consumer_kind
 if TYPE_CHECKING:
     from airflow_provider_sinks.connectors.kafka.range_reader import RangeReader
 
-KEPT_MAX = 8
+READ_ON_MAX = 16
+IDLE_MAX = 8
 _SETTINGS: dict[str, Any] = {
     "isolation.level": "read_committed",
     "auto.offset.reset": "error",
@@ -64,6 +65,10 @@ class ReadingClient:
     place: Place | None = None
     rest: Fetched | None = field(default=None, repr=False)
 
+    def reads(self, partition: int) -> bool:
+        """Whether it stands in a partition."""
+        return self.place is not None and self.place.partition == partition
+
     def go_to(self, place: Place) -> None:
         """Begin to fetch at a place, unless that is under way.
 
@@ -100,12 +105,12 @@ _keeping = threading.Lock()
 
 
 def taken(reader: RangeReader, place: Place) -> ReadingClient:
-    """Return the kept client that stands at a place, or one that need not stand anywhere, or a new one."""
+    """Return the kept client that reads a partition, or one that reads none, or a new one."""
     with _keeping:
         own = [(number, client) for number, (kept, client) in enumerate(_kept) if kept == reader]
-        fitting = [number for number, client in own if client.place in (place, None)]
-        fitting += [number for number, _ in own if len(_kept) == KEPT_MAX]
-        client = _kept.pop(fitting[0])[1] if fitting else None
+        standing = [number for number, client in own if client.reads(place.partition)]
+        idle = [number for number, client in own if client.place is None]
+        client = _kept.pop((standing + idle)[0])[1] if standing or idle else None
     if client is not None:
         client.complaints.forget()
         return client
@@ -116,9 +121,12 @@ def taken(reader: RangeReader, place: Place) -> ReadingClient:
 
 
 def keep(reader: RangeReader, client: ReadingClient) -> None:
-    """Keep a client; the one that was idle for longest is closed when there are too many."""
+    """Keep a client. Where many read on already, it fetches no more; of those that are idle few are kept."""
     with _keeping:
+        if sum(kept.place is not None for _, kept in _kept) >= READ_ON_MAX:
+            client.leave()
         _kept.append((reader, client))
-        idle = _kept.pop(0) if len(_kept) > KEPT_MAX else None
-    if idle is not None:
-        idle[1].close()
+        idle = [number for number, (_, kept) in enumerate(_kept) if kept.place is None]
+        spare = _kept.pop(idle[0])[1] if len(idle) > IDLE_MAX else None
+    if spare is not None:
+        spare.close()

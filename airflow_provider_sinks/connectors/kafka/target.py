@@ -232,7 +232,7 @@ class KafkaTarget(ConnectedTarget):
     def takes_whole_records(self) -> bool:
         """Whether a message has the key and the value of its record, and nothing beside them."""
         is_plain = self.format in (Format.TEXT, Format.BYTES) and self.value in (None, VALUE)
-        changes_key = bool(self.key or self.partition_by)
+        changes_key = bool(self.key or self.key_format or self.partition_by)
         carries = bool(self.headers or self.has_time or self.replaces or self.deletes_rows)
         return is_plain and not (changes_key or carries or self.compact_epoch or self.schemas_enable)
 
