@@ -20,8 +20,9 @@ _NO_CONFLUENT_KAFKA = (
 
 @pytest.fixture
 def sink(stage: Stage) -> Sink:
-    """A sink with a row to write."""
-    return stage.sink("setup", stage.source("setup", {0: [("k", "v")]}), from_={"format": "text"})
+    """A sink with a row to write, which Spark computes."""
+    source = stage.source("setup", {0: [("k", "v")]})
+    return stage.sink("setup", source, from_={"format": "text"}, select=["upper(value) AS value"])
 
 
 def test_spark_without_the_kafka_jar(sink: Sink, stage: Stage) -> None:
@@ -48,7 +49,8 @@ def test_a_start_whose_executors_cannot_write_leaves_the_run_in_force_alone(
     stage: Stage, tmp_path: Path
 ) -> None:
     source = stage.source("in-force", {0: [("k", "v")]})
-    sink = stage.sink("in-force", source, from_={"format": "text"}, trigger={"every": "1s"})
+    computed = {"select": ["upper(value) AS value"], "trigger": {"every": "1s"}}
+    sink = stage.sink("in-force", source, from_={"format": "text"}, **computed)
     running = sink.launch()
     running.wait_until(lambda: running.has_passed({0: 1}))
     (tmp_path / "confluent_kafka.py").write_text(_NO_CONFLUENT_KAFKA)
