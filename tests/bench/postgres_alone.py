@@ -77,7 +77,8 @@ class OursAlone:
         """See :class:`.rounds.Arm`."""
         table = {"postgres": {"connection": "pg", "table": f"public.{target}"}}
         source = {"kafka": {"connection": "kafka", "topic": "none", "format": "text"}}
-        spec = SinkSpec.parse({"name": target, "source": source, "target": table})
+        name = f"{target}-of-{self.case.size_bytes}-{self.case.partitions}"  # each has a progress of its own
+        spec = SinkSpec.parse({"name": name, "source": source, "target": table})
         return submit(work, "ours", [prepare(work, spec, pg(self.server)), *self.case.arguments], app=_APP)
 
 
