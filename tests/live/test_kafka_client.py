@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 import uuid
@@ -438,7 +439,11 @@ def test_reading_goes_on_where_it_stopped(log: Log) -> None:
 
 
 def test_our_own_last_commit_is_not_missed_behind_an_open_transaction(log: Log) -> None:
-    """The last stable offset lies before it; only waiting for the open transaction shows it."""
+    """The last stable offset lies before it; only waiting for the open transaction shows it.
+
+    A broker answers a commit before its marker is in the partition: the end is that of the record or the
+    marker's.
+    """
     blocking = log.producer("p0")
     blocking.begin_transaction()
     log.put(blocking, "p0", record(epoch=8))
@@ -452,7 +457,7 @@ def test_our_own_last_commit_is_not_missed_behind_an_open_transaction(log: Log) 
     history = log.log.read("orders", 30)
     aborting.join()
 
-    assert "Reached offset 0 of 3" in raised.value.detail
+    assert re.search(r"Reached offset 0 of [23] ", raised.value.detail)
     assert "kafka-transactions.sh" in raised.value.hint
     assert (history.epoch, list(history.records)) == (7, ["all"])
 
