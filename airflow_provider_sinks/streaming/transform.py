@@ -13,10 +13,19 @@ from airflow_provider_sinks.connectors.encoding import named
 from airflow_provider_sinks.core.query.analysis import INTERNAL, SOURCE
 from airflow_provider_sinks.core.schemas import languages
 from airflow_provider_sinks.core.schemas.avro_types import AvroSchema
+from airflow_provider_sinks.core.schemas.json_types import JsonSchema
+from airflow_provider_sinks.core.schemas.protobuf_types import ProtobufSchema
 from airflow_provider_sinks.core.schemas.subjects import Part
 from airflow_provider_sinks.core.spec.parts import Format
 from airflow_provider_sinks.core.spec.source import KafkaSource, SourceKey
-from airflow_provider_sinks.streaming import avro_values, changes, json_fields, json_values, registered_json
+from airflow_provider_sinks.streaming import (
+    avro_values,
+    changes,
+    json_fields,
+    json_values,
+    protobuf_values,
+    registered_json,
+)
 from airflow_provider_sinks.streaming.text_values import NOT_UTF8
 from airflow_provider_sinks.streaming.written_schemas import WrittenSchemas
 
@@ -36,7 +45,7 @@ def parse(records: DataFrame, source: KafkaSource, written: WrittenSchemas | Non
     - ``text``: one column, ``value``, or null and an error where it is not UTF-8.
     - ``bytes``: one column, ``value``.
 
-    - ``avro``, ``json_schema``: the fields of the schema, as for ``json``.
+    - ``avro``, ``json_schema``, ``protobuf``: the fields of the schema, as for ``json``.
 
     With ``key_as`` one more column has the key; a key that does not parse sets the record aside too.
     Records that are changes of rows become those rows, and :data:`.rows.DELETED` says which are gone
@@ -92,7 +101,7 @@ def _value(
             return _parse_text(records)
         case Format.BYTES:
             return records.withColumn(json_values.ERROR, sql.lit(None).cast("string")), [sql.col("value")]
-        case Format.AVRO | Format.JSON_SCHEMA:
+        case Format.AVRO | Format.JSON_SCHEMA | Format.PROTOBUF:
             judged = _decode(records, Part.VALUE, source.format, source.schema_, written)
             value, readable = sql.col(_decoded(Part.VALUE)), sql.col(json_values.ERROR).isNull()
             names = [field.name for field in cast("StructType", judged.schema[_decoded(Part.VALUE)].dataType)]
@@ -105,7 +114,7 @@ def _key(judged: DataFrame, key: SourceKey, written: WrittenSchemas | None) -> t
     """Return the records with what is wrong with their keys too, and the column of the key."""
     before = judged.withColumnRenamed(json_values.ERROR, _VALUE_ERROR)
     match key.format:
-        case Format.AVRO | Format.JSON_SCHEMA:
+        case Format.AVRO | Format.JSON_SCHEMA | Format.PROTOBUF:
             after = _decode(before, Part.KEY, key.format, key.schema_, written)
             found = sql.col(_decoded(Part.KEY))
         case Format.TEXT:
@@ -129,13 +138,19 @@ def _decode(
         kind = languages.ddl(languages.parse(format_, str(text)))
         empty = records.withColumn(_decoded(part), sql.lit(None).cast(kind))
         return empty.withColumn(json_values.ERROR, sql.lit(None).cast("string"))
-    if not isinstance(reader, AvroSchema):
-        judged, column = registered_json.decode(records, part, reader, written.known(part))
-        return judged.withColumn(_decoded(part), column)
     data, known, whole = sql.col(part.value), written.known(part), f"{_decoded(part)}_whole"
-    found = records.withColumn(whole, avro_values.decoded(data, reader, known, part))
-    judged = found.withColumn(json_values.ERROR, avro_values.error(data, sql.col(whole), reader, known, part))
-    return judged.withColumn(_decoded(part), avro_values.body(sql.col(whole)))
+    match reader:
+        case JsonSchema():
+            judged, column = registered_json.decode(records, part, reader, known)
+        case AvroSchema():
+            found = records.withColumn(whole, avro_values.decoded(data, reader, known, part))
+            error = avro_values.error(data, sql.col(whole), reader, known, part)
+            judged, column = found.withColumn(json_values.ERROR, error), avro_values.body(sql.col(whole))
+        case ProtobufSchema():
+            found = records.withColumn(whole, protobuf_values.decoded(data, reader, known, part))
+            error = protobuf_values.error(data, sql.col(whole), reader, known, part)
+            judged, column = found.withColumn(json_values.ERROR, error), protobuf_values.body(sql.col(whole))
+    return judged.withColumn(_decoded(part), column)
 
 
 def _decoded(part: Part) -> str:

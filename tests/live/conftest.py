@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -132,8 +133,14 @@ def spark_session() -> Iterator[SparkSession]:
     """A Spark inside this process, for SQL alone; views and settings of it are shared.
 
     It has the driver of Postgres from its start: of a jar that comes later by ``ADD JAR``, from a path with a
-    space, Spark finds no class.
+    space, Spark finds no class. Its Python workers have the packages that this process has.
     """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        yield from _spark_session()
+
+
+def _spark_session() -> Iterator[SparkSession]:
     session = (
         SparkSession.builder.master("local[2]")
         .config("spark.jars", ",".join(map(str, jars.resolve(jars.SPARK_JDBC))))

@@ -10,7 +10,9 @@ from typing import Any
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient, topic_subject_name_strategy
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.schema_registry.json_schema import JSONDeserializer, JSONSerializer
+from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer, ProtobufSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
+from google.protobuf.message import Message
 
 from airflow_provider_sinks.clients.schema_registry.options import RegistryOptions
 from airflow_provider_sinks.local.schema_registry import SchemaRegistry
@@ -43,7 +45,11 @@ class Registered:
 
     def register(self, subject: str, tree: AvroTree, kind: str = "AVRO") -> int:
         """Register a schema and return its id."""
-        return int(self.client.register_schema(subject, Schema(json.dumps(tree), kind)))
+        return self.register_text(subject, json.dumps(tree), kind)
+
+    def register_text(self, subject: str, text: str, kind: str) -> int:
+        """Register a schema that is no JSON and return its id."""
+        return int(self.client.register_schema(subject, Schema(text, kind)))
 
     def newest(self, subject: str) -> dict[str, Any]:
         """Return the newest schema of a subject."""
@@ -65,6 +71,23 @@ class Registered:
         context = SerializationContext(sink.out, field)
         found = self.stage.read(sink.out)
         return [read(one.key if field is KEY else one.value, context) for one in found]
+
+    def encode_protobuf(self, topic: str, message: Message, field: MessageField = VALUE) -> bytes:
+        """Return a message as confluent-kafka's serializer writes it; registers the schema of its file."""
+        write = ProtobufSerializer(type(message), self.client, conf={"use.deprecated.format": False})
+        made = write(message, SerializationContext(topic, field))
+        assert made is not None
+        return bytes(made)
+
+    def protobuf_values(self, sink: Sink, kind: type[Message], field: MessageField = VALUE) -> list[Any]:
+        """Return the values, or keys, of a sink's data topic, read by confluent-kafka's deserializer.
+
+        By the reader's own message: of the writer's it takes only descriptors, and Apicurio gives the text.
+        """
+        read = ProtobufDeserializer(kind, {"use.deprecated.format": False})
+        context = SerializationContext(sink.out, field)
+        found = (one.key if field is KEY else one.value for one in self.stage.read(sink.out))
+        return [None if data is None else read(data, context) for data in found]
 
     def level(self, subject: str, level: str) -> None:
         """Set what the next schema of a subject must be."""

@@ -10,9 +10,12 @@ from pyspark.sql.types import StructType
 
 from airflow_provider_sinks.connectors.kafka.avro_encoding import avro_body, avro_reasons
 from airflow_provider_sinks.connectors.kafka.json_encoding import json_body, json_reasons
+from airflow_provider_sinks.connectors.kafka.protobuf_encoding import protobuf_body, protobuf_reasons
 from airflow_provider_sinks.connectors.kafka.written_schemas import WrittenBy
 from airflow_provider_sinks.connectors.schema_registry.reasons import first
 from airflow_provider_sinks.core.schemas.avro_types import AvroSchema
+from airflow_provider_sinks.core.schemas.json_types import JsonSchema
+from airflow_provider_sinks.core.schemas.protobuf_types import ProtobufSchema
 from airflow_provider_sinks.core.schemas.subjects import Part
 from airflow_provider_sinks.core.schemas.wire import header
 
@@ -21,21 +24,26 @@ NamedColumns = Sequence[tuple[str, Column]]
 
 def written_bytes(output: DataFrame, columns: NamedColumns, written: WrittenBy) -> Column:
     """Return a record of these columns, with the header in front."""
-    schema = written.schema
-    if isinstance(schema, AvroSchema):
-        body = avro_body(columns, schema)
-    else:
-        body = json_body(columns, _kinds(output, columns), schema.type)
+    match written.schema:
+        case AvroSchema() as schema:
+            body = avro_body(columns, schema)
+        case JsonSchema() as schema:
+            body = json_body(columns, _kinds(output, columns), schema.type)
+        case ProtobufSchema() as schema:
+            body = protobuf_body(columns, schema)
     return sql.concat(sql.lit(header(written.id)), body)
 
 
 def written_error(output: DataFrame, columns: NamedColumns, written: WrittenBy, part: Part) -> Column:
     """Return why a row cannot be written, or null."""
-    schema = written.schema
-    if isinstance(schema, AvroSchema):
-        found = avro_reasons(columns, schema)
-    else:
-        found = json_reasons(columns, _kinds(output, columns), schema.type)
+    found: Iterable[Column]
+    match written.schema:
+        case AvroSchema() as schema:
+            found = avro_reasons(columns, schema)
+        case JsonSchema() as schema:
+            found = json_reasons(columns, _kinds(output, columns), schema.type)
+        case ProtobufSchema() as schema:
+            found = protobuf_reasons(columns, schema)
     return first_error(found, part)
 
 

@@ -139,10 +139,12 @@ def _registry(spec: KafkaSink) -> Iterator[Problem]:
 
 def _written_schema(where: str, format_: Format, schema: DeclaredSchema | None) -> Iterator[Problem]:
     """Give what is wrong with a written schema; one that refers to others is read once they are known."""
-    if schema is None or schema.inline is None or schema.references:
+    if schema is not None and schema.message is not None and format_ is not Format.PROTOBUF:
+        yield Problem(f"{where}.message", f"does not go with format {format_}", "leave it out")
+    if schema is None or not schema.is_read_here(format_):
         return
     try:
-        parse(format_, schema.inline)
+        parse(format_, str(schema.inline))
     except UnfitPartsError as unfit:
         yield from unfit.under(where)
 

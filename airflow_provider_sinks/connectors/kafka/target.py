@@ -62,6 +62,7 @@ class KeyFormat(enum.StrEnum):
 
     AVRO = "avro"
     JSON_SCHEMA = "json_schema"
+    PROTOBUF = "protobuf"
 
 
 class KafkaTarget(ConnectedTarget):

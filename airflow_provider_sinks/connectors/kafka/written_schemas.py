@@ -81,17 +81,21 @@ def demand_writable(sink: KafkaSink, output: Mapping[str, Any]) -> None:
         if choice is None:
             derived(sink, part, columns)
         elif choice.inline is not None and not choice.references:
-            demand_fit(part, columns, _parsed(sink, part, choice.inline))
+            demand_fit(part, columns, _parsed(sink, part, choice.inline, (), choice.message))
 
 
-def derived(sink: KafkaSink, part: Part, columns: Sequence[Column]) -> str:
+def derived(
+    sink: KafkaSink, part: Part, columns: Sequence[Column], before: RegisteredSchema | None = None
+) -> str:
     """Return the schema that is made of columns; no column of a key may be null.
 
+    :param before: what its subject has now.
     :raises ConfigurationError: with every column that has no form in its format.
     """
     format_, doc = sink.target.kafka.format_of(part), f"The {part} of sink {sink.name}."
     try:
-        return derive(format_, columns, sink.record_name(part), doc, nullable=part is Part.VALUE)
+        nullable = part is Part.VALUE
+        return derive(format_, columns, sink.record_name(part), doc, nullable=nullable, before=before)
     except UnfitPartsError as unfit:
         problems = unfit.under("column", " ")
         raise ConfigurationError(f"the {part} cannot be written in {format_.language}", problems) from None
@@ -148,15 +152,18 @@ class TargetSchemas:
         if choice is not None and choice.subject is not None:
             return self._chosen(part, columns, choice)
         if choice is None or choice.inline is None:
-            text = derived(self._sink, part, columns)
+            name = subject(target.naming, target.topic, part, self._sink.record_name(part))
+            newest = self._newest(name, part)
+            text = derived(self._sink, part, columns, newest.schema if newest else None)
             schema = _parsed(self._sink, part, text)
         else:
             text = choice.inline
             referred = self._registry.referred(references(choice.references))
-            schema = _parsed(self._sink, part, text, referred)
+            schema = _parsed(self._sink, part, text, referred, choice.message)
             demand_fit(part, columns, schema)
-        name = subject(target.naming, target.topic, part, schema.name)
-        facts = self._facts(name, part, self._new(part, text))
+            name = subject(target.naming, target.topic, part, schema.name)
+            newest = self._newest(name, part)
+        facts = self._facts(name, newest, self._new(part, text))
         return plan(part, name, text, schema, facts=facts, register=target.registering)
 
     def _chosen(self, part: Part, columns: Sequence[Column], choice: DeclaredSchema) -> SchemaPlan:
@@ -164,17 +171,21 @@ class TargetSchemas:
         name = str(choice.subject)
         format_ = self._sink.target.kafka.format_of(part)
         found = registered(f"target.kafka.{option}", self._registry, name, choice.version, format_)
-        schema = _parsed(self._sink, part, found.text, found.referred)
+        schema = _parsed(self._sink, part, found.text, found.referred, choice.message)
         demand_fit(part, columns, schema)
         level, state = self._registry.level(name), SchemaState.REGISTERED
         return SchemaPlan(part, name, state, found.text, schema, level, found.id, found.version)
 
-    def _facts(self, name: str, part: Part, new: NewSchema) -> SubjectFacts:
-        level = self._registry.level(name)
+    def _newest(self, name: str, part: Part) -> NewestVersion | None:
         found = self._registry.version(name)
         if found is None:
+            return None
+        return _newest(replace(found, subject=name), self._sink.target.kafka.format_of(part))
+
+    def _facts(self, name: str, newest: NewestVersion | None, new: NewSchema) -> SubjectFacts:
+        level = self._registry.level(name)
+        if newest is None:
             return SubjectFacts(level)
-        newest = _newest(replace(found, subject=name), self._sink.target.kafka.format_of(part))
         same = self._registry.find(name, new)
         takes = same is not None or self._registry.takes(name, new)
         return SubjectFacts(level, newest, same, takes)
@@ -186,9 +197,11 @@ class TargetSchemas:
         return NewSchema(text, target.format_of(part).registry_kind, named)
 
 
-def _parsed(sink: KafkaSink, part: Part, text: str, referred: Sequence[Referred] = ()) -> RegisteredSchema:
+def _parsed(
+    sink: KafkaSink, part: Part, text: str, referred: Sequence[Referred] = (), message: str | None = None
+) -> RegisteredSchema:
     try:
-        return parse(sink.target.kafka.format_of(part), text, referred)
+        return parse(sink.target.kafka.format_of(part), text, referred, message or "")
     except UnfitPartsError as unfit:
         raise ConfigurationError(f"the schema of the {part} cannot be used", unfit.under("schema")) from None
 

@@ -19,6 +19,7 @@ from airflow_provider_sinks.core.schemas.languages import (
     spark_columns,
     unreadable,
 )
+from airflow_provider_sinks.core.schemas.protobuf_types import ProtobufSchema
 from airflow_provider_sinks.core.schemas.subjects import Part, subject
 from airflow_provider_sinks.core.spec.parts import Format
 from airflow_provider_sinks.core.spec.problems import UnfitPartsError
@@ -91,11 +92,12 @@ def _reader(kafka: KafkaSource, one: _DeclaredPart, registry: SchemaRegistry) ->
     where = "source.kafka.schema" if part is Part.VALUE else "source.kafka.key_as.schema"
     if choice is not None and choice.inline is not None:
         referred = registry.referred(references(choice.references))
-        schema = _parsed(where, one.format, choice.inline, referred)
+        schema = _parsed(where, one.format, choice.inline, referred, choice.message or "")
         return ReaderSchema(part, _held(where, schema, part), "the spec", _subject(kafka, part, schema.name))
     name = choice.subject if choice is not None and choice.subject else _subject(kafka, part, "")
     found = registered(where, registry, name, choice.version if choice is not None else None, one.format)
-    schema = _parsed(where, one.format, found.text, found.referred)
+    message = choice.message if choice is not None and choice.message else ""
+    schema = _parsed(where, one.format, found.text, found.referred, message)
     origin = f'version {found.version} of subject "{name}"'
     return ReaderSchema(part, _held(where, schema, part), origin, name)
 
@@ -154,7 +156,8 @@ def doubts_about(reader: ReaderSchema, stored: StoredSchema) -> str:
 
 def _resolved(reader: ReaderSchema, stored: StoredSchema) -> RegisteredSchema | str:
     try:
-        writer = parse(format_of(reader.schema), stored.text, stored.referred)
+        message = reader.schema.name if isinstance(reader.schema, ProtobufSchema) else ""
+        writer = parse(format_of(reader.schema), stored.text, stored.referred, message)
     except UnfitPartsError as unfit:
         return f"has schema id {stored.id}, which is no schema: {stored.missing or unfit}"
     why = unreadable(reader.schema, writer)
@@ -165,9 +168,11 @@ def _subject(kafka: KafkaSource, part: Part, record: str) -> str:
     return subject(kafka.naming, kafka.topic, part, record)
 
 
-def _parsed(where: str, format_: Format, text: str, referred: tuple[Referred, ...]) -> RegisteredSchema:
+def _parsed(
+    where: str, format_: Format, text: str, referred: tuple[Referred, ...], message: str
+) -> RegisteredSchema:
     try:
-        return parse(format_, text, referred)
+        return parse(format_, text, referred, message)
     except UnfitPartsError as unfit:
         raise _unfit(where, unfit) from None
 

@@ -18,31 +18,49 @@ from airflow_provider_sinks.core.schemas import (
     json_derived,
     json_schema,
     json_spark,
+    protobuf,
+    protobuf_compatibility,
+    protobuf_derived,
+    protobuf_spark,
     spark_types,
 )
 from airflow_provider_sinks.core.schemas.avro_types import AvroSchema
 from airflow_provider_sinks.core.schemas.json_types import JsonSchema
 from airflow_provider_sinks.core.schemas.levels import Level
+from airflow_provider_sinks.core.schemas.protobuf_types import ProtobufSchema
 from airflow_provider_sinks.core.spec.parts import Format
 
-RegisteredSchema: TypeAlias = AvroSchema | JsonSchema
+RegisteredSchema: TypeAlias = AvroSchema | JsonSchema | ProtobufSchema
 Referred: TypeAlias = tuple[str, str]
 """A schema that another one refers to: the name by which it does, and the text."""
 
 
 def format_of(schema: RegisteredSchema) -> Format:
     """Return how values of a schema are written."""
-    return Format.AVRO if isinstance(schema, AvroSchema) else Format.JSON_SCHEMA
+    match schema:
+        case AvroSchema():
+            return Format.AVRO
+        case JsonSchema():
+            return Format.JSON_SCHEMA
+        case ProtobufSchema():
+            return Format.PROTOBUF
 
 
-def parse(format_: Format, text: str, references: Sequence[Referred] = ()) -> RegisteredSchema:
+def parse(
+    format_: Format, text: str, references: Sequence[Referred] = (), message: str = ""
+) -> RegisteredSchema:
     """Read a schema.
 
+    :param message: of Protobuf, which message of a file is meant: the first one, unless named.
     :raises UnfitPartsError: it is none, with every problem, each named by its place.
     """
-    if format_ is Format.JSON_SCHEMA:
-        return json_schema.parse(text, references)
-    return avro.parse(text, [other for _, other in references])
+    match format_:
+        case Format.JSON_SCHEMA:
+            return json_schema.parse(text, references)
+        case Format.PROTOBUF:
+            return protobuf.parse(text, references, message)
+        case _:
+            return avro.parse(text, [other for _, other in references])
 
 
 def spark_columns(schema: RegisteredSchema) -> tuple[tuple[str, str], ...]:
@@ -50,40 +68,70 @@ def spark_columns(schema: RegisteredSchema) -> tuple[tuple[str, str], ...]:
 
     :raises UnfitPartsError: it has none, or Spark cannot hold them; with every problem.
     """
-    if isinstance(schema, AvroSchema):
-        return spark_types.spark_columns(schema)
-    return json_spark.spark_columns(schema)
+    match schema:
+        case AvroSchema():
+            return spark_types.spark_columns(schema)
+        case JsonSchema():
+            return json_spark.spark_columns(schema)
+        case ProtobufSchema():
+            return protobuf_spark.spark_columns(schema)
 
 
 def demand_holdable(schema: RegisteredSchema) -> None:
     """Raise :class:`UnfitPartsError` with everything that Spark cannot hold."""
-    if isinstance(schema, AvroSchema):
-        spark_types.demand_holdable(schema)
-    else:
-        json_spark.demand_holdable(schema)
+    match schema:
+        case AvroSchema():
+            spark_types.demand_holdable(schema)
+        case JsonSchema():
+            json_spark.demand_holdable(schema)
+        case ProtobufSchema():
+            protobuf_spark.demand_holdable(schema)
 
 
 def ddl(schema: RegisteredSchema) -> str:
     """Return the type of Spark in which it holds what a schema describes."""
-    return spark_types.ddl(schema.type) if isinstance(schema, AvroSchema) else json_spark.ddl(schema.type)
+    match schema:
+        case AvroSchema():
+            return spark_types.ddl(schema.type)
+        case JsonSchema():
+            return json_spark.ddl(schema.type)
+        case ProtobufSchema():
+            return protobuf_spark.ddl(schema.type)
 
 
 def derive(
-    format_: Format, columns: Sequence[derived.Column], record: str, doc: str, *, nullable: bool
+    format_: Format,
+    columns: Sequence[derived.Column],
+    record: str,
+    doc: str,
+    *,
+    nullable: bool,
+    before: RegisteredSchema | None = None,
 ) -> str:
     """Return the schema of some columns.
 
+    :param before: what their subject has now: in Protobuf a field keeps its number.
     :raises UnfitPartsError: with every column that has no form in this language.
     """
-    made = json_derived.derive if format_ is Format.JSON_SCHEMA else derived.derive
-    return made(columns, record, doc, nullable=nullable)
+    match format_:
+        case Format.JSON_SCHEMA:
+            return json_derived.derive(columns, record, doc, nullable=nullable)
+        case Format.PROTOBUF:
+            past = before if isinstance(before, ProtobufSchema) else None
+            return protobuf_derived.derive(columns, record, doc, nullable=nullable, before=past)
+        case _:
+            return derived.derive(columns, record, doc, nullable=nullable)
 
 
 def misfits(columns: Sequence[derived.Column], schema: RegisteredSchema) -> tuple[Problem, ...]:
     """Return what keeps columns from being written by a schema, each with the cast to write."""
-    if isinstance(schema, AvroSchema):
-        return derived.misfits(columns, schema)
-    return json_derived.misfits(columns, schema)
+    match schema:
+        case AvroSchema():
+            return derived.misfits(columns, schema)
+        case JsonSchema():
+            return json_derived.misfits(columns, schema)
+        case ProtobufSchema():
+            return protobuf_derived.misfits(columns, schema)
 
 
 def unreadable(reader: RegisteredSchema, writer: RegisteredSchema) -> tuple[str, ...]:
@@ -93,6 +141,8 @@ def unreadable(reader: RegisteredSchema, writer: RegisteredSchema) -> tuple[str,
             return compatibility.unreadable(reader, writer)
         case JsonSchema(), JsonSchema():
             return json_compatibility.unreadable(reader, writer)
+        case ProtobufSchema(), ProtobufSchema():
+            return protobuf_compatibility.unreadable(reader, writer)
         case _:
             return (f"it is {format_of(writer).language}, and not {format_of(reader).language}",)
 
@@ -104,6 +154,8 @@ def same_bytes(one: RegisteredSchema, other: RegisteredSchema) -> bool:
             return compatibility.same_bytes(one, other)
         case JsonSchema(), JsonSchema():
             return json_compatibility.same_bytes(one, other)
+        case ProtobufSchema(), ProtobufSchema():
+            return protobuf_compatibility.same_bytes(one, other)
         case _:
             return False
 
@@ -131,6 +183,10 @@ def key_changes(new: RegisteredSchema, old: RegisteredSchema) -> tuple[str, ...]
 
 
 def _leaves(schema: RegisteredSchema) -> tuple[tuple[str, str], ...]:
-    if isinstance(schema, AvroSchema):
-        return compatibility.leaves(schema)
-    return json_compatibility.leaves(schema)
+    match schema:
+        case AvroSchema():
+            return compatibility.leaves(schema)
+        case JsonSchema():
+            return json_compatibility.leaves(schema)
+        case ProtobufSchema():
+            return protobuf_compatibility.leaves(schema)

@@ -42,7 +42,7 @@ def envelope_problems(spec: SinkSpec) -> Iterator[Problem]:
             yield Problem(f"{_KEY}.columns", "does not go with envelope append", hint)
         return
     if kafka.format in (Format.TEXT, Format.BYTES):
-        hint = "json, avro or json_schema"
+        hint = "json, avro, json_schema or protobuf"
         yield Problem("source.kafka.format", f"{kafka.format} has no columns to change", hint)
         return
     if kafka.has_no_rows:
@@ -65,11 +65,11 @@ def _key_format(kafka: KafkaSource) -> Iterator[Problem]:
     if key.column != "key":
         yield Problem(f"{_KEY}.column", "does not go with columns", "leave it out")
     if key.format is Format.BYTES:
-        yield Problem(where, "bytes has no columns", "json, text, avro or json_schema")
+        yield Problem(where, "bytes has no columns", "json, text, avro, json_schema or protobuf")
     elif key.format is Format.TEXT and len(kafka.key_columns) > 1:
-        yield Problem(where, "text is one column", "json, avro or json_schema")
+        yield Problem(where, "text is one column", "json, avro, json_schema or protobuf")
     elif (key.format is Format.JSON) is (kafka.format is not Format.JSON) and key.format is not Format.TEXT:
-        hint = "text, or json for both, or avro or json_schema for both"
+        hint = "text, or one of json, avro, json_schema and protobuf for both"
         yield Problem(where, f"{key.format} does not go with values of format {kafka.format}", hint)
 
 

@@ -49,6 +49,7 @@ class Format(enum.StrEnum):
     BYTES = "bytes"
     AVRO = "avro"
     JSON_SCHEMA = "json_schema"
+    PROTOBUF = "protobuf"
 
     @property
     def is_registered(self) -> bool:
@@ -66,8 +67,12 @@ class Format(enum.StrEnum):
         return _REGISTERED[self][1]
 
 
-_REGISTERED = {Format.AVRO: ("AVRO", "Avro"), Format.JSON_SCHEMA: ("JSON", "JSON Schema")}
-REGISTERED_FORMATS = " or ".join(_REGISTERED)
+_REGISTERED = {
+    Format.AVRO: ("AVRO", "Avro"),
+    Format.JSON_SCHEMA: ("JSON", "JSON Schema"),
+    Format.PROTOBUF: ("PROTOBUF", "Protobuf"),
+}
+REGISTERED_FORMATS = "avro, json_schema or protobuf"
 
 
 class Part(BaseModel):

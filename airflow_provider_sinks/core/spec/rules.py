@@ -69,10 +69,12 @@ def _registered_schema(
 ) -> Iterator[Problem]:
     """Give what is wrong with a written schema; one that refers to others is read once they are known."""
     schema = declared(choice)
-    if schema is None or schema.inline is None or schema.references:
+    if schema is not None and schema.message is not None and format_ is not Format.PROTOBUF:
+        yield Problem(f"{where}.message", f"does not go with format {format_}", "leave it out")
+    if schema is None or not schema.is_read_here(format_):
         return
     try:
-        found = parse(format_, schema.inline)
+        found = parse(format_, str(schema.inline))
         if has_columns:
             yield from _internal_names(where, [name for name, _ in spark_columns(found)])
         else:

@@ -24,8 +24,10 @@ from pydantic import (
 )
 
 from airflow_provider_sinks.core.errors import nearest
+from airflow_provider_sinks.core.schemas.protobuf_types import stands_alone
 from airflow_provider_sinks.core.schemas.subjects import STRATEGIES, check_naming
 from airflow_provider_sinks.core.spec.fields import Text
+from airflow_provider_sinks.core.spec.parts import Format
 from airflow_provider_sinks.core.spec.problems import UnfitError, UnfitPartsError, problems_of
 
 READS_FILES = "reads_files"
@@ -55,6 +57,10 @@ _CHOICE = {
                 },
                 "subject": {"type": "string"},
                 "version": {"type": "integer", "minimum": 1, "description": "the newest one, unless given"},
+                "message": {
+                    "type": "string",
+                    "description": "of Protobuf: the full name of a message; the first one, unless given",
+                },
                 "references": {"type": "array", "items": _REFERENCE},
             },
             "additionalProperties": False,
@@ -74,14 +80,26 @@ class SchemaReference(BaseModel):
 
 
 class DeclaredSchema(BaseModel):
-    """A schema by its text, with what the text refers to, or by its subject and version."""
+    """A schema by its text, with what the text refers to, or by its subject and version.
+
+    :param message: of Protobuf, which message of the file is meant.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     inline: Text | None = None
     subject: Text | None = None
     version: Annotated[int, Field(strict=True, ge=1)] | None = None
+    message: Text | None = None
     references: tuple[SchemaReference, ...] = ()
+
+    def is_read_here(self, format_: Format) -> bool:
+        """Whether what it says is known where a sink is declared.
+
+        Protobuf is not: its compiler takes a third of a second, and DAG files are parsed again and again.
+        """
+        is_whole = self.inline is not None and not self.references
+        return is_whole and (format_ is not Format.PROTOBUF or stands_alone(str(self.inline)))
 
 
 def declared(choice: str | DeclaredSchema | None) -> DeclaredSchema | None:

@@ -181,10 +181,10 @@ class KafkaSource(Part):
             return None
         if not self.format.is_registered:
             return {VALUE: ""}
-        if self.declared is None or self.declared.inline is None or self.declared.references:
-            return None  # the registry knows
+        if self.declared is None or not self.declared.is_read_here(self.format):
+            return None  # the registry knows, or a compiler
         with suppress(UnfitPartsError):
-            return dict(spark_columns(parse(self.format, self.declared.inline)))
+            return dict(spark_columns(parse(self.format, str(self.declared.inline))))
         return None
 
     @property
@@ -194,8 +194,7 @@ class KafkaSource(Part):
         if self.key_as is not None:
             named.append((self.key_as.format, declared(self.key_as.schema_)))
         return any(
-            kind.is_registered and (found is None or found.inline is None or bool(found.references))
-            for kind, found in named
+            kind.is_registered and (found is None or not found.is_read_here(kind)) for kind, found in named
         )
 
     def with_schemas(self, value: str | None, key: str | None) -> KafkaSource:
