@@ -18,10 +18,16 @@ setup: ## make .venv with the pinned packages (every target does it when needed)
 	@scripts/setup
 
 ##@ Check
-.PHONY: test lint test-unit test-airflow test-live test-formats test-scenarios test-faults bench bench-postgres bench-row bench-parse bench-followers
-test: jars ## lint, docs, then the tests, against real services
-	@$(MAKE) --jobs=2 --output-sync lint docs quick-start
+.PHONY: test lint test-long test-unit test-airflow test-live test-formats test-scenarios test-faults bench bench-postgres bench-row bench-parse bench-followers
+test: jars quick-start ## lint, docs and the tests, against real services
+	@$(MAKE) --jobs=3 lint docs lanes
+
+.PHONY: lanes
+lanes:
 	@$(VENV_PYTHON) -m tests.lanes
+
+test-long: jars quick-start ## what `make test` leaves out: silences, more kills, and the same by another way
+	@$(VENV_PYTHON) -m tests.lanes long
 
 .PHONY: quick-start
 quick-start: setup

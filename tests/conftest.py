@@ -21,8 +21,25 @@ from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres
 from tests import administrator
 from tests.installed_connector import REDIS_EXAMPLE, Installed, install
+from tests.long_tests import is_long
 from tests.redis_server import RedisServer
 from tests.support import TopicFactory
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Take what ``make test`` and ``make test-long`` differ by."""
+    group = parser.getgroup("sinks").addoption
+    group("--leave-long", action="store_true", help="leave out the tests that tests/long_tests.py names")
+    group("--only-long", action="store_true", help="run only those")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Choose by length."""
+    for option, unwanted in (("--leave-long", True), ("--only-long", False)):
+        if config.getoption(option):
+            config.hook.pytest_deselected(items=[one for one in items if is_long(one.nodeid) is unwanted])
+            items[:] = [one for one in items if is_long(one.nodeid) is not unwanted]
 
 
 def pytest_configure(config: pytest.Config) -> None:

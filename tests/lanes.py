@@ -4,7 +4,8 @@ A lane is a pytest of its own with services of its own, so that nothing is share
 printed; what a lane has to say at its end (failures, summaries) is held back until all are over. The last
 line adds up the closing lines of all.
 
-    python -m tests.lanes            # all but the scenarios, the formats and long stories of faults
+    python -m tests.lanes            # all but the scenarios, the formats and what is long
+    python -m tests.lanes long       # what is long: tests/long_tests.py
     python -m tests.lanes formats    # what sinks read and write beside JSON, and beside Kafka and Postgres
 """
 
@@ -21,7 +22,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import FrameType
 
+import pytest
+
 _HERE = Path("tests")
+_CONTRACT = _HERE / "contract"
 _SCENARIOS = _HERE / "live" / "scenarios"
 _LONG = [
     _HERE / "faults" / f"test_{name}.py" for name in ("control", "windows", "server_kills", "lake_kills")
@@ -35,6 +39,7 @@ _WIDTH = 80
 _STACKS_OF_A_HANG = ("-o", "faulthandler_timeout=660")
 """Where all threads stand, told by C: also where Python stands still, and pytest's own limit with it."""
 _FORMAT_LANES = 3
+_LEAVE_LONG, _ONLY_LONG = "--leave-long", "--only-long"
 
 
 def formats() -> list[Path]:
@@ -48,22 +53,34 @@ def formats() -> list[Path]:
         "evolution_commands",
         "installed_target_commands",
     )
-    return [*_jobs(*targets, *messages), *_live(*others, "dead_letter_replay", "replayed_letters")]
+    return [
+        *_jobs(*targets, *messages),
+        *_live(*others, "dead_letter_replay", "replayed_letters"),
+        *tables(),
+    ]
+
+
+def tables() -> list[Path]:
+    """The contract of connectors for tables of Iceberg and Delta."""
+    found = [*_CONTRACT.glob("test_iceberg*.py"), *_CONTRACT.glob("test_delta*.py")]
+    return sorted([*found, _CONTRACT / "test_moved_tables.py", _CONTRACT / "test_table_evolution.py"])
 
 
 def waiting() -> list[Path]:
     """The tests that wait for most of their time, for what a silent or a dead broker lets them wait for.
 
-    Behind them some that start drivers: this lane has the time.
+    Behind them some that start drivers or processes of Airflow: this lane has the time.
     """
     jobs = ("silence", "exit_codes", "dead_letters", "refusals", "setup", "postgres")
     commands = ("dead_letter_commands", "decisions")
-    return [*_live("kafka_client"), *_jobs(*jobs), *_live(*commands)]
+    airflow = [_HERE / "airflow" / f"test_{name}.py" for name in ("checker", "orphans", "submit_on_cluster")]
+    return [*_live("kafka_client"), *_jobs(*jobs), *_live(*commands), *airflow]
 
 
 def contracts() -> list[Path]:
     """The contract of connectors, which waits for fenced writers to find out by whom; and others."""
-    return [_HERE / "contract", *_live("row_producers", "epoch_bytes")]
+    readers = ("row_producers", "epoch_bytes", "range_reader", "schema_commands", "check_topics")
+    return [_CONTRACT, *_live(*readers)]
 
 
 def drivers() -> list[Path]:
@@ -73,7 +90,7 @@ def drivers() -> list[Path]:
     """
     elsewhere = {*formats(), *waiting(), *contracts()}
     jobs = sorted(set(_HERE.glob("live/test_sink_job_*.py")) - elsewhere)
-    commands = ("sink_commands", "postgres_commands", "table_refusals", "generations")
+    commands = ("sink_commands", "postgres_commands", "table_refusals", "generations", "changed_specs")
     return [
         _HERE / "faults",
         *jobs,
@@ -146,8 +163,18 @@ def _plural(what: str, number: int) -> str:
 
 def usual() -> list[list[str]]:
     """Return what each lane of ``make test`` runs."""
+    return [[_LEAVE_LONG, *lane] for lane in _all()]
+
+
+def of_long() -> list[list[str]]:
+    """Return what each lane of ``make test-long`` runs."""
+    return [[_ONLY_LONG, *lane] for lane in _all()]
+
+
+def _all() -> list[list[str]]:
     fast_drivers = [*map(str, drivers()), *(f"--ignore={path}" for path in _LONG)]
-    return [all_others(), fast_drivers, [*map(str, waiting())], [*map(str, contracts())]]
+    fast_contracts = [*map(str, contracts()), *(f"--ignore={path}" for path in tables())]
+    return [all_others(), fast_drivers, [*map(str, waiting())], fast_contracts]
 
 
 def of_formats() -> list[list[str]]:
@@ -159,7 +186,8 @@ def of_formats() -> list[list[str]]:
 def main(arguments: Sequence[str]) -> int:
     """Run all lanes; 0 when all tests passed."""
     started = time.monotonic()
-    lanes = [Lane(tests) for tests in (of_formats() if arguments == ["formats"] else usual())]
+    chosen = {"formats": of_formats, "long": of_long}.get(next(iter(arguments), ""), usual)
+    lanes = [Lane(tests) for tests in chosen()]
 
     def end(number: int, frame: FrameType | None) -> None:
         del number, frame
@@ -174,7 +202,7 @@ def main(arguments: Sequence[str]) -> int:
         print("\n".join(line for line in lane.last_words if not _CLOSING.match(line)))
     print(*(f"lane {number}: {lane.closing}" for number, lane in enumerate(lanes, start=1)), sep="\n")
     print(closing_line(lanes, time.monotonic() - started))
-    return max(map(abs, codes))
+    return max(abs(code) for code in codes if code != pytest.ExitCode.NO_TESTS_COLLECTED or chosen is usual)
 
 
 if __name__ == "__main__":

@@ -41,6 +41,7 @@ class Trouble(enum.Enum):
     SCHEMA_MET = "a record was written by a schema that had not been asked for"
     SCHEMA_MET_BY_STREAM = "so it was, and a query with a state reads by what was known when it began"
     LAG_UNCOUNTED = "Spark ended the query behind a whole epoch: it could not count its lag (SPARK-57438)"
+    OVERLAP = "an older driver wrote into the checkpoint before it saw that a newer start took over"
     MISTAKE = "a person must change something: configuration, credentials, a row that no target takes"
     REFUSAL = "a person must choose a way on"
     FENCED = "a newer start took over"
@@ -122,6 +123,7 @@ RETRIES: dict[Trouble, Retries] = {
     Trouble.SCHEMA_MET: Retries(epoch=Retry(Bound.ALWAYS), task=Retry(Bound.TASK)),
     Trouble.SCHEMA_MET_BY_STREAM: Retries(query=Retry(Bound.ALWAYS), task=Retry(Bound.TASK)),
     Trouble.LAG_UNCOUNTED: Retries(query=Retry(Bound.ALWAYS), task=Retry(Bound.TASK)),
+    Trouble.OVERLAP: Retries(query=Retry(_ATTEMPTS), task=Retry(Bound.TASK)),
     Trouble.MISTAKE: Retries(after_change=Retry(RETRIED_FOR)),
     Trouble.REFUSAL: Retries(),
     Trouble.FENCED: Retries(),

@@ -57,6 +57,16 @@ def ended_by_metrics(query_error: BaseException) -> bool:
     return "scala.collection.IterableOps.map" in text and "scala.Option.get()" in text
 
 
+def met_an_older_driver(query_error: BaseException) -> bool:
+    """Whether Spark ended a query for an entry in its checkpoint that it has not written itself.
+
+    The driver of an older start may have been behind the commit of an epoch, and before Spark's own entry
+    about it, when the newer one began from that checkpoint. It says nothing else than that epoch, which the
+    target has.
+    """
+    return "CONCURRENT_STREAM_LOG_UPDATE" in str(query_error)
+
+
 def explain(found: BaseException | None, query_error: BaseException, sink: str) -> SinkError:
     """Return the error to report.
 

@@ -65,6 +65,10 @@ class Guard:
         """Stop looking."""
         self._closing.set()
 
+    def demand_in_force(self) -> None:
+        """Raise :class:`FencedError` if a newer start has announced itself, and is to be left alone."""
+        self._demand_in_force()
+
     def check_before(self) -> Identities:
         """Look, unless that was done just now; return the identities as they are. Called before an epoch."""
         if time.monotonic() - self._looked_at < FRESH_SECONDS:

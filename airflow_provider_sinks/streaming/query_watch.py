@@ -19,7 +19,7 @@ from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.streaming.driver_log import say
 from airflow_provider_sinks.streaming.epoch_size import EpochSize
 from airflow_provider_sinks.streaming.epochs import Epochs
-from airflow_provider_sinks.streaming.failures import ended_by_metrics, explain
+from airflow_provider_sinks.streaming.failures import ended_by_metrics, explain, met_an_older_driver
 from airflow_provider_sinks.streaming.guard import Guard
 from airflow_provider_sinks.streaming.health import HealthWatch
 from airflow_provider_sinks.streaming.patience import Patience
@@ -63,6 +63,7 @@ class QueryWatch:
         self._size = size
         self._learns = learns
         self._failed_at: float | None = None
+        self._overlaps = 0
 
     def epoch_is_whole(self) -> None:
         """Forget that the query failed before: it goes on. Called from the thread of the epochs."""
@@ -126,6 +127,11 @@ class QueryWatch:
         if ended_by_metrics(error):
             say("Spark ended the query after it repeated an epoch (SPARK-57438); starting it again")
             return RETRIES[Trouble.LAG_UNCOUNTED].query.goes_on()
+        if met_an_older_driver(error):
+            self._overlaps += 1
+            self._guard.demand_in_force()
+            say("an older driver of this sink wrote into its checkpoint last; starting the query again")
+            return RETRIES[Trouble.OVERLAP].query.goes_on(times=self._overlaps)
         found = explain(None, error, self._spec.name)
         retry, failed_at = RETRIES[found.trouble].query, self._failed_at or time.monotonic()
         seconds = time.monotonic() - failed_at

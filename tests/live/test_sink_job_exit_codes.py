@@ -128,6 +128,25 @@ def test_66_for_the_older_of_two_drivers_while_the_newer_goes_on(stage: Stage) -
     assert sorted((r.key, r.value) for r in written) == sorted((r.key, r.value) for r in read)
 
 
+def test_an_entry_of_an_older_driver_in_the_checkpoint_does_not_end_the_newer_one(stage: Stage) -> None:
+    source = stage.source("entry", {0: _rows(3)})
+    sink = stage.sink("entry", source, **_EVERY, **_TEXT)
+    newer = sink.launch()
+    newer.wait_until(lambda: newer.has_passed({0: 3}))
+    [commits] = sink.checkpoints.glob("*/*/commits")
+    newer.wait_until((commits / "0").exists)
+
+    (commits / "1").write_bytes((commits / "0").read_bytes())  # as it wakes behind an epoch that is whole
+    stage.produce(source, [(0, None, "more")])
+    newer.wait_until((commits.parent / "offsets" / "1").exists)
+    stage.produce(source, [(0, None, "and more")])
+    newer.wait_until(lambda: newer.has_passed({0: 5}))
+
+    assert newer.stop() == ExitCode.OK
+    assert "an older driver of this sink wrote into its checkpoint last" in newer.log
+    assert [one.value for one in stage.read(sink.out)] == [one.value for one in stage.read(source)]
+
+
 def test_66_whatever_the_older_fails_of_before_it_sees_the_newer(stage: Stage) -> None:
     source = stage.source("overtaken", {0: _rows(3)})
     sink = stage.sink("overtaken", source, **_EVERY, **_TEXT)

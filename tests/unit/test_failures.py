@@ -19,6 +19,7 @@ from airflow_provider_sinks.core.errors import (
 from airflow_provider_sinks.streaming.failures import (
     ended_by_metrics,
     explain,
+    met_an_older_driver,
     unexpected,
 )
 
@@ -142,6 +143,11 @@ def test_anything_else_is_named_with_its_type() -> None:
 
     assert isinstance(error, JobFailedError)
     assert error.detail == "ValueError: broken"
+
+
+def test_an_entry_in_the_checkpoint_that_is_not_its_own_is_known() -> None:
+    assert met_an_older_driver(RuntimeError("[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log."))
+    assert not met_an_older_driver(RuntimeError("[STREAM_FAILED] Query terminated"))
 
 
 def test_end_by_metrics_is_no_failure() -> None:

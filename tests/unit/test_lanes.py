@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,11 @@ from tests.lanes import (
     drivers,
     formats,
     of_formats,
+    of_long,
+    usual,
     waiting,
 )
+from tests.long_tests import LONG
 
 _ONE_OF_EACH = """
 def test_right(): pass
@@ -53,6 +57,22 @@ def test_every_live_test_is_in_one_lane() -> None:
     assert all(path.exists() for path in apart)
     assert len(apart) == len(set(apart))
     assert set(map(str, apart)) <= set(ignored)
+
+
+def test_what_is_long_is_left_to_a_lane_of_its_own() -> None:
+    assert [lane[1:] for lane in usual()] == [lane[1:] for lane in of_long()]
+    assert {lane[0] for lane in usual()} == {"--leave-long"}
+    assert {lane[0] for lane in of_long()} == {"--only-long"}
+
+
+@pytest.mark.parametrize("pattern", LONG)
+def test_what_is_called_long_is_there(pattern: str) -> None:
+    file, name = re.match(r"(?:(\S*?)\\\.py)?::(?:\.\*)?(\w*)", pattern).groups()  # type: ignore[union-attr]
+    paths = [*Path("tests").rglob(f"*{(file or '').rpartition('/')[2]}.py")]
+    contract = Path("airflow_provider_sinks", "testing", "connector_contract.py")
+
+    assert paths
+    assert any(name in path.read_text() for path in ([contract] if file is None else paths))
 
 
 def test_each_test_of_formats_is_in_one_of_their_lanes() -> None:

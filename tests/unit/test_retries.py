@@ -42,6 +42,7 @@ TABLE = {
     Trouble.SCHEMA_MET: {"epoch": "always", "task": "its retries"},
     Trouble.SCHEMA_MET_BY_STREAM: {"query": "always", "task": "its retries"},
     Trouble.LAG_UNCOUNTED: {"query": "always", "task": "its retries"},
+    Trouble.OVERLAP: {"query": "4 times", "task": "its retries"},
     Trouble.MISTAKE: {"after_change": "for 900 s"},
     Trouble.REFUSAL: {},
     Trouble.FENCED: {},
