@@ -45,10 +45,11 @@ _LEAVE_LONG, _ONLY_LONG = "--leave-long", "--only-long"
 def formats() -> list[Path]:
     """The tests of targets, formats, messages and sources that few sinks have, in live sinks."""
     targets = ("files", "iceberg", "delta", "spark_formats", "evolution")
-    messages = ("avro", "json_schema", "envelopes", "messages", "changes")
+    messages = ("avro", "json_schema", "protobuf", "envelopes", "messages", "changes")
     others = (
         "changes",
         "registered_json",
+        "registered_protobuf",
         "schema_registry",
         "evolution_commands",
         "installed_target_commands",

@@ -130,7 +130,7 @@ def _lines(schema: SchemaPlan) -> Iterator[str]:
     told = f"schema of the {schema.part}: {schema.told}"
     yield told if schema.may_start else f"refused: {told} ({schema.problem().hint})"
     if schema.state is not SchemaState.REGISTERED:
-        yield f"  {schema.text}"
+        yield from (f"  {line}" for line in schema.text.splitlines())
 
 
 def _schema(schema: SchemaPlan) -> dict[str, Any]:

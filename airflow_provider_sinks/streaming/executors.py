@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import re
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 import pyarrow as pa
@@ -28,12 +28,12 @@ class Warmup:
     The first epoch would pay for it otherwise, after the target was asked; so the two go side by side.
 
     :param spark: the session of this driver.
-    :param module: what the target's writers are made of.
+    :param modules: what the target's writers are made of, and what tasks read and write with.
     """
 
-    def __init__(self, spark: SparkSession, module: str) -> None:
+    def __init__(self, spark: SparkSession, modules: Sequence[str]) -> None:
         self._spark = spark
-        self._module = module
+        self._modules = tuple(modules)
         self._reports: list[TaskReport] = []
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="warm-up", daemon=True)
@@ -62,25 +62,26 @@ class Warmup:
         try:
             tasks = self._spark.sparkContext.defaultParallelism
             frame = self._spark.range(0, tasks, 1, tasks).mapInArrow(
-                partial(_look_around, self._module), REPORT_SCHEMA
+                partial(_look_around, self._modules), REPORT_SCHEMA
             )
             self._reports = [TaskReport.from_json(row.report) for row in frame.collect()]
         except BaseException as error:  # noqa: BLE001  raised again where the result is needed
             self._failure = error
 
 
-def _look_around(module: str, batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+def _look_around(modules: Sequence[str], batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
     for _ in batches:
         pass
-    lacks = _lacks(module)
+    lacks = _lacks(modules)
     yield TaskReport("", _MISSING if lacks else "", detail=lacks).to_batch()
 
 
-def _lacks(module: str) -> str:
+def _lacks(modules: Sequence[str]) -> str:
     if not daemon.input_is_proved():
         return f"an executor does not run {daemon.MODULE}"
     try:
-        importlib.import_module(module)
+        for module in modules:
+            importlib.import_module(module)
     except ImportError as error:
         return f"an executor has no {error.name}: {error}"
     return ""

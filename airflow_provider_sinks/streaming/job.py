@@ -50,7 +50,7 @@ from airflow_provider_sinks.streaming.session import open_session
 from airflow_provider_sinks.streaming.sink_query import SinkQuery
 from airflow_provider_sinks.streaming.source import CheckpointLog
 from airflow_provider_sinks.streaming.source_identity import DemandSource
-from airflow_provider_sinks.streaming.source_reading import SourceReading
+from airflow_provider_sinks.streaming.source_reading import SourceReading, packages_of
 from airflow_provider_sinks.streaming.start import Start, Started
 from airflow_provider_sinks.streaming.torn_epoch import judged
 
@@ -126,6 +126,7 @@ class _Job:
         :raises SinkError: the reason, unless it is that all is done or that somebody asked to stop.
         """
         writers = kind(self._spec).writer_module
+        modules = (*([writers] if writers else ()), *packages_of(self._spec))
         spark = open_session(self._spec.name, writers)
         context = spark.sparkContext
         self._reporter.change(
@@ -134,8 +135,8 @@ class _Job:
             spark_app_id=context.applicationId or "",
         )
         start = Start(spark, self._spec, self._launch, self._connections, self._reporter.waits)
-        needs_workers = writers and not copies_here(spark, self._spec, start.connector)
-        warmup = Warmup(spark, writers) if needs_workers else None
+        needs_workers = modules and not copies_here(spark, self._spec, start.connector)
+        warmup = Warmup(spark, modules) if needs_workers else None
         source: SourceReading | None = None
         try:
             if self._comes_late():

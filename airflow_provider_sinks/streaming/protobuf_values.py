@@ -45,7 +45,7 @@ def decoded(data: Column, reader: ProtobufSchema, written: WrittenAs, part: Part
     def from_protobuf(values: pa.Array) -> pa.Array:
         return decoding.structs(values)
 
-    found: Column = arrow_udf(from_protobuf, _kind(reader))(known)  # type: ignore[call-overload]  likewise
+    found: Column = arrow_udf(from_protobuf, _kind(reader))(known)  # type: ignore[call-overload]  # pyarrow has no types
     return found
 
 

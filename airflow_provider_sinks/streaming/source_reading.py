@@ -68,6 +68,11 @@ class SourceReading:
             self.written.close()
 
 
+def packages_of(spec: SinkSpec) -> tuple[str, ...]:
+    """Return the packages that tasks read and write with, beside those of the target's writers."""
+    return ("google.protobuf", "ptars") if Format.PROTOBUF in spec.registered_formats else ()
+
+
 def demand_avro(spark: SparkSession, sink: str) -> None:
     """Raise :class:`ConfigurationError` where Spark lacks its Avro jar: it is no part of Spark.
 

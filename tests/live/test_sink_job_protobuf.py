@@ -118,10 +118,11 @@ def test_a_field_keeps_its_number_and_what_is_gone_is_reserved(registered: Regis
 
     first.run()
     assert registered.versions(f"{source}-out-value") == 1
-    more = stage.sink("more", source, from_=PROTOBUF, to=to, select=["length(what) AS size", "what", "id"])
-    more.run()
     refused = stage.sink("other", source, from_=PROTOBUF, to=to, select=["id", "length(what) AS what"])
     status = refused.fail(ExitCode.CONFIGURATION)
+    registered.level(f"{source}-out-value", "NONE")  # Apicurio 3.0.9 takes reserved fields for lost ones
+    more = stage.sink("more", source, from_=PROTOBUF, to=to, select=["length(what) AS size", "what", "id"])
+    more.run()
 
     text = registered.client.get_latest_version(f"{source}-out-value").schema.schema_str
     newest = parse(text or "")
@@ -157,3 +158,72 @@ def test_a_schema_that_is_there_is_written_as_it_says(registered: Registered) ->
         "The value cannot be written: field what is none of GREY, RED."
     ]
     assert registered.versions("shop.Painted") == 1
+
+
+_CHANGES = """syntax = "proto3";
+package shop.Order;
+message Envelope { Row before = 1; Row after = 2; string op = 3; optional int64 ts_ms = 4; }
+message Row { int64 id = 1; optional string name = 2; }
+"""
+
+
+def _rows_of(stage: Any, table: str) -> list[tuple[Any, ...]]:
+    with stage.postgres.connect() as connection:
+        found: list[tuple[Any, ...]] = connection.execute(
+            f"SELECT id, name FROM {table} ORDER BY id"
+        ).fetchall()
+    return found
+
+
+def test_debeziums_envelope_is_read_and_written(registered: Registered) -> None:
+    stage = registered.stage
+    source, event = stage.topic("changes-source"), message(_CHANGES)
+    key = message('syntax = "proto3"; package shop.Order; message Key { int64 id = 1; }')
+    changes = [
+        (1, event(op="c", after={"id": 1, "name": "Ann"})),
+        (2, event(op="r", after={"id": 2})),
+        (1, event(op="u", before={"id": 1}, after={"id": 1, "name": "Eve"})),
+        (2, event(op="d", before={"id": 2})),
+    ]
+    for number, change in changes:
+        of_key = registered.encode_protobuf(source, key(id=number), KEY)
+        stage.produce(source, [(0, of_key, registered.encode_protobuf(source, change))])
+    key_as = {"columns": ["id"], "format": "protobuf"}
+    from_ = {**PROTOBUF, "envelope": "debezium", "key_as": key_as}
+    table = {"connection": "pg", "table": "public.protobuf_changes", "create": True, "key": ["id"]}
+    into_table = stage.sink(
+        "table", source, from_=from_, target={"postgres": {**table, "mode": "upsert", "tombstones": "delete"}}
+    )
+    to = {
+        **PROTOBUF,
+        "key_format": "protobuf",
+        "key": ["id"],
+        "envelope": "debezium",
+        "record": "shop.Person",
+    }
+    into_topic = stage.sink("topic", source, from_=from_, to=to)
+
+    into_table.run()
+    into_topic.run()
+
+    assert _rows_of(stage, "public.protobuf_changes") == [(1, "Eve")]
+    text = registered.client.get_latest_version(f"{into_topic.out}-value").schema.schema_str
+    events = registered.protobuf_values(into_topic, message(text or ""))
+    rows = {one.after.id or one.before.id: fields(one.after) for one in events if one is not None}
+    assert message(text or "").DESCRIPTOR.full_name == "shop.Person.Envelope"
+    assert (rows[1], rows[2]) == ({"id": 1, "name": "Eve"}, {})
+
+
+def test_an_upsert_deletes_by_a_real_null(registered: Registered) -> None:
+    stage = registered.stage
+    rows = [("1", '{"id": 1, "name": "Ann"}'), ("1", '{"id": 1}'), (None, '{"name": "nobody"}')]
+    source = stage.source("null", {0: rows})
+    to = {**PROTOBUF, "key_format": "protobuf", "key": "id", "envelope": "upsert", "compact_epoch": True}
+    schema = {"schema": "id long, name string"}
+    sink = stage.sink("null", source, from_=schema, to=to, dead_letter=f"{source}-dead")
+
+    status = sink.run()
+
+    assert [(one.key is None, one.value) for one in stage.read(sink.out)] == [(False, None)]
+    assert [dict(one.headers)["error"] for one in stage.read(f"{source}-dead")] == [b"key column id is null"]
+    assert (status.rows, status.dead_total) == (2, 1)

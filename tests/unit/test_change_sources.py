@@ -86,7 +86,7 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "text without columns": (
         {"format": "text", "schema": None, "key_as": {"columns": ["value"]}},
         {"target": {"key": "value"}},
-        "source.kafka.format: text has no columns to change (json, avro or json_schema)",
+        "source.kafka.format: text has no columns to change (json, avro, json_schema or protobuf)",
     ),
     "a key of bytes": (
         {"key_as": {"columns": ["id"], "format": "bytes"}},
@@ -96,7 +96,7 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "a key of two columns as text": (
         {"key_as": {"columns": ["id", "name"], "format": "text"}},
         {"target": {"key": ["id", "name"]}},
-        "source.kafka.key_as.format: text is one column (json, avro or json_schema)",
+        "source.kafka.key_as.format: text is one column (json, avro, json_schema or protobuf)",
     ),
     "a key of Avro in front of JSON": (
         {"key_as": {"columns": ["id"], "format": "avro"}, "registry": "r"},

@@ -57,7 +57,7 @@ def _started(
     launched: Any = job._Job.__new__(job._Job)
     vars(launched).update(
         _files=SimpleNamespace(end_wanted=lambda: next(answers)),
-        _spec=SimpleNamespace(name="orders"),
+        _spec=SimpleNamespace(name="orders", registered_formats=frozenset()),
         _reporter=SimpleNamespace(change=lambda *_, **__: None, waits=None),
         _lookups=SimpleNamespace(without_rows=dict),
         _stream=lambda *_: done.append("streams"),

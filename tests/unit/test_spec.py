@@ -216,7 +216,11 @@ WRONG: list[tuple[str, Any, str]] = [
     (f"{T}.registry", "http://host:8081", "target.kafka.registry: 'http://host:8081' is not an Airflow conn"),
     ("lookups.users.postgres.connection", "host:5432", "'host:5432' is not an Airflow connection id"),
     (f"{K}.key", ["a"], 'source.kafka.key: is not known (it belongs to a target; did you mean "key_as"?)'),
-    (f"{K}.format", "jsn", 'is none of json, text, bytes, avro, json_schema (did you mean "json"?)'),
+    (
+        f"{K}.format",
+        "jsn",
+        'is none of json, text, bytes, avro, json_schema, protobuf (did you mean "json"?)',
+    ),
     (f"{K}.format", "text", "source.kafka.schema: does not go with format text"),
     (f"{K}.schema", None, "source.kafka.schema: is missing: format json needs one"),
     (f"{K}.schema", "a strng", "'strng' is not a type of Spark (did you mean"),

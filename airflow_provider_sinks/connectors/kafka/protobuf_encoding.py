@@ -31,7 +31,7 @@ def protobuf_body(columns: NamedColumns, schema: ProtobufSchema) -> Column:
 
     row = sql.struct(*(column.alias(name) for name, column in columns))
     good = sql.when(first(protobuf_reasons(columns, schema)).isNull(), row)
-    encoded = arrow_udf(to_protobuf, BinaryType())(good)  # type: ignore[call-overload]  pyarrow has no types
+    encoded = arrow_udf(to_protobuf, BinaryType())(good)  # type: ignore[call-overload]  # pyarrow has no types
     return sql.concat(sql.lit(message_places(schema.path)[0]), encoded)
 
 
