@@ -3,6 +3,7 @@
 MAKEFLAGS += --no-print-directory
 VENV_PYTHON := .venv/bin/python
 PYTEST := $(VENV_PYTHON) -m pytest
+SECOND_TRY := $(if $(AGAIN),--again)
 
 ##@ Start here
 .PHONY: help demo setup
@@ -24,10 +25,10 @@ test: jars quick-start ## lint, docs and the tests, against real services
 
 .PHONY: lanes
 lanes:
-	@$(VENV_PYTHON) -m tests.lanes
+	@$(VENV_PYTHON) -m tests.lanes $(SECOND_TRY)
 
 test-long: jars quick-start ## what `make test` leaves out: silences, more kills, and the same by another way
-	@$(VENV_PYTHON) -m tests.lanes long
+	@$(VENV_PYTHON) -m tests.lanes long $(SECOND_TRY)
 
 .PHONY: quick-start
 quick-start: setup
@@ -46,7 +47,7 @@ test-live: jars ## with a real broker, Postgres, Spark and Airflow
 	@$(PYTEST) tests/live --ignore=tests/live/scenarios
 
 test-formats: jars quick-start ## files, Iceberg, Delta, Avro, JSON Schema, envelopes, changes, replays: in live sinks
-	@$(VENV_PYTHON) -m tests.lanes formats
+	@$(VENV_PYTHON) -m tests.lanes formats $(SECOND_TRY)
 
 test-scenarios: jars ## what takes minutes: lost workers, clears, timeouts, YARN, each example DAG
 	@$(PYTEST) tests/live/scenarios

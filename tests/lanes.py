@@ -7,6 +7,10 @@ line adds up the closing lines of all.
     python -m tests.lanes            # all but the scenarios, the formats and what is long
     python -m tests.lanes long       # what is long: tests/long_tests.py
     python -m tests.lanes formats    # what sinks read and write beside JSON, and beside Kafka and Postgres
+
+With ``--again`` a few tests that failed run once more behind all others, on services of their own: CI's
+machine is at times slower than a test allows for. Who passes then is counted as ``rerun`` and named, with how
+it failed: it is to be looked into, as some were right to fail.
 """
 
 from __future__ import annotations
@@ -39,6 +43,12 @@ _WIDTH = 80
 _STACKS_OF_A_HANG = ("-o", "faulthandler_timeout=660")
 """Where all threads stand, told by C: also where Python stands still, and pytest's own limit with it."""
 _FORMAT_LANES = 3
+_AGAIN = "--again"
+_AGAIN_MAX = 3
+"""More failures than this are no chance."""
+_MEMORY = "cache_dir=build/lane-{}"
+"""Where a pytest keeps what failed in it."""
+_FAILED = re.compile(r"^(?P<how>FAILED|ERROR) (?P<test>\S+::.+?)( - .*)?$")
 _LEAVE_LONG, _ONLY_LONG = "--leave-long", "--only-long"
 
 
@@ -121,9 +131,11 @@ class Lane:
     """
 
     def __init__(self, arguments: Iterable[str]) -> None:
-        command = [sys.executable, "-m", "pytest", "--color=no", *_STACKS_OF_A_HANG, *arguments]
+        self.arguments = [*arguments]
+        command = [sys.executable, "-m", "pytest", "--color=no", *_STACKS_OF_A_HANG, *self.arguments]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.last_words: list[str] = []
+        self.second: Lane | None = None
 
     def follow(self) -> int:
         """Print what the tests print, and return the exit code of pytest."""
@@ -141,9 +153,28 @@ class Lane:
         closing = next(filter(None, map(_CLOSING.match, reversed(self.last_words))), None)
         return closing["what"] if closing else ""
 
+    @property
+    def failed(self) -> list[tuple[str, str]]:
+        """What failed: how it is counted, and the test by its id."""
+        told = filter(None, map(_FAILED.match, self.last_words))
+        return [(line["how"].lower(), line["test"]) for line in told]
+
+    def again(self) -> Lane:
+        """Run once more what failed, on services of its own."""
+        self.second = Lane([*self.arguments, "--last-failed", "--last-failed-no-failures=none"])
+        return self.second
+
+    @property
+    def passed_again(self) -> list[tuple[str, str]]:
+        """What of :attr:`failed` has passed at a second try."""
+        if self.second is None or not self.second.closing:
+            return []
+        tests = {test for _, test in self.second.failed}
+        return [(how, test) for how, test in self.failed if test not in tests]
+
     def end(self) -> None:
         """Ask it to end in order, which stops its services."""
-        self._process.terminate()
+        (self.second or self)._process.terminate()
 
 
 def closing_line(lanes: Sequence[Lane], seconds: float) -> str:
@@ -152,6 +183,8 @@ def closing_line(lanes: Sequence[Lane], seconds: float) -> str:
     for lane in lanes:
         for number, what in _COUNT.findall(lane.closing) or [(1, "error")]:
             counts[what.removesuffix("s") if what in {"errors", "warnings"} else what] += int(number)
+        for how, _ in lane.passed_again:
+            counts.update({how: -1, "passed": 1, "rerun": 1})
     order = ["failed", "passed", "error", "warning"]
     known = [what for what in (*order, *(counts.keys() - set(order))) if counts[what]]
     words = [f"{counts[what]} {what}{_plural(what, counts[what])}" for what in known]
@@ -184,11 +217,28 @@ def of_formats() -> list[list[str]]:
     return [files[number::_FORMAT_LANES] for number in range(_FORMAT_LANES)]
 
 
+def rerun(lanes: Sequence[Lane]) -> list[int]:
+    """Run once more what failed, and return the exit codes."""
+    codes = []
+    for lane in (lane for lane in lanes if lane.failed):
+        second = lane.again()
+        codes.append(second.follow())
+        told = (f"passed at the second try: {test}" for _, test in lane.passed_again)
+        print(*second.last_words, *told, sep="\n")
+    return codes
+
+
+def is_worth_a_second_try(lanes: Sequence[Lane], codes: Sequence[int]) -> bool:
+    """Say whether all that went wrong are a few tests that failed."""
+    ends = {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED}
+    return set(codes) <= ends and 0 < sum(len(lane.failed) for lane in lanes) <= _AGAIN_MAX
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run all lanes; 0 when all tests passed."""
     started = time.monotonic()
     chosen = {"formats": of_formats, "long": of_long}.get(next(iter(arguments), ""), usual)
-    lanes = [Lane(tests) for tests in chosen()]
+    lanes = [Lane([*tests, "-o", _MEMORY.format(number)]) for number, tests in enumerate(chosen())]
 
     def end(number: int, frame: FrameType | None) -> None:
         del number, frame
@@ -201,6 +251,8 @@ def main(arguments: Sequence[str]) -> int:
         codes = list(pool.map(Lane.follow, lanes))
     for lane in lanes:
         print("\n".join(line for line in lane.last_words if not _CLOSING.match(line)))
+    if _AGAIN in arguments and is_worth_a_second_try(lanes, codes):
+        codes = rerun(lanes)
     print(*(f"lane {number}: {lane.closing}" for number, lane in enumerate(lanes, start=1)), sep="\n")
     print(closing_line(lanes, time.monotonic() - started))
     return max(abs(code) for code in codes if code != pytest.ExitCode.NO_TESTS_COLLECTED or chosen is usual)

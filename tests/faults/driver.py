@@ -36,7 +36,8 @@ QUICK_START = (
 PATIENCE = float(os.environ.get("FAULT_PATIENCE") or 1)
 """How many times as long is waited for a process, on a machine that others keep busy."""
 _POLL_SECONDS = 0.05
-_START_SECONDS = 400.0
+START_SECONDS = 400.0
+"""A driver of its own has got somewhere by then, on a slow machine too."""
 _END_SECONDS = 300.0
 
 
@@ -62,7 +63,7 @@ class Process:
         """The process of the driver's JVM."""
         return jvm_of(self.service.pid).pid
 
-    def wait_until(self, condition: Callable[[], bool], timeout_seconds: float = _START_SECONDS) -> None:
+    def wait_until(self, condition: Callable[[], bool], timeout_seconds: float = START_SECONDS) -> None:
         """Return when ``condition()`` holds; raise with the end of the log when the process ends before."""
         self.service.wait_until(condition, timeout_seconds * PATIENCE)
 

@@ -12,13 +12,14 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
 from airflow_provider_sinks.core.launch.files import LaunchFiles
 from airflow_provider_sinks.local import jars, spark
 from airflow_provider_sinks.streaming import small_epochs
-from tests.faults.driver import ROOT, Driver, Process, submit
+from tests.faults.driver import ROOT, START_SECONDS, Driver, Process, submit
 
 _INBOX = "inbox"
 _EXIT_CODE = "exit code"
@@ -37,15 +38,37 @@ class HostedLaunch(Driver):
     def __init__(self, host: Process, files: LaunchFiles) -> None:
         super().__init__(host, files)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the launch has ended."""
+        return self._written.exists()
+
+    @property
+    def _written(self) -> Path:
+        return self.files.directory / _EXIT_CODE
+
+    def wait_until(self, condition: Callable[[], bool], timeout_seconds: float = START_SECONDS) -> None:
+        """Return when ``condition()`` holds; raise with the reason when the launch ends before."""
+
+        def holds() -> bool:
+            ended = self.is_over
+            if condition():
+                return True
+            if ended:
+                error = self.status.error if self.status else None
+                raise AssertionError(f"the launch ended with {self._written.read_text()}: {error}")
+            return False
+
+        super().wait_until(holds, timeout_seconds)
+
     def wait(self, timeout_seconds: float = _WAIT_SECONDS) -> int:
         """Return the exit code that ``sink_job.py`` would have ended with."""
-        written = self.files.directory / _EXIT_CODE
-        self.wait_until(written.exists, timeout_seconds)
-        return int(written.read_text())
+        self.wait_until(self._written.exists, timeout_seconds)
+        return int(self._written.read_text())
 
     def end(self) -> None:
         """Ask it to stop, if it still runs."""
-        if not (self.files.directory / _EXIT_CODE).exists():
+        if not self.is_over:
             self.stop()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -42,11 +42,32 @@ _BACK_SECONDS = 120.0
 _USERS = "users"
 
 
+class _Freezable(KafkaBroker):
+    """A broker that is there again behind a freeze. Seldom one does not outlive it, and is started anew.
+
+    To a sink that is a silence like others, only that it ends differently.
+    """
+
+    tell: Callable[[str], None]
+
+    def resume(self) -> None:
+        super().resume()
+        if not holds_within(self._answers, _BACK_SECONDS, pause_seconds=0.5):
+            self.tell(f"\nthe broker did not survive its freeze and is started again: {tail(self.log)}")
+            self.kill()
+            self.restart()
+
+
 @pytest.fixture(scope="module")
-def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+def own_broker(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[KafkaBroker]:
     """A broker that tests may freeze."""
+    reporter = request.config.pluginmanager.get_plugin("terminalreporter")
+    assert reporter is not None
     soon = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"}
-    with KafkaBroker.start(tmp_path_factory.mktemp("silent kafka"), extra=soon) as running:
+    with _Freezable.start(tmp_path_factory.mktemp("silent kafka"), extra=soon) as running:
+        running.tell = reporter.write_line
         yield running
 
 
@@ -74,20 +95,6 @@ def stage(
     own_broker.resume()
     own_postgres.resume()
     stage.close()
-    if log := _brought_back(own_broker):
-        reporter = request.config.pluginmanager.get_plugin("terminalreporter")
-        assert reporter is not None
-        reporter.write_line(f"\nthe broker did not survive its freeze and was started again: {log}")
-
-
-def _brought_back(broker: KafkaBroker) -> str:
-    """See that a broker answers again, for the next test; else start it anew, and return its log."""
-    if holds_within(broker._answers, _BACK_SECONDS, pause_seconds=0.5):
-        return ""
-    log = tail(broker.log)
-    broker.kill()
-    broker.restart()
-    return log
 
 
 def _rows(begin: int, end: int) -> list[KeyValue]:

@@ -15,8 +15,10 @@ from tests.lanes import (
     contracts,
     drivers,
     formats,
+    is_worth_a_second_try,
     of_formats,
     of_long,
+    rerun,
     usual,
     waiting,
 )
@@ -41,6 +43,44 @@ def test_all_lanes_are_counted_and_a_failure_is_told_at_the_end(
     assert closing_line(lanes, 1.5).strip("= ") == "1 failed, 2 passed in 1.50s"
     assert "wrong on purpose" not in capsys.readouterr().out
     assert any("wrong on purpose" in line for line in lanes[0].last_words)
+
+
+_ONCE = """
+from pathlib import Path
+def test_once():
+    seen = Path(__file__).with_name("seen")
+    was_there = seen.exists()
+    seen.touch()
+    assert was_there, "wrong at first"
+def test_right(): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "closing"),
+    [
+        pytest.param(_ONCE, 0, "2 passed, 1 rerun in 1.50s", id="by chance"),
+        pytest.param(_ONE_OF_EACH, 1, "1 failed, 1 passed in 1.50s", id="for good"),
+    ],
+)
+def test_what_failed_may_pass_at_a_second_try_and_that_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, code: int, closing: str
+) -> None:
+    (tmp_path / "test_a.py").write_text(text)
+    lane = Lane([str(tmp_path / "test_a.py"), "-o", f"cache_dir={tmp_path / 'memory'}"])
+
+    assert is_worth_a_second_try([lane], [lane.follow()])
+    assert rerun([lane]) == [code]
+    assert closing_line([lane], 1.5).strip("= ") == closing
+    assert ("passed at the second try: " in capsys.readouterr().out) is not bool(code)
+
+
+@pytest.mark.parametrize(("count", "codes"), [(0, [0]), (1, [3]), (4, [1])])
+def test_what_is_no_chance_gets_no_second_try(count: int, codes: list[int]) -> None:
+    lane = object.__new__(Lane)
+    lane.last_words = [f"FAILED tests/test_a.py::test_{number} - why" for number in range(count)]
+
+    assert not is_worth_a_second_try([lane], codes)
 
 
 def test_a_lane_that_never_says_how_it_ended_is_an_error(tmp_path: Path) -> None:
