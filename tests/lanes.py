@@ -58,6 +58,8 @@ def formats() -> list[Path]:
     messages = ("avro", "json_schema", "protobuf", "envelopes", "messages", "changes")
     others = (
         "changes",
+        "debezium_reader",
+        "java_registry",
         "registered_json",
         "registered_protobuf",
         "schema_registry",

@@ -41,10 +41,18 @@ SPARK_KAFKA = (
 APICURIO_VERSION = "3.0.9"
 """The newest that Java 17 runs; 3.3 needs Java 21."""
 SCHEMA_REGISTRY = f"io.apicurio:apicurio-registry-app:{APICURIO_VERSION}"
+JAVA_SERDES = (
+    "io.apicurio:apicurio-registry-avro-serde-kafka:3.1.7",
+    "io.apicurio:apicurio-registry-jsonschema-serde-kafka:3.1.7",
+    "com.google.protobuf:protobuf-java-util:4.33.4",
+)
+"""What producers and consumers in Java write and read by a registry."""
 SPARK_JDBC = "org.postgresql:postgresql:42.7.14"
 """What Spark needs for format ``jdbc``."""
 SPARK_ICEBERG = ("org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0", SPARK_JDBC)
 """Sinks need none of these: it is what others read and administer Iceberg tables with."""
+DEBEZIUM_JDBC = "io.debezium:debezium-connector-jdbc:3.4.0.Final"
+"""A plugin of Kafka Connect, that reads topics into a database."""
 YARN = tuple(
     f"org.apache.hadoop:{artifact}:{HADOOP_VERSION}"
     for artifact in (

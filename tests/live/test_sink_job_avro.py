@@ -174,6 +174,36 @@ def test_an_incompatible_change_is_refused_by_field_before_anything_is_registere
     assert not stage.topics() & {value.progress, key.progress}
 
 
+def test_a_key_that_avro_lets_change_is_refused_because_each_would_become_another_one(
+    registered: Registered,
+) -> None:
+    stage = registered.stage
+    source = registered.source("wider", ORDER, [{"id": 1, "what": "tea"}])
+    to = {**AVRO, "topic": f"{source}-out", "key": ["id"], "key_format": "avro", "envelope": "upsert"}
+    stage.sink("int", source, from_=AVRO, to=to, select=["CAST(id AS int) AS id", "what"]).run()
+    registered.level(f"{source}-out-key", "BACKWARD")
+    wider = json.dumps(registered.newest(f"{source}-out-key")).replace('"int"', '"long"')
+
+    refused = stage.sink("long", source, from_=AVRO, to=to, select=["id", "what"])
+    error = refused.fail(ExitCode.CONFIGURATION).error
+
+    assert registered.client.test_compatibility(f"{source}-out-key", Schema(wider, "AVRO"))
+    assert error is not None
+    assert "field id was int and is long, and with it every key becomes another one" in error.detail
+    assert registered.versions(f"{source}-out-key") == 1
+
+
+def test_subjects_follow_the_topic_whatever_the_sink_is_called(registered: Registered) -> None:
+    source = registered.source("named", ORDER, [{"id": 1, "what": "tea"}])
+    topic = f"pytest.Sales_{uuid.uuid4().hex[:8]}"
+    to = {**AVRO, "topic": topic, "key": ["id"], "key_format": "avro"}
+
+    registered.stage.sink("called-otherwise", source, from_=AVRO, to=to).run()
+
+    found = [subject for subject in registered.client.get_subjects() if topic in subject]
+    assert sorted(found) == [f"{topic}-key", f"{topic}-value"]
+
+
 def test_a_compatible_change_is_registered_by_the_start(registered: Registered) -> None:
     stage = registered.stage
     source = registered.source("next", ORDER, [{"id": 1, "what": "tea"}])
