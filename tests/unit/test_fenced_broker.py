@@ -45,6 +45,18 @@ _A_TOPIC = """
         print(error.primary.replace(broker.address, "it"))
     print(broker.refusals == 0, time.monotonic() - begun < 5)
 """
+_UNHEARD = """
+    from airflow_provider_sinks.connectors.kafka import connection as module
+
+    broker.is_fenced = False
+    module._RENEWED_SECONDS = {renewed_seconds}
+    broker.deaf_to = broker.connections
+    for _ in range(2):
+        try:
+            print(connection.cluster_id())
+        except UnavailableError as error:
+            print("no answer")
+"""
 _BY_THE_OTHER_CALL = """
     connection.admin.describe_cluster(request_timeout=3).result(5)
 """
@@ -77,6 +89,18 @@ def test_a_topic_that_is_not_placed_in_time_is_a_matter_for_a_retry() -> None:
     told = _play(_A_TOPIC.format(refusals=10_000))
 
     assert told.stdout == 'Kafka at it could not create topic "events"\nFalse True\n', told.stderr
+
+
+def test_a_client_that_is_not_heard_any_more_is_replaced() -> None:
+    told = _play(_UNHEARD.format(renewed_seconds=0))
+
+    assert (told.returncode, told.stdout) == (0, f"no answer\n{CLUSTER}\n"), told.stderr
+
+
+def test_a_client_that_is_new_is_not_replaced() -> None:
+    told = _play(_UNHEARD.format(renewed_seconds=3600))
+
+    assert (told.returncode, told.stdout) == (0, "no answer\nno answer\n"), told.stderr
 
 
 def test_the_call_that_nobody_uses_would_end_the_process() -> None:

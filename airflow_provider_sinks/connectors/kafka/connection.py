@@ -16,6 +16,10 @@ takes that for an error, loses the error on its way (``rd_kafka_DescribeClusterR
 buffer's code, which is none) and aborts the process: ``rd_kafka_admin_response_parse: Assertion `rko_result'
 failed``. The listing of the topics goes another way, on which the same answer is an error like others, and it
 knows the cluster's id too. ``describe_topics`` goes the bad way, but its answer names what it was asked for.
+
+Such an answer may also leave a client without any broker for good: it drops those that are not named, its
+first ones included, and looks for none again (librdkafka issue 5301). It cannot be told from a client of a
+silent cluster. So behind a question without an answer another client is asked, from time to time.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ import contextlib
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import Iterable
 from concurrent.futures import Future
 from typing import Any, Self, TypeVar
@@ -45,6 +50,9 @@ END = OffsetSpec.latest()
 _SERVE_SECONDS = 0.05
 _GRACE_SECONDS = 1.0
 _FIRST_PIECE_SECONDS = 0.5
+_RENEWED_SECONDS = 15.0
+"""How seldom a client is replaced: where the cluster is silent, another one hears no more."""
+_CLIENTS_MAX = 2
 
 REFUSED_CREDENTIALS = frozenset(
     {
@@ -87,10 +95,16 @@ class KafkaConnection:
         self.options = options
         self.timeout_seconds = timeout_seconds
         self._complaints = Complaints()
-        config = {**client_config(options), "error_cb": self._complaints.take}
-        self.admin = AdminClient(config)
-        self._forgotten = weakref.finalize(self, _end_elsewhere, self.admin)  # it holds the client
+        self._renewing = threading.Lock()
+        self._clients = deque([self._client()])
+        self._made_at = time.monotonic()
+        self._forgotten = weakref.finalize(self, _end_elsewhere, self._clients)  # it holds the clients
         self._forgotten.atexit = False
+
+    @property
+    def admin(self) -> AdminClient:
+        """The client to ask; another one from time to time, so ask for it anew at each question."""
+        return self._clients[-1]
 
     @property
     def servers(self) -> str:
@@ -214,13 +228,34 @@ class KafkaConnection:
             raise
 
     def failure(self, error: KafkaException, what: str) -> SinkError:
-        """Return our error for a call that the broker did not answer."""
+        """Return our error for a call without an answer; another client may be asked from now on."""
+        if self._complaints.final is None:
+            self._renew()
         return reaching_failure(self.options, self._complaints, error, what)
 
     def close(self) -> None:
         """End the client."""
         if self._forgotten.detach() is not None:
-            _end(self.admin)
+            _end(self._clients)
+
+    def _client(self) -> AdminClient:
+        config = client_config(self.options)
+        return AdminClient(config | {"error_cb": self._complaints.take})
+
+    def _renew(self) -> None:
+        """Go on with a new client, unless this one is new itself.
+
+        The one before stays until the next renewal: another thread may be about to ask it, and is answered or
+        gives up meanwhile.
+        """
+        with self._renewing:
+            if time.monotonic() - self._made_at < _RENEWED_SECONDS or not self._forgotten.alive:
+                return
+            self._made_at = time.monotonic()
+            self._clients.append(self._client())
+            former = self._clients.popleft() if len(self._clients) > _CLIENTS_MAX else None
+        if former is not None:
+            _end([former])
 
     def __enter__(self) -> Self:
         return self
@@ -229,14 +264,15 @@ class KafkaConnection:
         self.close()
 
 
-def _end(admin: AdminClient) -> None:
-    """End a client now, whoever still holds it; leaving its context is the only word it has for that."""
-    admin.__exit__(None, None, None)
+def _end(clients: Iterable[AdminClient]) -> None:
+    """End clients now, whoever still holds them; leaving its context is the only word one has for that."""
+    for admin in clients:
+        admin.__exit__(None, None, None)
 
 
-def _end_elsewhere(admin: AdminClient) -> None:
-    """End a client that nobody closed. Called by the garbage collector, also in the client's own thread."""
-    threading.Thread(target=_end, args=(admin,), name="sinks-forgotten-client", daemon=True).start()
+def _end_elsewhere(clients: Iterable[AdminClient]) -> None:
+    """End clients that nobody closed. Called by the garbage collector, also in a client's own thread."""
+    threading.Thread(target=_end, args=(clients,), name="sinks-forgotten-client", daemon=True).start()
 
 
 def client_config(options: KafkaOptions) -> dict[str, Any]:
