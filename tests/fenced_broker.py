@@ -14,7 +14,6 @@ stays unseen.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import socket
 import struct
 import threading
@@ -36,16 +35,12 @@ class FencedBroker:
 
     :param asked: how often it was asked for metadata.
     :param refusals: how many topics it will refuse to place, because it is fenced again.
-    :param connections: how many it has taken.
-    :param deaf_to: how many connections get no answer any more, oldest first; later ones do.
     """
 
     port: int
     is_fenced: bool = True
     asked: int = 0
     refusals: int = 0
-    connections: int = 0
-    deaf_to: int = 0
 
     @property
     def address(self) -> str:
@@ -61,9 +56,9 @@ class FencedBroker:
             return struct.pack(">hi", _UNSUPPORTED_VERSION if version else 0, len(_NEWEST)) + spoken
         self.asked += 1
         brokers = [] if self.is_fenced else [struct.pack(">i", 0) + _text("127.0.0.1") + self._place()]
-        leader = _NOBODY if self.is_fenced else 0
+        controller = _NOBODY if self.is_fenced else 0
         listed = struct.pack(">ii", 0, len(brokers)) + b"".join(brokers)
-        return listed + _text(CLUSTER) + struct.pack(">ii", leader, 0)
+        return listed + _text(CLUSTER) + struct.pack(">ii", controller, 0)
 
     def _made(self, question: bytes) -> bytes:
         """Return the answer to a question for one topic: client, number of topics, its name."""
@@ -89,20 +84,17 @@ def fenced_broker() -> Iterator[FencedBroker]:
 
 def _accept(server: socket.socket, broker: FencedBroker) -> None:
     with contextlib.suppress(OSError):
-        for place in itertools.count():
+        while True:
             connected, _ = server.accept()
-            broker.connections = place + 1
-            threading.Thread(target=_serve, args=(connected, broker, place), daemon=True).start()
+            threading.Thread(target=_serve, args=(connected, broker), daemon=True).start()
 
 
-def _serve(connected: socket.socket, broker: FencedBroker, place: int) -> None:
+def _serve(connected: socket.socket, broker: FencedBroker) -> None:
     with contextlib.suppress(OSError, struct.error), connected, connected.makefile("rb") as heard:
         while True:
             (length,) = struct.unpack(">i", heard.read(4))
             question = heard.read(length)
             api, version, number = struct.unpack_from(">hhi", question)
-            if place < broker.deaf_to:
-                continue
             answer = broker.answer(api, version, question[8:])
             connected.sendall(struct.pack(">ii", 4 + len(answer), number) + answer)
 
