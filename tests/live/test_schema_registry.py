@@ -79,6 +79,18 @@ def test_a_registry_says_what_it_has_and_what_may_follow(asked: Client, subject:
         asked.register(subject, BROKEN)
 
 
+def test_a_subject_without_a_level_has_the_one_of_the_registry(asked: Client, subject: str) -> None:
+    assert asked.level(subject) is Level.NONE, "before the subject is there"
+    asked.register(subject, ORDER)
+    asked._client.set_compatibility(level="BACKWARD")
+    try:
+        found, takes = asked.level(subject), asked.takes(subject, BROKEN)
+    finally:
+        asked._client.set_compatibility(level="NONE")
+
+    assert (found, takes) == (Level.BACKWARD, False)
+
+
 def test_what_a_schema_refers_to_comes_with_it(asked: Client, subject: str) -> None:
     asked.register(subject, ORDER)
     reference = Reference("shop.Order", subject, 1)

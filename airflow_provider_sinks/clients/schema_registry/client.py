@@ -106,15 +106,18 @@ class SchemaRegistry:
         return None if found is None else int(found["id"])
 
     def level(self, subject: str) -> Level:
-        """Return what the next schema of a subject must be, by its own setting or the registry's."""
+        """Return what the next schema of a subject must be, by its own setting or the registry's.
+
+        Of a subject without a setting Apicurio says ``NONE``, unless it is asked for the registry's.
+        """
+        path = f"config/{_quoted(subject)}?defaultToGlobal=true"
         found = self._ask_or_none(
             f'say the compatibility of subject "{subject}"',
-            lambda: Level(str(self._client.get_compatibility(subject)).upper()),
+            lambda: _level(self._client._rest_client.get(path)),  # noqa: SLF001  the client cannot ask so
         )
         if found is not None:
             return found
-        whole = self._client.get_compatibility
-        return self._ask("say its compatibility", lambda: Level(str(whole()).upper()))
+        return self._ask("say its compatibility", lambda: _level(self._client._rest_client.get("config")))  # noqa: SLF001  as above
 
     def takes(self, subject: str, schema: NewSchema) -> bool:
         """Return whether a schema may follow the others of a subject. Registers nothing."""
@@ -245,6 +248,14 @@ def _kinds(found: Any) -> tuple[str, ...]:
     if not all(isinstance(kind, str) and re.fullmatch(r"[A-Z][A-Z_]{0,31}", kind) for kind in found):
         raise ValueError("a kind that is no name")
     return tuple(found)
+
+
+def _level(found: Any) -> Level:
+    """Read a level.
+
+    :raises ValueError: something else came.
+    """
+    return Level(str(found.get("compatibilityLevel") if isinstance(found, dict) else found).upper())
 
 
 def _quoted(subject: str) -> str:
