@@ -113,8 +113,11 @@ class AirflowStack(AirflowRestApi):
         stack._make_tables()
         return stack
 
-    def command(self, *arguments: str) -> str:
-        """Run an ``airflow`` command beside this Airflow and return what it prints."""
+    def command(self, *arguments: str, code: int = 0) -> str:
+        """Run an ``airflow`` command beside this Airflow and return what it prints.
+
+        :param code: with which it must end.
+        """
         done = subprocess.run(
             [*self._program, *arguments],
             cwd=self.home,
@@ -123,9 +126,11 @@ class AirflowStack(AirflowRestApi):
             text=True,
             check=False,
         )
-        if done.returncode != 0:
+        if done.returncode != code:
             output = f"{done.stdout}{done.stderr}".splitlines()
-            raise LocalServiceError(f"airflow {' '.join(arguments)} failed", "\n".join(output[-30:]))
+            raise LocalServiceError(
+                f"airflow {' '.join(arguments)} ended with {done.returncode}", "\n".join(output[-30:])
+            )
         return done.stdout
 
     def healthy(self) -> bool:

@@ -90,6 +90,10 @@ class AirflowRestApi(ABC):
         self._until(lambda: self._knows(dag_id), f'DAG "{dag_id}" to be read', 240.0)
         self.call("PATCH", f"dags/{dag_id}", {"is_paused": False})
 
+    def last_parsed(self, dag_id: str) -> str:
+        """Return when Airflow read a DAG last, as it says it."""
+        return str(self.call("GET", f"dags/{dag_id}")["last_parsed_time"])
+
     def trigger(self, dag_id: str, conf: Mapping[str, object] | None = None) -> DagRun:
         """Unpause a DAG as soon as Airflow knows it, and start a run of it."""
         self.unpause(dag_id)
@@ -109,6 +113,11 @@ class AirflowRestApi(ABC):
         """Return the state of each task of a run; None before it is scheduled."""
         tasks = self.call("GET", f"{run.path}/taskInstances", limit=100)["task_instances"]
         return {task["task_id"]: task["state"] for task in tasks}
+
+    def answer(self, run: DagRun, task_id: str, choice: str) -> None:
+        """Answer a task that asks a person."""
+        answer = {"chosen_options": [choice], "params_input": {}}
+        self.call("PATCH", f"{run.path}/taskInstances/{task_id}/-1/hitlDetails", answer)
 
     def wait_for_task(self, run: DagRun, task_id: str, state: str, timeout_seconds: float = 300.0) -> None:
         """Return when a task of a run has a state."""

@@ -1,4 +1,4 @@
-"""The whole local stack: a broker, a Postgres and an Airflow that has connections to both and to Spark.
+"""The whole local stack: broker, registry and Postgres, and an Airflow with connections to them and to Spark.
 
 The parts start side by side, because Airflow takes longer than all the others together. Spark is no service
 here: the Airflow worker runs ``spark-submit`` with a master of ``local[2,4]``, which is two cores and four
@@ -21,6 +21,7 @@ from airflow_provider_sinks.local.jars import KAFKA_VERSION
 from airflow_provider_sinks.local.listeners import Mechanism, Sasl
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.progress import step
+from airflow_provider_sinks.local.schema_registry import SchemaRegistry
 
 SPARK_MASTER = "local[2,4]"
 _QUICK_START = (
@@ -31,8 +32,8 @@ USER = "sinks"
 """Of the broker's second listener."""
 PASSWORD_VARIABLE = "sinks_secret_kafka"  # noqa: S105  the name of a Variable
 
-Fill = Callable[[KafkaBroker, Postgres, Event], None]
-"""Puts data into the two; told by the event to leave the rest out."""
+Fill = Callable[["Stack", Event], None]
+"""Puts data into the services; told by the event to leave the rest out."""
 
 
 class Stack:
@@ -43,6 +44,7 @@ class Stack:
 
     broker: KafkaBroker
     postgres: Postgres
+    registry: SchemaRegistry
     airflow_postgres: Postgres
     """Where Airflow alone keeps its state."""
     airflow: AirflowStack
@@ -68,7 +70,9 @@ class Stack:
         if airflow := vars(self).get("airflow"):
             airflow.stop()
         with ThreadPoolExecutor() as pool:
-            services = [vars(self).get(name) for name in ("airflow_postgres", "broker", "postgres")]
+            services = [
+                vars(self).get(name) for name in ("airflow_postgres", "broker", "postgres", "registry")
+            ]
             list(pool.map(lambda service: service.stop(), filter(None, services)))
 
     def launches(self, sink: str) -> Path:
@@ -84,8 +88,11 @@ class Stack:
         with step("Postgres") as line:
             self.postgres = Postgres.start(self.folder / "postgres")
             line.leave(f"on {self.postgres.host}:{self.postgres.port}")
+        with step("Schema registry") as line:
+            self.registry = SchemaRegistry.start(self.folder / "registry")
+            line.leave(f"Apicurio on {self.registry.url}")
         if not cancelled.is_set():
-            fill(self.broker, self.postgres, cancelled)
+            fill(self, cancelled)
 
     def _start_airflow(self, dags_folder: Path) -> None:
         environment = {
@@ -105,12 +112,13 @@ class Stack:
             postgres = self.postgres
             self.airflow.add_connection("kafka_prod", "kafka", extra=self.broker.client_config())
             self.airflow.add_connection("pg_prod", "postgres", **postgres.connection_fields)
+            self.airflow.add_connection("registry_prod", "http", host=self.registry.url)
             self.airflow.add_connection("spark_default", "spark", host=SPARK_MASTER)
             self.airflow.add_connection("airflow_api_default", "http", **self.airflow.account())
             assert self.broker.sasl is not None  # noqa: S101  it was started with it
             self.airflow.add_variable(PASSWORD_VARIABLE, self.broker.sasl.users[USER])
             airflow = version("apache-airflow")
-            names = f"kafka_prod, pg_prod, spark_default ({SPARK_MASTER}), airflow_api_default"
+            names = f"kafka_prod, pg_prod, registry_prod, spark_default ({SPARK_MASTER}), airflow_api_default"
             line.leave(f"{names} in Airflow {airflow}")
 
 

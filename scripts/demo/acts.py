@@ -1,4 +1,4 @@
-"""The acts of the demo: a sink runs and is read back, topics go missing, a driver dies, a connection moves.
+"""The acts of the demo: a sink runs and is read back, topics go missing, a driver dies, declarations change.
 
 A lost output must stop the sink; a lost progress topic of a sink that never wrote must not. Every act demands
 what it promises, and a demand that does not hold shows the last lines of the log that tells why.
@@ -17,6 +17,8 @@ from scripts.demo import pageviews
 from scripts.demo.act import Act
 from scripts.demo.alter_act import move_a_running_sink
 from scripts.demo.audit import Audit, audit, regions_by_user
+from scripts.demo.avro_act import SINK as AVRO_SINK
+from scripts.demo.avro_act import change_a_schema
 from scripts.demo.kill_act import SINK as TABLE_SINK
 from scripts.demo.kill_act import kill_a_driver
 from scripts.demo.runs import demand, run_dag
@@ -33,7 +35,7 @@ _SIDE_BY_SIDE = "\nThe acts run side by side, and are shown in their order; a ti
 def play(stack: Stack) -> None:
     """Play the acts side by side, as far as none disturbs another, and show them in their order.
 
-    Two of them have a driver at a time, and the last a third: more would take memory, and gain nothing.
+    Two or three of them have a driver at a time: more would take memory, and gain nothing.
     """
     say(_SIDE_BY_SIDE)
     first = Act(f"2. Run DAG {SINK}: validate, check topics, submit a Spark job.", lambda: _run_once(stack))
@@ -53,11 +55,15 @@ def play(stack: Stack) -> None:
         f"6. Sink {TABLE_SINK} writes into Postgres. Kill its driver: Airflow launches it again.",
         lambda: kill_a_driver(stack, after=first),
     )
-    moved = Act(
-        "7. Alter the connection under a running sink: another listener, which demands a user.",
-        lambda: move_a_running_sink(stack, after=emptied, alone=[lost, killed]),
+    changed = Act(
+        f"7. Sink {AVRO_SINK} writes Avro. A change is refused, another one lets dead letters come back.",
+        lambda: change_a_schema(stack, after=emptied),
     )
-    acts: Sequence[Act[object]] = [first, audited, lost, emptied, killed, moved]
+    moved = Act(
+        "8. Alter the connection under a running sink: another listener, which demands a user.",
+        lambda: move_a_running_sink(stack, after=emptied, alone=[lost, killed, changed]),
+    )
+    acts: Sequence[Act[object]] = [first, audited, lost, emptied, killed, changed, moved]
     for act in acts:
         act.start()
     for act in acts:

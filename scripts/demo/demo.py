@@ -21,12 +21,10 @@ from confluent_kafka import KafkaException
 from httpx import HTTPError
 
 from airflow_provider_sinks.core.errors import SinkError
-from airflow_provider_sinks.local.broker import KafkaBroker
-from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.processes import LocalServiceError, unwind_on_signals
 from airflow_provider_sinks.local.progress import step
 from airflow_provider_sinks.local.stack import Stack
-from scripts.demo import keep, pageviews
+from scripts.demo import avro_act, keep, pageviews
 from scripts.demo.acts import QUIET_SOURCE, SOURCE, play
 from scripts.demo.say import say
 
@@ -77,7 +75,7 @@ def _stack() -> Iterator[Stack]:
     stack = Stack(Path(tempfile.mkdtemp(prefix="sinks-demo-")))
     try:
         say("1. Start the parts, and make the data.")
-        stack.start(_dags_folder(), _fill)
+        stack.start(_dags_folder(stack.folder), _fill)
         yield stack
     finally:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -88,20 +86,23 @@ def _stack() -> Iterator[Stack]:
             line.leave("stopped, and its files are removed")
 
 
-def _dags_folder() -> Path:
+def _dags_folder(beside: Path) -> Path:
+    """Return a copy of the example DAGs: an act changes one."""
     folder = Path(__file__).parents[2] / "dags"
     if not folder.is_dir():
         raise LocalServiceError(
             "the example DAGs are not here", f"There is no {folder}.", "run it in a checkout"
         )
-    return folder
+    return shutil.copytree(folder, beside / "dags", ignore=shutil.ignore_patterns("__pycache__"))
 
 
-def _fill(broker: KafkaBroker, postgres: Postgres, cancelled: Event) -> None:
+def _fill(stack: Stack, cancelled: Event) -> None:
+    broker = stack.broker
     pageviews.create_topic(broker, QUIET_SOURCE)
+    avro_act.fill(stack)
     with step("Data") as line:
         pageviews.create_topic(broker, SOURCE)
-        with postgres.connect() as connection:
+        with stack.postgres.connect() as connection:
             users = pageviews.fill_table(connection)
         pageviews.fill_topic(broker, SOURCE, cancelled, line.say)
         line.leave(f"{pageviews.ROWS:,} pageviews in {pageviews.PARTITIONS} partitions, {users:,} users")
@@ -110,7 +111,8 @@ def _fill(broker: KafkaBroker, postgres: Postgres, cancelled: Event) -> None:
 def _leave_up(stack: Stack) -> None:
     airflow = stack.airflow
     say(f"\nEverything stays up.\n  Airflow  {airflow.url}  user {airflow.user}  password {airflow.password}")
-    say(f"  Kafka    {stack.broker.admin_bootstrap}\n  files    {stack.folder}")
+    say(f"  Kafka    {stack.broker.admin_bootstrap}\n  registry {stack.registry.url}")
+    say(f"  files    {stack.folder}\n  DAGs     {airflow.dags_folder}")
     say(f"To stop all of it and remove its files: kill {os.getpid()}")
 
 

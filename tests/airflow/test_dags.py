@@ -17,6 +17,7 @@ DAG_IDS = [
     "clicks_by_hand",
     "clicks_by_region",
     "clicks_clean",
+    "orders_avro",
     "pageviews_clean",
     "pageviews_enriched",
     "pageviews_report",

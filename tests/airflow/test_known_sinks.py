@@ -17,6 +17,7 @@ def test_the_example_dags_suggest_their_sinks() -> None:
     assert known_sinks(DAGS) == [
         "clicks_by_hand",
         "clicks_clean",
+        "orders_avro",
         "pageviews_clean",
         "pageviews_enriched",
         "pageviews_table",
