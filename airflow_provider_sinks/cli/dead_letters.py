@@ -119,14 +119,11 @@ def _letters(options: argparse.Namespace) -> Iterator[tuple[SinkSpec, Any, Calla
         spec = spec_of(homes.one(options.sink))
 
     def takes(letter: Letter) -> bool:
-        return letter.is_of(spec.name, spec.source_topic) and _is_taken(letter, selection)
+        is_ours = letter.is_of(spec.name, spec.source_topic)
+        return is_ours and selection.takes(letter, of_table=spec.letters_to_read is None)
 
     with stored_letters(spec, resolve(spec, end_types(spec))) as letters:
         yield spec, letters, takes
-
-
-def _is_taken(letter: Letter, selection: Selection) -> bool:
-    return selection.takes(letter.error, letter.told_class, letter.at_ms, letter.place)
 
 
 def _request(options: argparse.Namespace, **flags: bool) -> ReplayRequest:
@@ -181,7 +178,7 @@ def _whole(letter: Letter, mask: Mask, selection: Selection | None) -> dict[str,
         "epoch": letter.epoch,
         "spec_digest": letter.spec_digest or None,
         "replays": origin.replays,
-        "can_be_replayed": selection is not None and letter.can_be_replayed and _is_taken(letter, selection),
+        "can_be_replayed": selection is not None and letter.can_be_replayed and selection.takes(letter),
     }
 
 

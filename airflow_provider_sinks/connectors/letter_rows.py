@@ -11,6 +11,9 @@ import pyarrow as pa
 
 from airflow_provider_sinks.connectors import rows as columns
 from airflow_provider_sinks.core.dead_letters.letter import (
+    NO_OTHERS,
+    ROWS_COLUMN,
+    SEVERAL,
     Circumstances,
     ErrorClass,
     headers_from_json,
@@ -33,6 +36,7 @@ _TYPES = {
     "epoch": pa.int64(),
     "spec_digest": pa.string(),
     "replays": pa.int32(),
+    ROWS_COLUMN: pa.string(),
 }
 
 
@@ -66,6 +70,7 @@ class LetterRows:
             headers_from_json(row[columns.RAW_HEADERS]),
         )
         error = row[columns.ERROR].replace("\0", "\N{REPLACEMENT CHARACTER}")
+        error_class = ErrorClass.REFUSED if is_of_target else ErrorClass.of_row(error)
         return {
             "at": datetime.now(UTC),
             "sink": told.sink,
@@ -75,13 +80,14 @@ class LetterRows:
             "source_offset": origin.offset,
             "key": row[columns.RAW_KEY],
             "value": row[columns.RAW_VALUE],
-            "error_class": (ErrorClass.REFUSED if is_of_target else ErrorClass.of_row(error)).value,
+            "error_class": error_class.value,
             "source_timestamp": _time(origin.timestamp_ms),
             "headers": headers_to_json(origin.headers) if origin.headers else None,
             "generation": told.generation,
             "epoch": told.epoch,
             "spec_digest": told.spec_digest,
             "replays": origin.replays,
+            ROWS_COLUMN: SEVERAL if told.is_one_of_several(error_class) else NO_OTHERS,
         }
 
 

@@ -14,8 +14,11 @@ from airflow_provider_sinks.core.decision.facts import ResourceFacts
 from airflow_provider_sinks.core.progress.log_place import LogPlace
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     import pyarrow as pa
 
+    from airflow_provider_sinks.connectors.stored_letters import LetterCopies
     from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
     from airflow_provider_sinks.core.spec.sink import SinkSpec
 
@@ -93,6 +96,14 @@ class SourceKind(ConnectorKind, Protocol):
 
     def source(self, spec: SinkSpec, connections: ResolvedConnections) -> SinkSource:
         """Return the source of a sink; its client is made when it is asked something.
+
+        :raises ConfigurationError: its connection is not there, or of another type.
+        """
+
+    def letter_copies(
+        self, spec: SinkSpec, connections: ResolvedConnections
+    ) -> AbstractContextManager[LetterCopies]:
+        """Return the copies of dead letters that are the source of a replay.
 
         :raises ConfigurationError: its connection is not there, or of another type.
         """

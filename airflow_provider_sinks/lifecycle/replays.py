@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,16 +13,17 @@ from pydantic import ValidationError
 
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.dead_letters.letter import Letter
-from airflow_provider_sinks.core.dead_letters.replay import Replay
+from airflow_provider_sinks.core.dead_letters.replay import Replay, within
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.lifecycle.new_generation import Output, Reset, Situation
 from airflow_provider_sinks.core.lifecycle.replay import ReplayRequest, begun, plan_replay
-from airflow_provider_sinks.core.lifecycle.steps import Plan
+from airflow_provider_sinks.core.lifecycle.steps import CopyLetters, Plan
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.core.wording import count
 
 if TYPE_CHECKING:
     from airflow_provider_sinks.connectors.generations import Generations
+    from airflow_provider_sinks.lifecycle.letters_to_replay import LettersToReplay
 
 LOOK = Reset(data=Output.EMPTY)
 """Looks whether the data output keeps the newest row of each key; nothing is emptied by it."""
@@ -57,8 +59,6 @@ def begin(
     :param say: hears of each step when it is done.
     :raises SinkError: it cannot be begun; nothing was written.
     """
-    from airflow_provider_sinks.connectors.stored_letters import stored_letters
-
     decided: list[Replay] = []
 
     def decide(situation: Situation) -> Plan:
@@ -66,16 +66,35 @@ def begin(
         decided.append(begun(plan, situation))
         return plan
 
-    plan = decide(generations.look(LOOK))
-    with stored_letters(base, connections) as letters:
+    with _letters(base, connections, ask) as letters:
+        situation = letters.foreseen(generations.look(LOOK))
+        plan, copying = decide(situation), letters.copying(situation)
         counted = CountedLetters.of(letters.all(), decided[-1])
-    if plan.steps and not counted.taken:
-        what = f'there is no dead letter of sink "{decided[-1].sink}" to replay: {decided[-1].selection}'
-        return Begun(Plan(base.name, what, warnings=counted.warnings), None)
-    if plan.steps and not dry_run:
-        confirm(counted.told(plan))
-        plan = generations.take_over(decide, say, LOOK)
-    return Begun(counted.told(plan), base.with_replay(decided[-1]))
+        if plan.steps and not counted.taken:
+            what = f'there is no dead letter of sink "{decided[-1].sink}" to replay: {decided[-1].selection}'
+            return Begun(Plan(base.name, what, warnings=counted.warnings), None)
+        if plan.steps and not dry_run:
+            confirm(counted.told(plan, copying))
+            if copying is not None:
+                letters.copy()
+                say(str(copying))
+            plan = generations.take_over(decide, say, LOOK)
+    return Begun(counted.told(plan, copying), base.with_replay(decided[-1]))
+
+
+@contextmanager
+def _letters(
+    base: SinkSpec, connections: ResolvedConnections, ask: ReplayRequest
+) -> Iterator[LettersToReplay]:
+    from airflow_provider_sinks.connectors.stored_letters import letter_copies, stored_letters
+    from airflow_provider_sinks.lifecycle.letters_to_replay import LettersToReplay
+
+    selection = within(ask.selection, may_multiply=base.shape.may_multiply)
+    is_copied = base.replay is not None and base.replay.copied
+    with ExitStack() as stack:
+        stored = stack.enter_context(stored_letters(base, connections))
+        copies = stack.enter_context(letter_copies(base, connections)) if is_copied else None
+        yield LettersToReplay(base, stored, copies, selection)
 
 
 def as_begun(base: SinkSpec, begun: object) -> SinkSpec:
@@ -114,9 +133,9 @@ class CountedLetters:
         taken, of_several = Counter[str](), 0
         for letter in letters:
             if letter.is_of(replay.sink, replay.topic) and letter.holds_record:
-                is_taken = letter.can_be_replayed and _takes(replay, letter)
+                is_taken = letter.can_be_replayed and replay.takes(letter)
                 taken[letter.error_class.value] += is_taken
-                of_several += not is_taken and _takes(replay.of_any_record(), letter)
+                of_several += not is_taken and replay.of_any_record().takes(letter)
         return cls(+taken, of_several)
 
     @property
@@ -127,14 +146,14 @@ class CountedLetters:
         why = "the query makes several rows of a record, or did, and others of them may be written"
         return (f"{count(self.of_several, 'letter')} left out: {why}",)
 
-    def told(self, plan: Plan) -> Plan:
-        """Return a plan that tells how many letters it takes, where it begins something."""
+    def told(self, plan: Plan, copying: CopyLetters | None) -> Plan:
+        """Return a plan that tells how many letters it takes, where it begins something.
+
+        :param copying: the step before the others.
+        """
         if not plan.steps:
             return plan
         by_class = ", ".join(f"{number:,} {name}" for name, number in self.taken.most_common())
         what = f"{plan.what}: {count(self.taken.total(), 'letter')} ({by_class})"
-        return replace(plan, what=what, warnings=(*plan.warnings, *self.warnings))
-
-
-def _takes(replay: Replay, letter: Letter) -> bool:
-    return replay.takes(letter.error, letter.told_class, letter.at_ms, letter.place)
+        steps = plan.steps if copying is None else (copying, *plan.steps)
+        return replace(plan, what=what, steps=steps, warnings=(*plan.warnings, *self.warnings))

@@ -30,6 +30,7 @@ from airflow_provider_sinks.core.lifecycle.sink_home import SinkHome
 from airflow_provider_sinks.core.lifecycle.state_history import HistoryState
 from airflow_provider_sinks.core.lifecycle.steps import (
     Announce,
+    CopyLetters,
     Create,
     DeleteOutput,
     EmptyOutput,
@@ -192,7 +193,7 @@ class SinkVerbs:
         match step:
             case Fence() | DeleteOutput() if generations is not None:
                 generations.act(step)
-            case Fence() | DeleteOutput() | Announce() | EmptyOutput() | Create():
+            case Fence() | DeleteOutput() | Announce() | EmptyOutput() | Create() | CopyLetters():
                 raise AssertionError(f"nobody here can do this: {step}")
             case _:
                 self.homes.do(step)

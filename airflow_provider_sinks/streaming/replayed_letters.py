@@ -20,12 +20,13 @@ def selected(records: DataFrame, replay: Replay) -> DataFrame:
 
     :param records: of the dead-letter topic, with their headers.
     """
-    done = [_takes(taken.selection) & _below(taken.below) for taken in replay.done]
+    place = _told_place() if replay.copied else (sql.col("partition"), sql.col("offset"))
+    done = [_takes(taken.selection, place) & _below(taken.below) for taken in replay.done]
     wanted = [
         _is_of(replay),
         _can_be_replayed(),
         _below(replay.until),
-        _takes(replay.selection),
+        _takes(replay.selection, place),
         *(~sql.coalesce(one, sql.lit(False)) for one in done),
     ]
     return records.where(reduce(Column.__and__, wanted))
@@ -44,8 +45,13 @@ def _can_be_replayed() -> Column:
     return is_whole & _header(ROWS_HEADER).isNull()
 
 
-def _takes(selection: Selection) -> Column:
-    at_ms, partition, offset = sql.unix_millis("timestamp"), sql.col("partition"), sql.col("offset")
+def _told_place() -> tuple[Column, Column]:
+    """Return where a record was in the source: of letters that stand in a table, offsets are those."""
+    return _header("source.partition").cast("int"), _header("source.offset").cast("bigint")
+
+
+def _takes(selection: Selection, place: tuple[Column, Column]) -> Column:
+    at_ms, (partition, offset) = sql.unix_millis("timestamp"), place
     said = [sql.lit(True)]
     if selection.without_rows:
         said.append(_class() == ErrorClass.PARSE.value)
@@ -62,7 +68,7 @@ def _takes(selection: Selection) -> Column:
             (partition == p) & (offset >= first) & (offset < end)
             for p, (first, end) in selection.offsets.items()
         ]
-        said.append(reduce(Column.__or__, ranges))
+        said.append(sql.coalesce(reduce(Column.__or__, ranges), sql.lit(False)))
     return reduce(Column.__and__, said)
 
 

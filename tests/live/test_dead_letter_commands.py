@@ -6,7 +6,9 @@ import json
 from typing import Any
 
 import pytest
+from psycopg import sql
 
+from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from tests.airflow.desk import Desk
 from tests.airflow.fakes import FakeSpark, status
@@ -78,16 +80,15 @@ def test_what_is_no_letter_of_the_sink_is_told(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("sink", ["table"], indirect=True)
-def test_letters_of_a_table_are_not_replayed_and_it_is_said(desk: Desk) -> None:
-    refused = desk.run("dead-letters", "replay", desk.sink, "--yes")
+def test_of_a_table_offsets_are_those_of_the_source(desk: Desk) -> None:
+    listed = desk.run("dead-letters", "list", desk.sink, "--offsets", "0:2-4", "-o", "json")
 
-    assert refused.code == 64
-    assert "postgres keeps its dead letters where no replay reads them yet" in refused.err
+    assert [found["source_offset"] for found in listed.data] == [3, 2], listed.err
+    assert [found["can_be_replayed"] for found in listed.data] == [True, True]
 
 
-@pytest.mark.parametrize("sink", ["topic"], indirect=True)
 def test_a_replay_is_planned_by_the_command_and_begun_by_the_form(
-    desk: Desk, stage: Stage, run_task: RunTask, spark: FakeSpark
+    desk: Desk, sink: Sink, stage: Stage, run_task: RunTask, spark: FakeSpark
 ) -> None:
     from airflow_provider_sinks.forms import replay_dead_letters_dag
 
@@ -104,7 +105,8 @@ def test_a_replay_is_planned_by_the_command_and_begun_by_the_form(
     assert (dry.code, unasked.code, done.code, nothing.code) == (0, 2, 0, 0), dry.err + done.err + nothing.err
     assert f"replays dead letters of sink \"{desk.sink}\": error 'is not int': 2 letters (2 parse)" in dry.out
     assert "there is no dead letter" in nothing.out
-    assert not stage.topics() & {f"_sinks-progress-{desk.sink}-replay"}, "a plan changes nothing"
+    made = {f"_sinks-progress-{desk.sink}-replay", f"_sinks-letters-{desk.sink}"}
+    assert not stage.topics() & made, "a plan changes nothing"
     (run,) = desk.api.all(f"dags/{form.dag_id}/dagRuns", "dag_runs")
     given = run["conf"]
     assert (given["sink"], given["error"], given["dry_run"]) == (desk.sink, "is not int", False)
@@ -117,7 +119,7 @@ def test_a_replay_is_planned_by_the_command_and_begun_by_the_form(
         f"{desk.sink}-replay",
         ["is not int"],
     )
-    assert _recorded(stage, desk.sink) == replay["replay"]
+    assert _recorded(stage, sink) == replay["replay"]
     spark.play(statuses=[status(state="stopped")])
     submitted = run_task(form.get_task("submit"), again=True)
     assert submitted.ti.state == "success", str(submitted.error)
@@ -128,8 +130,17 @@ def _defaults(form: Any) -> dict[str, Any]:
     return {name: param.value for name, param in form.params.items()}
 
 
-def _recorded(stage: Stage, sink: str) -> Any:
-    """Return what a stranger reads in the progress topic of the replay."""
-    ((writer, record),) = read_progress(stage.client, f"_sinks-progress-{sink}-replay")
-    assert (writer, record.generation) == ("driver", 1)
-    return json.loads(record.spec)["replay"]
+def _recorded(stage: Stage, sink: Sink) -> Any:
+    """Return what a stranger reads of the replay in its progress topic, or table."""
+    name = f"{sink.parsed.name}-replay"
+    if sink.parsed.target_kind == "kafka":
+        ((writer, record),) = read_progress(stage.client, f"_sinks-progress-{name}")
+        spec, generation = record.spec, record.generation
+    else:
+        progress = sql.Identifier(*sink.parsed.resources[Role.PROGRESS].split("."))
+        text = "SELECT writer, record->>'spec', generation FROM {} WHERE sink = %s AND record IS NOT NULL"
+        query = sql.SQL(text).format(progress)
+        with stage.postgres.connect() as connection:
+            ((writer, spec, generation),) = connection.execute(query, [name]).fetchall()
+    assert (writer, generation) == ("driver", 1)
+    return json.loads(spec)["replay"]

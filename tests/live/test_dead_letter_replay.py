@@ -10,16 +10,11 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_sinks.connectors.generations import Generations
-from airflow_provider_sinks.connectors.stored_letters import stored_letters
-from airflow_provider_sinks.core.dead_letters.letter import ErrorClass, Letter
+from airflow_provider_sinks.core.dead_letters.letter import ErrorClass
 from airflow_provider_sinks.core.errors import ExitCode, RefusedError
-from airflow_provider_sinks.core.lifecycle.replay import ReplayRequest, replaying_sink
-from airflow_provider_sinks.core.spec.sink import SinkSpec
-from airflow_provider_sinks.lifecycle.replays import Begun, begin
-from tests.faults.driver import OWNER
 from tests.faults.parts import Part
 from tests.live.registered import KEY, Registered, record
+from tests.live.replaying import begin_replay, letters_of, replaying
 from tests.live.stage import KeyValue, Sink, Stage
 
 _NARROW = {"schema": "id int NOT NULL, name string NOT NULL"}
@@ -44,31 +39,8 @@ def _broken(first: int, count: int) -> list[KeyValue]:
     return [("k", f'{{"id": {number}') for number in range(first, first + count)]
 
 
-def _begin(sink: Sink, **asked: Any) -> Begun:
-    base = replaying_sink(sink.parsed)
-    with Generations(base, sink.connections, OWNER, None, quiet_seconds=0) as generations:
-        return begin(generations, base, sink.connections, ReplayRequest.parse(**asked))
-
-
-def _replaying(stage: Stage, spec: SinkSpec | None) -> Sink:
-    """Return the sink that a replay is."""
-    assert spec is not None
-    folder = stage.folder / spec.name
-    made = Sink(
-        spec.to_mapping(), stage.connections(), folder, host=stage.host, driver_rows=stage.driver_rows
-    )
-    made.launches += [launch for one in stage.sinks if one.folder == folder for launch in one.launches]
-    stage.sinks.append(made)
-    return made
-
-
 def _ids(stage: Stage, topic: str) -> Counter[str]:
     return Counter(str(json.loads(record.value or b"{}")["id"]) for record in stage.read(topic))
-
-
-def _letters(sink: Sink) -> list[Letter]:
-    with stored_letters(sink.parsed, sink.connections) as letters:
-        return list(letters.all())
 
 
 @pytest.fixture
@@ -96,17 +68,17 @@ def test_a_thousand_letters_of_three_errors_are_replayed_once_behind_a_kill(
         [*_good(0, 50), *_of_another_type(0, 200), *_without_name(1000, 200), *_broken(2000, 100)],
         [*_of_another_type(200, 200), *_good(50, 50), *_without_name(1200, 200), *_broken(2100, 100)],
     )
-    assert Counter(letter.error_class for letter in _letters(sink)) == {ErrorClass.PARSE: _LETTERS}
+    assert Counter(letter.error_class for letter in letters_of(sink)) == {ErrorClass.PARSE: _LETTERS}
     small = {**sink.spec["source"]["kafka"], "max_offsets_per_epoch": 100}  # type: ignore[index]  # a mapping
     sink.spec = {**sink.spec, "source": {"kafka": small}}
 
-    replay = _replaying(stage, _begin(sink).sink)
+    replay = replaying(stage, begin_replay(sink).sink)
     driver = replay.start(conf={"spark.sinks.driverEpochRows": "0"})
     driver.wait_epochs(3)
     driver.kill(Part.DRIVER)
     driver.wait()
     before = sum(_ids(stage, sink.out).values())
-    again = _begin(sink)
+    again = begin_replay(sink)
     assert (again.plan.steps, again.sink) == ((), replay.parsed)
     status = replay.run()
 
@@ -114,7 +86,7 @@ def test_a_thousand_letters_of_three_errors_are_replayed_once_behind_a_kill(
     assert 100 < before < 900
     assert _ids(stage, sink.out) == dict.fromkeys({*map(str, range(100)), *mended}, 1)
     assert (status.rows_total, status.dead_total) == (800, 200)
-    letters = _letters(sink)
+    letters = letters_of(sink)
     back = [letter for letter in letters if letter.origin.replays == 1]
     assert len(letters) == _LETTERS + 200
     broken = [(partition, offset) for partition in (0, 1) for offset in range(450, 550)]
@@ -127,20 +99,20 @@ def test_what_was_replayed_is_left_out_of_later_replays_whatever_they_ask_for(
 ) -> None:
     sink = set_aside("ledger", [*_of_another_type(0, 20), *_without_name(100, 20), *_broken(200, 5)])
 
-    first = _begin(sink, error="field id is not int")
-    _replaying(stage, first.sink).run()
+    first = begin_replay(sink, error="field id is not int")
+    replaying(stage, first.sink).run()
     after_first = _ids(stage, sink.out)
-    second = _begin(sink)
-    _replaying(stage, second.sink).run()
-    third = _begin(sink, error=["parse"])
+    second = begin_replay(sink)
+    replaying(stage, second.sink).run()
+    third = begin_replay(sink, error=["parse"])
 
     assert first.plan.what.endswith("'field id is not int': 20 letters (20 parse)")
     assert after_first == dict.fromkeys((f"t{n}" for n in range(20)), 1)
     assert second.plan.what.endswith(": all: 25 letters (25 parse)")
     assert _ids(stage, sink.out) == after_first + Counter({str(n): 1 for n in range(100, 120)})
     assert third.plan.what.endswith(": 5 letters (5 parse)"), "those that came back, and no other"
-    _replaying(stage, third.sink).run()
-    assert Counter(letter.origin.replays for letter in _letters(sink)) == {0: 45, 1: 5, 2: 5}
+    replaying(stage, third.sink).run()
+    assert Counter(letter.origin.replays for letter in letters_of(sink)) == {0: 45, 1: 5, 2: 5}
 
 
 def test_rows_beside_one_that_was_set_aside_are_not_written_again(stage: Stage) -> None:
@@ -159,17 +131,17 @@ def test_rows_beside_one_that_was_set_aside_are_not_written_again(stage: Stage) 
         dead_letter={"topic": f"{source}-dead"},
     )
     sink.run()
-    assert [letter.error_class for letter in _letters(sink)] == [ErrorClass.CONVERT, ErrorClass.PARSE]
+    assert [letter.error_class for letter in letters_of(sink)] == [ErrorClass.CONVERT, ErrorClass.PARSE]
     options = {**sink.spec["source"]["kafka"], "schema": "id string, items array<timestamp>"}  # type: ignore[index]  # a mapping
     sink.spec = {**sink.spec, "source": {"kafka": options}}
 
-    begun = _begin(sink)
-    status = _replaying(stage, begun.sink).run()
+    begun = begin_replay(sink)
+    status = replaying(stage, begun.sink).run()
 
     assert _ids(stage, sink.out) == {"1": 2, "two": 1}
     assert (status.rows_total, status.dead_total) == (1, 0)
     assert begun.plan.warnings[0].startswith("1 letter left out")
-    assert [letter.can_be_replayed for letter in _letters(sink)] == [False, True]
+    assert [letter.can_be_replayed for letter in letters_of(sink)] == [False, True]
 
 
 def test_a_replay_and_the_running_sink_do_not_disturb_each_other(
@@ -180,7 +152,7 @@ def test_a_replay_and_the_running_sink_do_not_disturb_each_other(
     running = sink.launch()
     running.wait_until(lambda: running.status is not None and bool(running.status.run))
 
-    replay = _replaying(stage, _begin(sink).sink)
+    replay = replaying(stage, begin_replay(sink).sink)
     status = replay.run()
     stage.produce(sink.source, [(0, "k", '{"id": 7, "name": "later"}')])
     running.wait_until(lambda: "7" in _ids(stage, sink.out))
@@ -199,7 +171,7 @@ def test_a_replay_that_is_started_twice_takes_each_letter_once(
     small = {**sink.spec["source"]["kafka"], "max_offsets_per_epoch": 20}  # type: ignore[index]  # a mapping
     sink.spec = {**sink.spec, "source": {"kafka": small}}
 
-    replay = _replaying(stage, _begin(sink).sink)
+    replay = replaying(stage, begin_replay(sink).sink)
     first = replay.start()
     first.wait_epochs(2)
     first.signal(signal.SIGSTOP)  # it could be through before the second has begun
@@ -209,18 +181,18 @@ def test_a_replay_that_is_started_twice_takes_each_letter_once(
     assert first.wait() == ExitCode.FENCED
     assert (second.rows_total, second.dead_total) == (280, 20)
     assert _ids(stage, sink.out) == dict.fromkeys((f"t{n}" for n in range(280)), 1)
-    assert Counter(letter.origin.replays for letter in _letters(sink)) == {0: 300, 1: 20}
+    assert Counter(letter.origin.replays for letter in letters_of(sink)) == {0: 300, 1: 20}
 
 
 def test_a_launch_of_a_replay_that_was_followed_by_another_is_refused(
     stage: Stage, set_aside: Callable[..., Sink]
 ) -> None:
     sink = set_aside("followed", _of_another_type(0, 4))
-    first = _begin(sink, error="parse")
-    second = _begin(sink)
+    first = begin_replay(sink, error="parse")
+    second = begin_replay(sink)
 
-    refused = _replaying(stage, first.sink).fail(ExitCode.REFUSED)
-    _replaying(stage, second.sink).run()
+    refused = replaying(stage, first.sink).fail(ExitCode.REFUSED)
+    replaying(stage, second.sink).run()
 
     assert refused.error is not None
     assert "is not in force" in refused.error.primary
@@ -232,8 +204,8 @@ def test_older_rows_replace_newer_ones_only_where_that_is_said(set_aside: Callab
     sink = set_aside("older", _of_another_type(0, 2), to=target)
 
     with pytest.raises(RefusedError, match="keeps the newest row of each key") as refused:
-        _begin(sink)
-    said = _begin(sink, overwrite=True)
+        begin_replay(sink)
+    said = begin_replay(sink, overwrite=True)
 
     assert "overwrite" in refused.value.hint
     assert "replayed rows come behind rows of the same key" in said.plan.warnings[0]
@@ -256,9 +228,9 @@ def test_letters_of_the_release_before_are_read_and_replayed(
     _produce(stage, dead, None, digested)
     _produce(stage, dead, b'{"id": "not ours", "name": "n"}', others)
 
-    _replaying(stage, _begin(sink, error="parse").sink).run()
+    replaying(stage, begin_replay(sink, error="parse").sink).run()
 
-    old = next(letter for letter in _letters(sink) if letter.origin.offset == 77)
+    old = next(letter for letter in letters_of(sink) if letter.origin.offset == 77)
     assert (old.error_class, old.told_class, old.sink) == (ErrorClass.PARSE, None, "")
     assert _ids(stage, sink.out) == {"t0": 1, "old": 1}
 
@@ -280,12 +252,12 @@ def test_letters_of_an_avro_sink_are_read_by_the_schemas_of_its_source(registere
         select=["id", "what", "k.at AS at"],
         dead_letter={"topic": f"{source}-dead"},
     )
-    assert (sink.run().rows, len(_letters(sink))) == (1, 3)
+    assert (sink.run().rows, len(letters_of(sink))) == (1, 3)
     target = dict(sink.spec["target"]["kafka"])  # type: ignore[index]  # a mapping
     del target["schema"]
     sink.spec = {**sink.spec, "target": {"kafka": target}}
 
-    status = _replaying(stage, _begin(sink).sink).run()
+    status = replaying(stage, begin_replay(sink).sink).run()
 
     assert (status.rows_total, status.dead_total) == (2, 1)
     assert registered.values(sink) == [
@@ -294,7 +266,7 @@ def test_letters_of_an_avro_sink_are_read_by_the_schemas_of_its_source(registere
         {"id": 3, "what": "BLUE", "at": 7},
     ]
     assert registered.versions(f"{source}-dead-value") == 0
-    [back] = [letter for letter in _letters(sink) if letter.origin.replays == 1]
+    [back] = [letter for letter in letters_of(sink) if letter.origin.replays == 1]
     assert (back.origin.topic, back.origin.offset) == (source, 3)
     assert (
         back.error

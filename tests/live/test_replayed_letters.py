@@ -15,6 +15,7 @@ from airflow_provider_sinks.core.dead_letters.letter import (
     Circumstances,
     ErrorClass,
     Letter,
+    Origin,
     letter_headers,
     letter_of_record,
 )
@@ -85,20 +86,20 @@ _SELECTIONS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("given", _SELECTIONS)
 @pytest.mark.parametrize("done", [(), ({"errors": ("parse",)}, {"without_rows": True})])
+@pytest.mark.parametrize("copied", [False, True])
 def test_spark_reads_the_letters_that_were_counted(
-    records: DataFrame, given: dict[str, Any], done: tuple[dict[str, Any], ...]
+    records: DataFrame, given: dict[str, Any], done: tuple[dict[str, Any], ...], copied: bool
 ) -> None:
     took = tuple(Taken(selection=Selection(**one), below={0: 20, 1: 15}) for one in done)
-    replay = Replay(sink="orders", topic="raw", selection=Selection(**given), until={0: 80, 1: 90}, done=took)
+    selection, until = Selection(**given), {0: 80, 1: 90}
+    replay = Replay(sink="orders", topic="raw", selection=selection, until=until, done=took, copied=copied)
 
     read = {row["offset"] for row in selected(records, replay).collect()}
 
     assert read == {
         offset
         for offset, letter, _ in _letters()
-        if letter.is_of("orders", "raw")
-        and letter.can_be_replayed
-        and replay.takes(letter.error, letter.told_class, letter.at_ms, letter.place)
+        if letter.is_of("orders", "raw") and letter.can_be_replayed and replay.takes(letter)
     }
     assert read
 
@@ -116,4 +117,5 @@ def test_what_a_table_does_not_take_as_a_partition_is_of_the_class_of_conversion
 
     errors = [row[0] for row in found.select(sql.col("__sinks_error")).collect()]
     assert [ErrorClass.of_row(error) for error in errors] == [ErrorClass.CONVERT] * 2
-    assert within(Selection(), may_multiply=True).takes(errors[0], None, 1, (0, 0)) is False
+    letter = Letter((0, 0), 1, errors[0], None, Origin("raw", 0, 0), None, None)
+    assert within(Selection(), may_multiply=True).takes(letter) is False

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -11,14 +13,19 @@ import pytest
 from airflow_provider_sinks.connectors import rows as columns
 from airflow_provider_sinks.connectors.kafka.dead_letters import DeadLetterRecord
 from airflow_provider_sinks.connectors.letter_rows import LetterRows
+from airflow_provider_sinks.connectors.table_format.letters import DEAD_LETTER_COLUMNS
 from airflow_provider_sinks.core.dead_letters.letter import (
     Circumstances,
     ErrorClass,
     Headers,
+    Letter,
+    Origin,
     headers_from_json,
+    headers_of,
     headers_to_json,
     letter_headers,
     letter_of_record,
+    letter_of_row,
 )
 from airflow_provider_sinks.core.dead_letters.limits import RATIO_COUNTS_FROM, SetAsideLimits, too_many
 from airflow_provider_sinks.core.dead_letters.mask import Mask, shown
@@ -189,6 +196,37 @@ def test_a_letter_weighs_what_it_has_with_its_headers() -> None:
     assert letter.size_bytes == 3 + 5 + 4 + 4 + 4
 
 
+@pytest.mark.parametrize("kind", ErrorClass)
+@pytest.mark.parametrize("may_multiply", [True, False])
+def test_a_table_tells_what_headers_tell(kind: ErrorClass, may_multiply: bool) -> None:
+    names = (columns.PARTITION, columns.OFFSET, columns.ERROR, *columns.RAW)
+    error = {ErrorClass.PARSE: "The value is empty.", ErrorClass.CONVERT: "column a: no"}.get(kind, "no")
+    row = dict(zip(names, (3, 12, error, b"k", b"v", 99_000, headers_to_json(HEADERS)), strict=True))
+    told = Circumstances("orders", "clicks", 2, 7, "digest", may_multiply=may_multiply)
+    letters = LetterRows(tuple(DEAD_LETTER_COLUMNS), told)
+
+    of_target = kind in {ErrorClass.REFUSED, ErrorClass.TOO_LARGE}
+    stored = letters.of(pa.RecordBatch.from_pylist([row]), is_of_target=of_target).to_pylist()[0]
+    found = letter_of_row((0, 5), stored)
+
+    assert found.is_one_of_several is (may_multiply and kind is not ErrorClass.PARSE)
+    again = letter_of_record((0, 5), found.at_ms, found.key, found.value, headers_of(found))
+    assert again == found
+    assert (again.identity, again.origin) == (found.identity, told.origin(3, 12, 99_000, HEADERS))
+
+
+@pytest.mark.parametrize(("kind", "can"), [("parse", True), ("refused", False), ("convert", False)])
+def test_of_a_table_that_does_not_tell_of_other_rows_only_what_did_not_parse_is_replayed(
+    kind: str, can: bool
+) -> None:
+    row = {
+        "source_topic": "clicks", "source_partition": 0, "source_offset": 1, "at": datetime.now(UTC),
+        "error": "x", "error_class": kind, "key": None, "value": b"v", "sink": "orders",
+    }  # fmt: skip
+
+    assert letter_of_row((0, 1), row).can_be_replayed is can
+
+
 @pytest.mark.parametrize("at_ms", [None, 1_700_000_000_000_000, -(10**17)])
 def test_a_time_that_no_calendar_has_is_left_out_of_a_letter(
     at_ms: int | None,
@@ -233,8 +271,13 @@ def taken(below: int, *errors: str) -> Taken:
     return Taken(selection=Selection(errors=errors), below={0: below})
 
 
+def one_letter(error: str = "The value is empty.", kind: ErrorClass | None = None, offset: int = 5) -> Letter:
+    """Return a letter of the third record of the source's partition 1."""
+    return Letter((0, offset), 1_000, error, kind, Origin("clicks", 1, 3), None, b"v")
+
+
 def takes(replay: Replay, offset: int, error: str = "The value is empty.") -> bool:
-    return replay.takes(error, None, 1_000, (0, offset))
+    return replay.takes(one_letter(error, offset=offset))
 
 
 @pytest.mark.parametrize(
@@ -253,15 +296,23 @@ def takes(replay: Replay, offset: int, error: str = "The value is empty.") -> bo
     ],
 )
 def test_a_selection_takes_what_fits_all_of_it(selection: dict[str, Any], fits: bool) -> None:
-    assert Selection(**selection).takes("The value is empty.", None, 1_000, (0, 5)) is fits
+    assert Selection(**selection).takes(one_letter()) is fits
+
+
+def test_of_a_table_offsets_are_those_of_the_source() -> None:
+    here, elsewhere = Selection(offsets={1: (3, 4)}), Selection(offsets={0: (5, 6)})
+
+    assert [one.takes(one_letter(), of_table=True) for one in (here, elsewhere)] == [True, False]
+    nowhere = replace(one_letter(), origin=Origin("clicks"))
+    assert not here.takes(nowhere, of_table=True)
 
 
 def test_only_what_did_not_parse_has_surely_led_to_no_row() -> None:
     one = within(Selection(errors=("is",)), may_multiply=True)
 
-    assert one.takes("The value is empty.", None, 1_000, (0, 5))
-    assert not one.takes("The value is empty.", ErrorClass.CONVERT, 1_000, (0, 5))
-    assert not one.takes("column a is null", None, 1_000, (0, 5))
+    assert one.takes(one_letter())
+    assert not one.takes(one_letter(kind=ErrorClass.CONVERT))
+    assert not one.takes(one_letter("column a is null"))
     assert str(one) == "error 'is', of records that have led to no row"
 
 
@@ -328,16 +379,23 @@ def test_the_sink_of_a_replay_is_bounded_and_has_the_target_of_its_sink() -> Non
         ({"dead_letter": None}, "sets nothing aside"),
         ({"query": "SELECT id, count(*) AS n FROM source GROUP BY id"}, "is not row-wise"),
         ({"name": "n" * 100}, "is too long"),
-        (
-            {"target": {"postgres": {"connection": "pg", "table": "a.b"}}, "dead_letter": {"table": "a.c"}},
-            "no replay reads them yet",
-        ),
     ],
 )
 def test_a_sink_whose_letters_no_sink_can_take_is_told_why(changed: dict[str, Any], why: str) -> None:
     spec = {**KAFKA, "target": {"kafka": {"connection": "t", "topic": "out", "key": ["id"]}}, **changed}
     with pytest.raises(ConfigurationError, match=why):
         replaying_sink(SinkSpec.parse(spec))
+
+
+def test_letters_of_a_table_are_read_as_copies_beside_the_source() -> None:
+    table = {"target": {"postgres": {"connection": "pg", "table": "a.b"}}, "dead_letter": {"table": "a.c"}}
+
+    replay = replaying_sink(SinkSpec.parse({**KAFKA, **table}))
+
+    assert (replay.source.kafka.connection, replay.source.kafka.topic) == ("k", "_sinks-letters-orders")
+    assert replay.replay is not None
+    assert replay.replay.copied
+    assert replay.to_mapping()["dead_letter"] == {"table": "a.c"}
 
 
 @pytest.mark.parametrize(

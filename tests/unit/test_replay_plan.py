@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_sinks.connectors.kafka.spec import kafka_sink
-from airflow_provider_sinks.core.dead_letters.letter import ErrorClass
+from airflow_provider_sinks.core.dead_letters.letter import ErrorClass, Letter, Origin
 from airflow_provider_sinks.core.dead_letters.replay import Replay, Selection, Taken, replay_of
 from airflow_provider_sinks.core.decision.facts import Observation
 from airflow_provider_sinks.core.errors import ConfigurationError, RefusedError, UnavailableError
@@ -43,6 +43,10 @@ def ran(replay: Replay, *, dead_total: int = 0, **changes: Any) -> Observation:
 
 def recorded(ask: ReplayRequest = ALL, until: int = 50, **more: Any) -> Replay:
     return Replay(sink="orders", topic="raw", selection=ask.selection, until={0: until, 1: until}, **more)
+
+
+def letter(kind: ErrorClass | None, offset: int) -> Letter:
+    return Letter((0, offset), 1, "x", kind, Origin("raw", 0, 1), None, b"v")
 
 
 def taken(selection: Selection, below: int, topic: Identity = SOURCE) -> Taken:
@@ -161,7 +165,7 @@ def test_where_a_record_may_lead_to_several_rows_only_those_without_any_are_take
 
     replay = begun(plan, situation)
     assert replay.selection == Selection(without_rows=True)
-    assert not replay.takes("x", ErrorClass.TOO_LARGE, 1, (0, 7))
+    assert not replay.takes(letter(ErrorClass.TOO_LARGE, 7))
     assert plan.what.endswith(": all, of records that have led to no row")
 
 
@@ -170,8 +174,8 @@ def test_letters_that_such_a_replay_left_out_can_be_taken_once_the_query_is_anot
 
     _, replay = planned(ran(before))
 
-    assert replay.takes("x", ErrorClass.TOO_LARGE, 1, (0, 7))
-    assert not replay.takes("x", ErrorClass.PARSE, 1, (0, 7))
+    assert replay.takes(letter(ErrorClass.TOO_LARGE, 7))
+    assert not replay.takes(letter(ErrorClass.PARSE, 7))
 
 
 def test_letters_at_offsets_that_were_lost_are_taken_again_only_where_a_person_says_so() -> None:
@@ -209,6 +213,22 @@ def test_another_topic_of_the_name_holds_other_letters() -> None:
     assert replay.elsewhere == (taken(ALL.selection, 50),)
 
 
+@pytest.mark.parametrize(
+    "gone", [present(replace(SOURCE, id="another")), present(SOURCE, low={0: 70, 1: 70})]
+)
+def test_copies_that_are_gone_stop_a_replay_until_somebody_says_to_forget(gone: Any) -> None:
+    before = recorded(until=80)
+    base = BASE.with_replay(before.model_copy(update={"copied": True}))
+    situation = Situation(base, ran(before, source=gone), "us")
+
+    with pytest.raises(RefusedError) as refused:
+        plan_replay(situation, ALL)
+    plan = plan_replay(situation, ReplayRequest(Selection(), forget=True))
+
+    assert refused.value.hint.endswith("where it is not known any more: forget.")
+    assert begun(plan, situation).copied
+
+
 def test_a_sink_that_comes_back_to_a_topic_takes_none_of_its_letters_again() -> None:
     other = replace(SOURCE, name="orders-other", id="other")
 
@@ -219,8 +239,8 @@ def test_a_sink_that_comes_back_to_a_topic_takes_none_of_its_letters_again() -> 
     assert there.done == ()
     assert back.done == (taken(ALL.selection, 50),)
     assert back.elsewhere == (taken(ALL.selection, 50, other),)
-    assert not back.takes("x", None, 1, (0, 49))
-    assert back.takes("x", None, 1, (0, 50))
+    assert not back.takes(letter(None, 49))
+    assert back.takes(letter(None, 50))
 
 
 def test_a_data_topic_made_anew_does_not_stop_a_replay_and_begins_a_generation() -> None:

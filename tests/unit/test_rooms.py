@@ -12,6 +12,7 @@ import pytest
 from airflow_provider_sinks.cli.new_connector import write_project
 from airflow_provider_sinks.connectors.base import CommitsOn
 from airflow_provider_sinks.connectors.registry import connect, connection_types, kind
+from airflow_provider_sinks.connectors.stored_letters import stored_letters
 from airflow_provider_sinks.core.checks.check import Outcome
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.decision.facts import Role
@@ -121,8 +122,8 @@ def test_a_toy_target_is_one_folder(tmp_path: Path) -> None:
         checks = [check.outcome for check in kind(spec).target_checks(spec, None)]
         with closing(connect(spec, ResolvedConnections({}))) as target:
             commits_on = target.capabilities().commits_on
-        with pytest.raises(ConfigurationError, match="no replay reads them"):
-            replaying_sink(spec)
+        with pytest.raises(ConfigurationError, match="toy cannot show them"):
+            stored_letters(replaying_sink(spec), ResolvedConnections({}))
 
     assert (spec.target_kind, spec.resources[Role.DATA]) == ("toy", f"{tmp_path}/toy.db#orders")
     assert (connections, checks, commits_on) == ({"k": "kafka"}, [Outcome.PASS], CommitsOn.EXECUTOR)

@@ -29,6 +29,7 @@ from airflow_provider_sinks.connectors.table_format.attempts import attempts
 from airflow_provider_sinks.connectors.table_format.errors import ElsewhereError, OvertakenError
 from airflow_provider_sinks.connectors.table_format.fit import written
 from airflow_provider_sinks.connectors.table_format.format import Change, Judge, TableFormat
+from airflow_provider_sinks.connectors.table_format.letters import letter_columns
 from airflow_provider_sinks.connectors.table_format.sink_tables import SinkTables
 from airflow_provider_sinks.connectors.table_format.spec import Mode
 from airflow_provider_sinks.connectors.table_format.stage import StagedFile, StageFolder
@@ -149,6 +150,7 @@ class DeltaTables(TableFormat[DeltaVersion]):
             stages=self.stages(data),
             data=TablePlan.of(data),
             dead=TablePlan.of(dead) if dead is not None else None,
+            letter_columns=letter_columns(Layout.of(dead).columns) if dead is not None else (),
             has_deletes=self._sink.has_deletes,
         )
 

@@ -23,6 +23,7 @@ from airflow_provider_sinks.connectors.iceberg.spec import IcebergTarget
 from airflow_provider_sinks.connectors.iceberg.staged_files import FOLDER, IcebergFiles, data_file
 from airflow_provider_sinks.connectors.table_format.fit import written
 from airflow_provider_sinks.connectors.table_format.format import Judge, TableFormat
+from airflow_provider_sinks.connectors.table_format.letters import letter_columns
 from airflow_provider_sinks.connectors.table_format.spec import Mode
 from airflow_provider_sinks.connectors.table_format.stage import Copy, StagedFile, StageFolder, new_name
 from airflow_provider_sinks.connectors.table_format.state import Place, Standing, State
@@ -135,6 +136,7 @@ class IcebergTables(TableFormat["Table"]):
             stages=self.stages(data),
             data=_plan(data),
             dead=_plan(dead) if dead is not None else None,
+            letter_columns=letter_columns(dead.schema().column_names) if dead is not None else (),
             has_deletes=self._has_deletes,
         )
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from airflow_provider_sinks.connectors.kafka.connector import KafkaConnector
+    from airflow_provider_sinks.connectors.kafka.letter_copies import KafkaLetterCopies
     from airflow_provider_sinks.connectors.kafka.source_topic import SourceTopic
     from airflow_provider_sinks.connectors.kafka.stored_letters import KafkaLetters
 
@@ -117,6 +118,14 @@ class KafkaKind:
 
         read = spec.source.kafka
         return SourceTopic(connections.get(read.connection, KafkaOptions), read.topic)
+
+    def letter_copies(self, spec: SinkSpec, connections: ResolvedConnections) -> KafkaLetterCopies:
+        """Return the copies in the topic that a replay reads."""
+        from airflow_provider_sinks.connectors.kafka.letter_copies import KafkaLetterCopies
+
+        read = spec.source.kafka
+        options = connections.get(read.connection, KafkaOptions)
+        return KafkaLetterCopies(options.with_files_read(), read.topic, spec.name)
 
     def letters(self, spec: SinkSpec, connections: ResolvedConnections) -> KafkaLetters:
         """Return the letters of the sink's dead-letter topic."""

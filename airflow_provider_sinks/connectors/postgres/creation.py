@@ -37,8 +37,9 @@ DEAD_LETTER_COLUMNS: Mapping[str, str] = {
     "epoch": "bigint",
     "spec_digest": "text",
     "replays": "integer",
+    "record_rows": "text",
 }
-"""The last seven are new: a table that an earlier release made has none of them, and is written without."""
+"""The last eight are new: a table that an earlier release made has none of them, and is written without."""
 FIRST_DEAD_LETTER_COLUMNS = (
     "sink",
     "error",

@@ -24,6 +24,7 @@ class StagingFactory(ABC):
     :param circumstances: where dead letters come from, but for the epoch.
     :param columns: those of the table that are written, in the order of the rows.
     :param key: rows of one key replace each other; none where rows are appended.
+    :param letter_columns: those of the table of dead letters; none without one.
     :param stages: where stages lie; holds the secrets of the storage.
     :param has_deletes: rows say whether they take their key away.
     """
@@ -33,6 +34,7 @@ class StagingFactory(ABC):
     circumstances: Circumstances
     columns: tuple[str, ...]
     key: tuple[str, ...]
+    letter_columns: tuple[str, ...]
     stages: StageFolder = field(repr=False)
     has_deletes: bool = False
 

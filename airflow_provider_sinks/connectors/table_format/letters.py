@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from airflow_provider_sinks.connectors.table_format.types import Column, SparkType, spark_kind
+from airflow_provider_sinks.core.dead_letters.letter import ROWS_COLUMN
 from airflow_provider_sinks.core.decision.facts import Unfit
 
 DEAD_LETTER_COLUMNS: Final[Mapping[str, SparkType]] = {
@@ -24,7 +25,16 @@ DEAD_LETTER_COLUMNS: Final[Mapping[str, SparkType]] = {
     "epoch": "long",
     "spec_digest": "string",
     "replays": "integer",
+    ROWS_COLUMN: "string",
 }
+_MAY_BE_MISSING = frozenset({ROWS_COLUMN})
+"""A table that an earlier release made has none of them, and is written without."""
+
+
+def letter_columns(there: Iterable[str]) -> tuple[str, ...]:
+    """Return the columns of dead letters that a table has, in the order in which they are written."""
+    found = frozenset(there)
+    return tuple(name for name in DEAD_LETTER_COLUMNS if name in found)
 
 
 def unfit_for_letters(
@@ -36,6 +46,8 @@ def unfit_for_letters(
     :param drop_partition: what to do about such a column; it is followed by the column's name.
     """
     for name, kind in DEAD_LETTER_COLUMNS.items():
+        if name in _MAY_BE_MISSING and name not in columns:
+            continue
         if name not in columns or columns[name].kind != spark_kind(kind):
             found = f"has no column {name}" if name not in columns else f"has {name} as {columns[name].shown}"
             return Unfit(

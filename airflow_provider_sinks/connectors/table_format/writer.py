@@ -20,7 +20,6 @@ from airflow_provider_sinks.connectors.letter_rows import LetterRows
 from airflow_provider_sinks.connectors.newest_rows import NewestRows
 from airflow_provider_sinks.connectors.table_format.data_files import DataFiles
 from airflow_provider_sinks.connectors.table_format.factory import StagingFactory
-from airflow_provider_sinks.connectors.table_format.letters import DEAD_LETTER_COLUMNS
 from airflow_provider_sinks.connectors.table_format.stage import Stage, StagedFile, answering, new_name
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.progress.record import ProgressRecord, WriterId
@@ -38,7 +37,7 @@ class StagingWriter:
         self.last: ProgressRecord | None = None
         self._factory = factory
         self._writer = writer
-        self._letters = LetterRows(tuple(DEAD_LETTER_COLUMNS), factory.circumstances)
+        self._letters = LetterRows(factory.letter_columns, factory.circumstances)
         self._begin()
 
     def open(self) -> None:
@@ -46,9 +45,8 @@ class StagingWriter:
 
     def begin_epoch(self, epoch: int) -> None:
         """Begin with no file."""
-        self._letters = LetterRows(
-            tuple(DEAD_LETTER_COLUMNS), replace(self._factory.circumstances, epoch=epoch)
-        )
+        told = replace(self._factory.circumstances, epoch=epoch)
+        self._letters = LetterRows(self._factory.letter_columns, told)
         self._begin()
 
     def write_batch(self, rows: pa.RecordBatch) -> WriteResult:
@@ -132,7 +130,7 @@ class StagingWriter:
 
     @property
     def _dead_files(self) -> DataFiles[Any]:
-        return self._files(Role.DEAD_LETTER, tuple(DEAD_LETTER_COLUMNS))
+        return self._files(Role.DEAD_LETTER, self._factory.letter_columns)
 
     def _files(self, role: Role, names: tuple[str, ...], *, is_of_keys: bool = False) -> DataFiles[Any]:
         if (role, is_of_keys) not in self._made:

@@ -26,6 +26,9 @@ SOURCE_HEADER = "source.header."
 
 ROWS_HEADER = "record.rows"
 """Says that the record may have led to other rows too, which are written; absent where it has led to none."""
+ROWS_COLUMN = "record_rows"
+"""Says the same in a table, and also that there are none: a letter of an earlier release says neither."""
+SEVERAL, NO_OTHERS = "several", "none"
 
 
 class ErrorClass(enum.StrEnum):
@@ -129,28 +132,62 @@ class Circumstances:
             return Origin.of_letter(headers, self.source)
         return Origin(self.source, partition, offset, timestamp_ms, headers)
 
+    def is_one_of_several(self, error_class: ErrorClass) -> bool:
+        """Whether other rows of a record may be written beside one that is set aside."""
+        return self.may_multiply and error_class is not ErrorClass.PARSE
+
 
 def letter_headers(
     error: str, error_class: ErrorClass, origin: Origin, circumstances: Circumstances
 ) -> Headers:
     """Return the headers of a letter; those of the source record stand last."""
-    is_one_of_several = circumstances.may_multiply and error_class is not ErrorClass.PARSE
-    told: dict[str, object] = {
-        "error": error,
-        "error.class": error_class.value,
+    return _headers(
+        origin,
+        error=error,
+        error_class=error_class,
+        sink=circumstances.sink,
+        generation=circumstances.generation,
+        epoch=circumstances.epoch,
+        spec_digest=circumstances.spec_digest,
+        rows=SEVERAL if circumstances.is_one_of_several(error_class) else None,
+    )
+
+
+def headers_of(letter: Letter) -> Headers:
+    """Return the headers of a stored letter, as it was written; :func:`letter_of_record` reads them."""
+    return _headers(
+        letter.origin,
+        error=letter.error,
+        error_class=letter.error_class,
+        sink=letter.sink,
+        generation=letter.generation,
+        epoch=letter.epoch,
+        spec_digest=letter.spec_digest,
+        rows=SEVERAL if letter.is_one_of_several else None,
+    )
+
+
+def _headers(origin: Origin, *, rows: str | None, **told: object) -> Headers:
+    """Return the headers of a letter, those of its record last.
+
+    :param told: by their names, with ``_`` for each dot.
+    """
+    own = {
+        "error": told["error"],
+        "error.class": told["error_class"],
         "source.topic": origin.topic,
         "source.partition": origin.partition,
         "source.offset": origin.offset,
         "source.timestamp": origin.timestamp_ms,
-        "sink": circumstances.sink,
-        "generation": circumstances.generation,
-        "epoch": circumstances.epoch,
-        "spec.digest": circumstances.spec_digest,
+        "sink": told["sink"],
+        "generation": told["generation"],
+        "epoch": told["epoch"],
+        "spec.digest": told["spec_digest"],
         "replays": origin.replays,
-        ROWS_HEADER: "several" if is_one_of_several else None,
+        ROWS_HEADER: rows,
     }
-    own = tuple((name, str(value).encode()) for name, value in told.items() if value is not None)
-    return own + tuple((f"{SOURCE_HEADER}{name}", value) for name, value in origin.headers)
+    mine = tuple((name, str(value).encode()) for name, value in own.items() if value is not None)
+    return mine + tuple((f"{SOURCE_HEADER}{name}", value) for name, value in origin.headers)
 
 
 def headers_to_json(headers: Headers) -> str:
@@ -210,6 +247,13 @@ class Letter:
         """The class of its error, by its words where the letter does not tell it."""
         return self.told_class or ErrorClass.of(self.error)
 
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What tells it apart from each other letter, wherever it is stored."""
+        origin = self.origin
+        place = (origin.topic, origin.partition, origin.offset, origin.replays)
+        return (self.sink, self.generation, self.epoch, self.at_ms, *place, self.error)
+
     def is_of(self, sink: str, source: str) -> bool:
         """Whether a sink set it aside; one that does not say so is known by its source topic."""
         return self.sink == sink if self.sink else self.origin.topic == source
@@ -253,6 +297,8 @@ def letter_of_row(place: tuple[int, int], row: Mapping[str, Any]) -> Letter:
 
     :param row: by the names of its columns; times know their zone, headers are JSON.
     """
+    told_class = next((kind for kind in ErrorClass if kind == row.get("error_class")), None)
+    has_led_to_none = (told_class or ErrorClass.of(row["error"])) is ErrorClass.PARSE
     origin = Origin(
         row["source_topic"] or "",
         row["source_partition"],
@@ -265,7 +311,7 @@ def letter_of_row(place: tuple[int, int], row: Mapping[str, Any]) -> Letter:
         place,
         _ms(row["at"]) or 0,
         row["error"],
-        next((kind for kind in ErrorClass if kind == row.get("error_class")), None),
+        told_class,
         origin,
         row["key"],
         row["value"],
@@ -273,6 +319,7 @@ def letter_of_row(place: tuple[int, int], row: Mapping[str, Any]) -> Letter:
         row.get("generation"),
         row.get("epoch"),
         row.get("spec_digest") or "",
+        is_one_of_several=not has_led_to_none and row.get(ROWS_COLUMN) != NO_OTHERS,
     )
 
 

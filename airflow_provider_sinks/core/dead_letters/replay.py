@@ -2,7 +2,8 @@
 
 A replay of sink ``orders`` is a sink of its own, ``orders-replay``: its source is the topic of the dead
 letters, its query and target are those that ``orders`` has *now*. So its progress, its writers' ids and its
-fence are its own, and it disturbs a running ``orders`` in nothing.
+fence are its own, and it disturbs a running ``orders`` in nothing. Letters that stand in a table are copied
+into a topic first, each once (:class:`.connectors.stored_letters.LetterCopies`).
 
 Why each letter leads to rows once, however often replays are started, killed or started twice:
 
@@ -26,13 +27,14 @@ from typing import Any
 
 from pydantic import Field
 
-from airflow_provider_sinks.core.dead_letters.letter import ErrorClass
+from airflow_provider_sinks.core.dead_letters.letter import ErrorClass, Letter
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.schemas.subjects import TOPIC_NAME, for_topic
 from airflow_provider_sinks.core.spec.parts import Part
 
 _NAME_LENGTH_MAX = 100
 SUFFIX = "-replay"
+_COPIES = "_sinks-letters-{}"
 
 
 class Selection(Part):
@@ -41,8 +43,8 @@ class Selection(Part):
     :param errors: classes of errors, or parts of their text; one of them must fit. None: any error.
     :param since_ms: set aside then or later, in milliseconds since 1970.
     :param before_ms: set aside before then.
-    :param offsets: by partition of the dead-letter topic: from the first up to, and without, the second; a
-        partition that is not named has none. Empty: all.
+    :param offsets: by partition of the dead-letter topic, or of the source where letters stand in a table:
+        from the first up to, and without, the second; a partition that is not named has none. Empty: all.
     :param without_rows: only of records that have led to no row, because they did not parse.
     """
 
@@ -52,21 +54,26 @@ class Selection(Part):
     offsets: dict[int, tuple[int, int]] = Field(default_factory=dict)
     without_rows: bool = False
 
-    def takes(self, error: str, error_class: ErrorClass | None, at_ms: int, place: tuple[int, int]) -> bool:
+    def takes(self, letter: Letter, *, of_table: bool = False) -> bool:
         """Whether a letter is one of them.
 
-        :param error_class: as the letter tells it, or ``None``.
-        :param place: partition and offset in the topic of the dead letters.
+        :param of_table: it stands, or stood first, in a table.
         """
-        kind = error_class or ErrorClass.of(error)
-        first, end = self.offsets.get(place[0], (0, 0)) if self.offsets else (place[1], place[1] + 1)
+        kind, origin = letter.error_class, letter.origin
+        partition, offset = (origin.partition, origin.offset) if of_table else letter.place
         return (
             (kind is ErrorClass.PARSE or not self.without_rows)
-            and (not self.errors or any(named == kind or named in error for named in self.errors))
-            and (self.since_ms is None or at_ms >= self.since_ms)
-            and (self.before_ms is None or at_ms < self.before_ms)
-            and first <= place[1] < end
+            and (not self.errors or any(named == kind or named in letter.error for named in self.errors))
+            and (self.since_ms is None or letter.at_ms >= self.since_ms)
+            and (self.before_ms is None or letter.at_ms < self.before_ms)
+            and (not self.offsets or self._holds(partition, offset))
         )
+
+    def _holds(self, partition: int | None, offset: int | None) -> bool:
+        if partition is None or offset is None:
+            return False
+        first, end = self.offsets.get(partition, (0, 0))
+        return first <= offset < end
 
     def __str__(self) -> str:
         said = [f"error {' or '.join(map(repr, self.errors))}"] if self.errors else []
@@ -109,6 +116,7 @@ class Replay(Part):
     :param until: the end of each partition of the dead-letter topic when the replay began.
     :param done: what earlier replays took of this topic.
     :param elsewhere: what they took of other topics; a sink may come back to one.
+    :param copied: the topic has copies of letters that stand in a table.
     """
 
     sink: str
@@ -117,6 +125,7 @@ class Replay(Part):
     until: dict[int, int] = Field(default_factory=dict)
     done: tuple[Taken, ...] = ()
     elsewhere: tuple[Taken, ...] = ()
+    copied: bool = False
 
     def of_any_record(self) -> Replay:
         """Return the same replay, whether a record has led to rows or not."""
@@ -139,15 +148,14 @@ class Replay(Part):
         own = [*self.done, Taken(selection=self.selection, below=below)]
         return merged([*(one.of(topic) for one in own), *self.elsewhere])
 
-    def takes(self, error: str, error_class: ErrorClass | None, at_ms: int, place: tuple[int, int]) -> bool:
-        """Whether it replays a letter, of those that can be."""
-        partition, offset = place
+    def takes(self, letter: Letter) -> bool:
+        """Whether it replays a letter of its topic, of those that can be."""
+        partition, offset = letter.place
         return (
             offset < self.until.get(partition, 0)
-            and self.selection.takes(error, error_class, at_ms, place)
+            and self.selection.takes(letter, of_table=self.copied)
             and not any(
-                offset < taken.below.get(partition, 0)
-                and taken.selection.takes(error, error_class, at_ms, place)
+                offset < taken.below.get(partition, 0) and taken.selection.takes(letter, of_table=self.copied)
                 for taken in self.done
             )
         )
@@ -182,28 +190,27 @@ def replay_data(spec: Mapping[str, Any], replay: Replay, letters: Mapping[str, s
     """Return the sink that replays the dead letters of a sink, as a mapping.
 
     :param spec: the sink, as JSON values.
-    :param letters: where a source finds them (:attr:`.SinkSpec.letters_to_read`).
-    :raises ConfigurationError: its dead letters are in no topic, or no sink can take them.
+    :param letters: where a source finds them (:attr:`.SinkSpec.letters_to_read`); ``None`` where they stand
+        in a table, and their copies beside the source.
+    :raises ConfigurationError: it has no dead letters, or no sink can take them.
     """
     name, dead = str(spec["name"]), spec.get("dead_letter")
     problems = []
     if dead is None:
         problems.append(Problem("dead_letter", "is not set: the sink sets nothing aside"))
-    elif letters is None:
-        kind = next(iter(spec["target"]))
-        problems.append(Problem("target", f"{kind} keeps its dead letters where no replay reads them yet"))
     if len(replay_name(name)) > _NAME_LENGTH_MAX:
         problems.append(Problem("name", f"is too long for one with {SUFFIX!r} behind it"))
-    if problems or dead is None or letters is None:
+    if problems or dead is None:
         raise ConfigurationError(f'dead letters of sink "{name}" cannot be replayed', problems)
     kind, read = next(iter(spec["source"].items()))
+    copies = {"connection": read["connection"], "topic": _COPIES.format(name)}
     return {
         **spec,
         "name": replay_name(name),
-        "source": {kind: {**_source(read), **letters}},
+        "source": {kind: {**_source(read), **(letters or copies)}},
         "dead_letter": {o: value for o, value in dead.items() if o not in ("max_per_epoch", "max_ratio")},
         "trigger": "available_now",
-        "replay": replay.model_dump(mode="json"),
+        "replay": replay.model_copy(update={"copied": letters is None}).model_dump(mode="json"),
     }
 
 

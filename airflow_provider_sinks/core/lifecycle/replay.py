@@ -30,7 +30,10 @@ from airflow_provider_sinks.core.lifecycle.steps import Announce, Plan, Step
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 _SETTLED = (SourceReason.SOURCE_REPLACED, SourceReason.RECORDS_REMOVED)
-"""Another dead-letter topic holds other letters; those that are gone cannot be replayed."""
+"""Another dead-letter topic holds other letters; those that are gone cannot be replayed.
+
+Copies are another matter: those that are gone are made again, and which were taken is not known any more.
+"""
 _LOST = (SourceReason.SOURCE_SHORTER, SourceReason.SOURCE_REWRITTEN)
 """Other letters may have the offsets of those that were taken."""
 
@@ -225,19 +228,20 @@ def _demand_settled(verdict: Verdict, situation: Situation, ask: ReplayRequest) 
 
     :raises RefusedError: in the words of a start that is refused, with the replay's own way on.
     """
-    resources = situation.observation.resources()
+    resources, own = situation.observation.resources(), situation.spec.replay
+    settled = () if own is not None and own.copied else _SETTLED
 
     def settles(refusal: Refusal) -> bool:
         starts_over = WayOn.START_OVER in refusal.reason.entry.ways
         is_output = refusal.role in (Role.DATA, Role.DEAD_LETTER)
         is_made_anew = is_output and resources[refusal.role].existence is Existence.PRESENT
-        return refusal.reason in _SETTLED or (starts_over and (is_made_anew or ask.forget))
+        return refusal.reason in settled or (starts_over and (is_made_anew or ask.forget))
 
     if any(not settles(refusal) for refusal in verdict.refusals):
         raise RefusedError(
             verdict.primary,
             verdict.detail,
-            "Which letters earlier replays took stands in that progress. To take them again where it is not "
+            "Which letters earlier replays took stands there. To take them again where it is not "
             "known any more: forget.",
         )
 

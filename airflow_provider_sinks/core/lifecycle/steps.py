@@ -81,6 +81,22 @@ class DeleteOutput:
 
 
 @dataclass(frozen=True)
+class CopyLetters:
+    """Copy dead letters from their table into the topic that a replay reads.
+
+    :param number: how many.
+    :param table: what it is called, with its name.
+    """
+
+    number: int
+    table: str
+    topic: str
+
+    def __str__(self) -> str:
+        return f'copy {count(self.number, "dead letter")} of {self.table} into topic "{self.topic}"'
+
+
+@dataclass(frozen=True)
 class Create:
     """Make what is not there, or not any more."""
 
@@ -219,7 +235,7 @@ EndDriver: TypeAlias = EndProcess | KillApplication
 AirflowStep: TypeAlias = PauseDag | UnpauseDag | StartRun | EndTask | ClearTask | EndDriver | Forget
 """What is done in Airflow, and to what it runs."""
 
-TargetStep: TypeAlias = Fence | Announce | EmptyOutput | DeleteOutput | Create
+TargetStep: TypeAlias = Fence | Announce | EmptyOutput | DeleteOutput | Create | CopyLetters
 """What is done where the rows are."""
 
 Step: TypeAlias = AirflowStep | TargetStep
