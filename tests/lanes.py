@@ -68,7 +68,7 @@ def formats() -> list[Path]:
     )
     return [
         *_jobs(*targets, *messages),
-        *_live(*others, "dead_letter_replay", "replayed_letters"),
+        *_live(*others, "dead_letter_replay", "replayed_letters", "table_letter_replay"),
         *tables(),
     ]
 

@@ -32,7 +32,8 @@ from scripts.demo.say import quote, step
 SINK, SOURCE, TARGET = "orders_avro", "orders", "orders-avro"
 ORDERS = 1000
 _FRACTION_EVERY = 500
-_FORM, _FORM_TASKS = "replay_dead_letters", ("plan", "decide", "approve", "begin", "submit")
+_FORM = "replay_dead_letters"
+_FORM_TASKS = ("plan", "not_a_dry_run", "approve", "begin", "submit")
 _PROPOSED = ('"amount"]', '"CAST(amount AS string) AS amount"]')
 _MENDED = ("amount int", "amount double")
 _READ_SECONDS = 120.0
