@@ -15,6 +15,7 @@ from airflow_provider_sinks.connectors.schema_registry.source_schemas import (
 )
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import ConfigurationError
+from airflow_provider_sinks.core.evolution import OnSchemaChange
 from airflow_provider_sinks.core.spec.parts import Format
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.streaming.driver_log import say
@@ -49,7 +50,9 @@ class SourceReading:
         readers = patience.ask(registry.service, lambda: reader_schemas(spec.source.kafka, registry))
         for reader in readers:
             say(f"the source's {reader.part} is read by {reader.schema.name or 'a type'}, of {reader.origin}")
-        written = WrittenSchemas(registry, readers, patience)
+        takes_all = spec.shape.columns is None  # by a star
+        policy = spec.on_schema_change if takes_all else OnSchemaChange.REFUSE
+        written = WrittenSchemas(registry, readers, patience, policy)
         written.foresee()
         return cls(with_schemas(spec, readers), written)
 

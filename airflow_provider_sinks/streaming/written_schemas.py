@@ -21,9 +21,12 @@ from airflow_provider_sinks.clients.schema_registry.schemas import StoredSchema
 from airflow_provider_sinks.clients.wait import holds_within
 from airflow_provider_sinks.connectors.schema_registry.source_schemas import (
     ReaderSchema,
+    added_since,
     newest,
     written_by,
 )
+from airflow_provider_sinks.core.errors import JobFailedError
+from airflow_provider_sinks.core.evolution import OPTION, OnSchemaChange
 from airflow_provider_sinks.core.schemas.languages import RegisteredSchema
 from airflow_provider_sinks.core.schemas.subjects import Part
 from airflow_provider_sinks.streaming.driver_log import say
@@ -48,9 +51,19 @@ class WrittenSchemas:
 
     :param readers: what the sink reads by.
     :param patience: for a registry that does not answer.
+    :param policy: what may become of the target where the source has got columns that a star in the query
+        takes.
     """
 
-    def __init__(self, registry: SchemaRegistry, readers: Sequence[ReaderSchema], patience: Patience) -> None:
+    def __init__(
+        self,
+        registry: SchemaRegistry,
+        readers: Sequence[ReaderSchema],
+        patience: Patience,
+        policy: OnSchemaChange = OnSchemaChange.REFUSE,
+    ) -> None:
+        self._policy = policy
+        self._told_added: set[tuple[Part, str]] = set()
         self._registry = registry
         self._readers = {reader.part: reader for reader in readers}
         self._patience = patience
@@ -94,11 +107,15 @@ class WrittenSchemas:
         """Ask for the schema that a task met, and return whether that was why it failed.
 
         :raises UnavailableError: the registry did not answer for longer than one may wait.
+        :raises JobFailedError: the next launch reads more columns, and the target may get them: what was
+            written by that schema is left to it.
         """
         met = {(Part(found["part"]), int(found["id"])) for found in UNKNOWN_ID.finditer(str(error))}
         new = [(part, schema_id) for part, schema_id in sorted(met) if schema_id not in self._known[part]]
         for part, schema_id in new:
             self._known[part][schema_id] = self._settled(part, schema_id)
+        for part in dict.fromkeys(part for part, _ in new):
+            self._look_for_more(self._readers[part])
         return bool(new)
 
     def close(self) -> None:
@@ -126,6 +143,23 @@ class WrittenSchemas:
         self._note_unknown(part, schema_id)
         say(f"schema id {schema_id} of a {part} is not known to {self._registry.service}")
         return f"has schema id {schema_id}, which {self._registry.service} does not know"
+
+    def _look_for_more(self, reader: ReaderSchema) -> None:
+        """Tell of columns that another start would read: in an epoch of which nothing is committed."""
+        version, added = self._ask(lambda: added_since(reader, self._registry))
+        new = [name for name in added if (reader.part, name) not in self._told_added]
+        if not new:
+            return
+        self._told_added |= {(reader.part, name) for name in new}
+        names = ", ".join(map(repr, new))
+        what = f'version {version} of subject "{reader.subject}" has {names}, which this launch does not read'
+        if self._policy.adds:
+            raise JobFailedError(
+                f"the source's {reader.part} has got more columns while the sink ran",
+                f"{what[0].upper()}{what[1:]}. Nothing of the epoch that met it is committed.",
+                f"The next launch reads by it, and alters the target as {OPTION} is {self._policy}.",
+            )
+        say(f"{what}: it goes on without; the next one reads by that version")
 
     def _note_unknown(self, part: Part, schema_id: int) -> None:
         self._unknown_since[part, schema_id] = time.monotonic()

@@ -6,6 +6,7 @@ import datetime as dt
 import json
 import uuid
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 from confluent_kafka.schema_registry import Schema
@@ -18,9 +19,12 @@ from airflow_provider_sinks.core.progress.record import ProgressRecord, partitio
 from airflow_provider_sinks.core.schemas.wire import header
 from airflow_provider_sinks.local.ports import free_port
 from airflow_provider_sinks.streaming.written_schemas import UNKNOWN_MAX
+from tests.faults.parts import Part
 from tests.faults.topics import Record
 from tests.live.registered import KEY, Registered, record
+from tests.live.shared_driver import HostedLaunch
 from tests.live.stage import WHO_WRITES
+from tests.live.tables import KINDS, Table
 
 ORDER = record("Order", id="long", what="string")
 AVRO = {"format": "avro", "registry": "registry"}
@@ -123,6 +127,57 @@ def _header(one: Record, name: str) -> str:
     return found.decode() if isinstance(found, bytes) else str(found)
 
 
+_NEWER = record("Order", id="long", what="string", note=["null", "string"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_column_that_the_source_gets_under_a_running_sink_is_in_the_table_of_each_row_that_has_it(
+    registered: Registered, kind: str, schema: str, tmp_path: Path
+) -> None:
+    stage, table = registered.stage, Table(registered.stage, kind, schema, tmp_path)
+    source = registered.source("gets", ORDER, [{"id": number, "what": "tea"} for number in range(20)])
+    target = {kind: {**table.spec["target"][kind], "on_schema_change": "add_columns"}}
+    sink = stage.sink("gets", source, from_=AVRO, target=target, trigger={"every": "200ms"})
+    launch = sink.launch()
+    launch.wait_until(lambda: launch.has_passed({0: 20}))
+
+    newer = [{"id": number, "what": "tea", "note": f"n{number}"} for number in range(20, 40)]
+    stage.produce(source, ((0, None, registered.encode(source, _NEWER, row)) for row in newer))
+    code, status = launch.wait(), launch.status
+    assert code == ExitCode.FAILED
+    assert status is not None
+    assert status.error is not None
+    assert "has got more columns while the sink ran" in status.error.primary
+    killed = sink.start()
+    killed.wait_epochs(1)
+    killed.kill(Part.DRIVER)
+    killed.wait()
+    sink.spec = {**sink.spec, "trigger": "available_now"}
+    sink.run()
+
+    found = {row["id"]: row["note"] for row in table.rows()}
+    assert found == {number: f"n{number}" if number >= 20 else None for number in range(40)}
+    assert len(table.rows()) == 40
+
+
+def test_a_column_that_the_source_gets_is_told_where_no_table_is_altered(
+    registered: Registered,
+) -> None:
+    stage, source = registered.stage, registered.source("told", ORDER, [{"id": 1, "what": "tea"}])
+    sink = stage.sink("told", source, from_=AVRO, to={"format": "json"}, trigger={"every": "200ms"})
+    launch = sink.launch()
+    launch.wait_until(lambda: len(stage.read(sink.out)) == 1)
+
+    stage.produce(source, [(0, None, registered.encode(source, _NEWER, {"id": 2, "what": "x", "note": "n"}))])
+    launch.wait_until(lambda: len(stage.read(sink.out)) == 2)
+
+    assert launch.stop() == ExitCode.OK
+    told = f"version 2 of subject \"{source}-value\" has 'note', which this launch does not read"
+    assert isinstance(launch, HostedLaunch)
+    assert told in launch.log
+    assert json.loads(stage.read(sink.out)[1].value or b"") == {"id": 2, "what": "x"}
+
+
 @pytest.mark.parametrize("stage", WHO_WRITES, indirect=True)
 def test_a_schema_that_turns_up_in_an_epoch_is_asked_for_and_no_row_is_lost_or_doubled(
     registered: Registered,
@@ -216,6 +271,30 @@ def test_a_compatible_change_is_registered_by_the_start(registered: Registered) 
 
     assert registered.versions(f"{source}-out-value") == 2
     assert registered.values(second)[-1] == {"id": 1, "what": "tea", "size": 3}
+
+
+def test_a_change_that_is_killed_behind_its_registration_goes_on_by_the_same_version(
+    registered: Registered,
+) -> None:
+    stage, rows = registered.stage, [{"id": number, "what": "tea"} for number in range(60)]
+    source = registered.source("killed", ORDER, rows[:30])
+    read = {**AVRO, "max_offsets_per_epoch": 5}
+    sink = stage.sink("killed", source, from_=read, to={**AVRO, "record": "shop.Out"})
+    sink.run()
+    subject = f"{sink.out}-value"
+    registered.level(subject, "FULL")
+    stage.produce(source, ((0, None, registered.encode(source, ORDER, row)) for row in rows[30:]))
+    sink.spec = {**sink.spec, "select": ["id", "what", "length(what) AS size"]}
+
+    driver = sink.start(conf={"spark.sinks.driverEpochRows": "0"})
+    driver.wait_epochs(2)
+    driver.kill(Part.DRIVER)
+    driver.wait()
+    sink.run()
+
+    assert registered.versions(subject) == 2
+    added = [{**row, "size": 3} for row in rows[30:]]
+    assert registered.values(sink) == [*rows[:30], *added]
 
 
 def test_a_row_that_its_schema_does_not_take_is_set_aside(registered: Registered) -> None:

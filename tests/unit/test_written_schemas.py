@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import timedelta
 from typing import Any
@@ -14,7 +14,8 @@ from airflow_provider_sinks.clients.schema_registry import confluent
 from airflow_provider_sinks.clients.schema_registry.client import SchemaRegistry
 from airflow_provider_sinks.clients.schema_registry.options import RegistryOptions
 from airflow_provider_sinks.connectors.schema_registry.source_schemas import ReaderSchema
-from airflow_provider_sinks.core.errors import ConfigurationError
+from airflow_provider_sinks.core.errors import ConfigurationError, JobFailedError
+from airflow_provider_sinks.core.evolution import OnSchemaChange
 from airflow_provider_sinks.core.schemas.avro import parse
 from airflow_provider_sinks.core.schemas.languages import RegisteredSchema
 from airflow_provider_sinks.core.schemas.subjects import Part
@@ -186,3 +187,62 @@ def test_a_start_is_not_held_up_by_an_older_version_that_cannot_be_read(
     assert known[11] == parse(ORDER)
     assert 'subject "orders" has no version 7' in str(known[12])
     assert "of kind JSON" in str(known[13])
+
+
+Following = Callable[[OnSchemaChange], WrittenSchemas]
+NEWER = json.dumps(
+    {
+        "type": "record",
+        "name": "Order",
+        "fields": [
+            {"name": "id", "type": "long"},
+            {"name": "note", "type": ["null", "string"], "default": None},
+        ],
+    }
+)
+
+
+@pytest.fixture
+def following(answers: Answers) -> Iterator[Following]:
+    """What a job knows that reads by the newest version, of which there is a newer one by now."""
+    answers.by_path["/schemas/ids/2"] = 200, {"schema": NEWER}
+    answers.by_path["/subjects/orders-value/versions/latest"] = 200, {"id": 2, "version": 7, "schema": NEWER}
+    reader = ReaderSchema(Part.VALUE, parse(ORDER), "a test", "orders-value", is_newest=True)
+    with closing(SchemaRegistry(RegistryOptions("r", {"url": answers.url}))) as registry:
+        yield lambda policy: WrittenSchemas(registry, [reader], Patience(timedelta(seconds=1)), policy)
+
+
+def test_columns_that_the_next_launch_reads_are_told_once(
+    following: Following, answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(written_schemas, "say", said.append)
+    written = following(OnSchemaChange.REFUSE)
+    answers.by_path["/schemas/ids/3"] = 200, {"schema": NEWER}
+
+    assert written.learns(met(2))
+    assert written.learns(met(3))
+
+    (line,) = said
+    assert line == (
+        "version 7 of subject \"orders-value\" has 'note', which this launch does not read: "
+        "it goes on without; the next one reads by that version"
+    )
+
+
+def test_they_end_the_launch_where_the_target_may_get_them(
+    following: Following,
+) -> None:
+    with pytest.raises(JobFailedError, match="more columns") as ended:
+        following(OnSchemaChange.ADD_COLUMNS).learns(met(2))
+
+    assert ended.value.retryable
+    assert "Nothing of the epoch that met it is committed." in ended.value.detail
+    assert "alters the target as on_schema_change is add_columns" in ended.value.hint
+
+
+def test_a_reader_that_is_named_stays_what_it_is(written: WrittenSchemas, answers: Answers) -> None:
+    answers.by_path["/schemas/ids/2"] = 200, {"schema": NEWER}
+
+    assert written.learns(met(2))
+    assert answers.ids() == [2]

@@ -37,12 +37,14 @@ class ReaderSchema:
 
     :param origin: where it comes from, for people.
     :param subject: under which its writers' schemas are, as far as that is known.
+    :param is_newest: another start would take whatever is the newest version of that subject then.
     """
 
     part: Part
     schema: RegisteredSchema
     origin: str
     subject: str
+    is_newest: bool = False
 
 
 def source_registry(spec: SinkSpec, connections: ResolvedConnections) -> SchemaRegistry | None:
@@ -95,11 +97,12 @@ def _reader(kafka: KafkaSource, one: _DeclaredPart, registry: SchemaRegistry) ->
         schema = _parsed(where, one.format, choice.inline, referred, choice.message or "")
         return ReaderSchema(part, _held(where, schema, part), "the spec", _subject(kafka, part, schema.name))
     name = choice.subject if choice is not None and choice.subject else _subject(kafka, part, "")
-    found = registered(where, registry, name, choice.version if choice is not None else None, one.format)
+    version = choice.version if choice is not None else None
+    found = registered(where, registry, name, version, one.format)
     message = choice.message if choice is not None and choice.message else ""
     schema = _parsed(where, one.format, found.text, found.referred, message)
     origin = f'version {found.version} of subject "{name}"'
-    return ReaderSchema(part, _held(where, schema, part), origin, name)
+    return ReaderSchema(part, _held(where, schema, part), origin, name, is_newest=version is None)
 
 
 def registered(
@@ -145,6 +148,24 @@ def written_by(reader: ReaderSchema, stored: StoredSchema) -> RegisteredSchema |
     if stored.kind != format_.registry_kind:
         return f"has schema id {stored.id}, which is of kind {stored.kind}"
     return reader.schema if format_ is Format.JSON_SCHEMA else _resolved(reader, stored)
+
+
+def added_since(reader: ReaderSchema, registry: SchemaRegistry) -> tuple[int, tuple[str, ...]]:
+    """Return the columns that a reader has not and the newest version of its subject has, behind its number.
+
+    None where another start would not read by it, or could not.
+    """
+    newer = registry.version(reader.subject) if reader.is_newest else None
+    if newer is None:
+        return 0, ()
+    found = _resolved(reader, newer)
+    if isinstance(found, str):
+        return newer.version, ()
+    try:
+        there, here = (dict(spark_columns(one)) for one in (found, reader.schema))
+    except UnfitPartsError:
+        return newer.version, ()
+    return newer.version, tuple(name for name in there if name not in here)
 
 
 def doubts_about(reader: ReaderSchema, stored: StoredSchema) -> str:
