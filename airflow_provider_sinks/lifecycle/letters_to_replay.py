@@ -57,6 +57,14 @@ class LettersToReplay:
         )
         return replace(situation, observation=replace(situation.observation, source=source))
 
+    def without_gone(self, situation: Situation) -> Situation:
+        """Return it with where copies are whose letters do not stand in the table any more."""
+        own = situation.spec.replay
+        if self.copies is None or own is None:
+            return situation
+        spec = situation.spec.with_replay(own.model_copy(update={"gone": self._gone}))
+        return replace(situation, spec=spec)
+
     def copying(self, situation: Situation) -> CopyLetters | None:
         """Return the step that copies what is asked for; ``None`` where all of it is copied."""
         number = sum(1 for _ in self._wanted(self._uncopied()))
@@ -69,6 +77,20 @@ class LettersToReplay:
         """Copy what is asked for."""
         assert self.copies is not None  # noqa: S101  there is a step that says so
         self.copies.add(lambda: self._wanted(self.stored.all()))
+
+    @cached_property
+    def _gone(self) -> tuple[tuple[int, int], ...]:
+        """Return from which offset up to which other copies are of no letter in the table."""
+        stored = {letter.identity for letter in self.stored.all()} if self.copies else set()
+        found: list[tuple[int, int]] = []
+        was_gone = False
+        for letter in self.copies.all() if self.copies else ():
+            offset, is_gone = letter.place[1], letter.identity not in stored
+            if is_gone:
+                first = found.pop()[0] if was_gone else offset
+                found.append((first, offset + 1))
+            was_gone = is_gone
+        return tuple(found)
 
     @cached_property
     def _copied(self) -> frozenset[tuple[object, ...]]:

@@ -61,12 +61,14 @@ def begin(
     """
     decided: list[Replay] = []
 
-    def decide(situation: Situation) -> Plan:
-        plan = plan_replay(situation, ask)
-        decided.append(begun(plan, situation))
-        return plan
-
     with _letters(base, connections, ask) as letters:
+
+        def decide(situation: Situation) -> Plan:
+            situation = letters.without_gone(situation)
+            plan = plan_replay(situation, ask)
+            decided.append(begun(plan, situation))
+            return plan
+
         situation = letters.foreseen(generations.look(LOOK))
         plan, copying = decide(situation), letters.copying(situation)
         counted = CountedLetters.of(letters.all(), decided[-1])

@@ -26,6 +26,7 @@ def selected(records: DataFrame, replay: Replay) -> DataFrame:
         _is_of(replay),
         _can_be_replayed(),
         _below(replay.until),
+        *(~sql.col("offset").between(first, end - 1) for first, end in replay.gone),
         _takes(replay.selection, place),
         *(~sql.coalesce(one, sql.lit(False)) for one in done),
     ]

@@ -6,15 +6,13 @@ import json
 import uuid
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from deltalake import DeltaTable
 from psycopg import sql
 
-from airflow_provider_sinks.connectors.iceberg.catalog import TableCatalog
 from airflow_provider_sinks.connectors.kafka.letter_copies import KafkaLetterCopies
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.core.dead_letters.letter import ErrorClass, Letter, Origin
@@ -22,6 +20,7 @@ from airflow_provider_sinks.core.errors import FencedError, RefusedError
 from tests.faults.parts import Part
 from tests.live.replaying import begin_replay, letters_of, replaying
 from tests.live.stage import KeyValue, Sink, Stage
+from tests.live.tables import KINDS, Table
 
 _NARROW = {"schema": "id int NOT NULL, name string NOT NULL"}
 _WIDE = {"schema": "id string, name string"}
@@ -44,50 +43,7 @@ def _broken(first: int, count: int) -> list[KeyValue]:
     return [("k", f'{{"id": {number}') for number in range(first, first + count)]
 
 
-@dataclass
-class Table:
-    """A table of one kind, and one for dead letters beside it."""
-
-    stage: Stage
-    kind: str
-    schema: str
-    folder: Path
-
-    @property
-    def spec(self) -> dict[str, Any]:
-        """What a sink says of both."""
-        folder, name = self.folder, f"{self.schema}.orders"
-        targets: dict[str, Any] = {
-            "postgres": {"connection": "pg", "table": name},
-            "iceberg": {"catalog": "lake", "table": name},
-            "delta": {"path": str(folder / "orders")},
-        }
-        place = "path" if self.kind == "delta" else "table"
-        dead = str(folder / "dead") if self.kind == "delta" else f"{self.schema}.dead"
-        target = {self.kind: {**targets[self.kind], "create": True}}
-        return {"target": target, "dead_letter": {place: dead}}
-
-    def ids(self) -> Counter[str]:
-        """Return how often each id is there, as another program reads it."""
-        return Counter(str(one) for one in self._ids())
-
-    def _ids(self) -> list[Any]:
-        if self.kind == "delta":
-            found: list[Any] = DeltaTable(self.folder / "orders").to_pyarrow_table()["id"].to_pylist()
-            return found
-        if self.kind == "iceberg":
-            catalog = TableCatalog(self.stage.lake)
-            try:
-                rows: list[Any] = catalog.load(f"{self.schema}.orders").scan().to_arrow()["id"].to_pylist()
-            finally:
-                catalog.close()
-            return rows
-        with self.stage.postgres.connect() as connection:
-            query = sql.SQL("SELECT id FROM {}").format(sql.Identifier(self.schema, "orders"))
-            return [row[0] for row in connection.execute(query)]
-
-
-@pytest.fixture(params=["postgres", "iceberg", "delta"])
+@pytest.fixture(params=KINDS)
 def table(request: pytest.FixtureRequest, stage: Stage, schema: str, tmp_path: Path) -> Table:
     """A table of each kind."""
     return Table(stage, request.param, schema, tmp_path)
@@ -212,6 +168,20 @@ def test_a_row_beside_others_of_its_record_is_not_replayed(in_postgres: Table) -
     assert begun.sink is None
     assert begun.plan.warnings[0].startswith("1 letter left out")
     assert in_postgres.ids() == dict.fromkeys(("n", "a", "b"), 1)
+
+
+def test_a_letter_that_somebody_deleted_is_not_replayed_though_it_was_copied(in_postgres: Table) -> None:
+    sink = _set_aside(in_postgres, _of_another_type(0, 6))
+    begin_replay(sink)
+    dead = sql.Identifier(in_postgres.schema, "dead")
+    with in_postgres.stage.postgres.connect() as connection:
+        connection.execute(sql.SQL("DELETE FROM {} WHERE source_offset IN (1, 2, 5)").format(dead))
+
+    begun = begin_replay(sink)
+    replaying(in_postgres.stage, begun.sink).run()
+
+    assert begun.plan.what.endswith(": all: 3 letters (3 parse)")
+    assert in_postgres.ids() == dict.fromkeys(("t0", "t3", "t4"), 1)
 
 
 def test_copies_that_are_gone_are_a_reason_to_stop_until_somebody_says_to_forget(in_postgres: Table) -> None:

@@ -297,6 +297,18 @@ def test_newer_rows_are_not_replaced_unless_that_is_said() -> None:
     assert planned(seen, ReplayRequest(Selection(), overwrite=True))[0].steps
 
 
+def test_rows_of_a_table_that_replace_each_other_are_not_replaced_either() -> None:
+    table = {"connection": "pg", "table": "a.b", "mode": "upsert", "key": "id"}
+    source = {"kafka": {"connection": "src", "topic": "raw", "schema": "id int, name string"}}
+    target: dict[str, Any] = {"target": {"postgres": table}, "dead_letter": {"table": "a.c"}}
+    sink = replaying_sink(SinkSpec.parse({"name": "orders", "source": source, **target}))
+    situation = Situation(sink, unseen(dead_letter=present(SOURCE), data=present(DATA)), "us")
+
+    with pytest.raises(RefusedError, match="keeps the newest row of each key"):
+        plan_replay(situation, ALL)
+    assert plan_replay(situation, ReplayRequest(Selection(), overwrite=True)).steps
+
+
 @pytest.mark.parametrize("envelope", ["upsert", "debezium"])
 def test_rows_that_replace_each_other_do_so_without_compaction_too(envelope: str) -> None:
     target = {"connection": "dst", "topic": "orders-out", "key": "id", "envelope": envelope}

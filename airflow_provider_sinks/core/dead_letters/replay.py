@@ -117,6 +117,7 @@ class Replay(Part):
     :param done: what earlier replays took of this topic.
     :param elsewhere: what they took of other topics; a sink may come back to one.
     :param copied: the topic has copies of letters that stand in a table.
+    :param gone: of those, from which offset up to, and without, which other they stood there, when it began.
     """
 
     sink: str
@@ -126,6 +127,7 @@ class Replay(Part):
     done: tuple[Taken, ...] = ()
     elsewhere: tuple[Taken, ...] = ()
     copied: bool = False
+    gone: tuple[tuple[int, int], ...] = ()
 
     def of_any_record(self) -> Replay:
         """Return the same replay, whether a record has led to rows or not."""
@@ -153,6 +155,7 @@ class Replay(Part):
         partition, offset = letter.place
         return (
             offset < self.until.get(partition, 0)
+            and not any(first <= offset < end for first, end in self.gone)
             and self.selection.takes(letter, of_table=self.copied)
             and not any(
                 offset < taken.below.get(partition, 0) and taken.selection.takes(letter, of_table=self.copied)

@@ -126,7 +126,7 @@ def plan_replay(situation: Situation, ask: ReplayRequest) -> Plan:
     demand_seen(verdict, situation)
     _demand_no_older_over_newer(situation, ask)
     left = None if verdict.refusals else unfinished(situation)
-    if left is not None and left.selection == selection:
+    if left is not None and (left.selection, left.gone) == (selection, _own(situation).gone):
         what = f'sink "{spec.name}" goes on with the replay that it has begun: {selection}'
         return Plan(spec.name, what)
     has_lost = any(refusal.reason in _LOST for refusal in verdict.refusals)
@@ -181,8 +181,7 @@ def _replay(situation: Situation, selection: Selection, *, knows_taken: bool) ->
 
     :param knows_taken: the letters that were taken still are those at their offsets.
     """
-    before, own = recorded(situation), situation.spec.replay
-    assert own is not None  # noqa: S101  the sink of a replay
+    before, own = recorded(situation), _own(situation)
     topic, identities = situation.observation.source.identity.told_apart, situation.history.identities
     taken = before.after(_positions(situation), identities.source.told_apart) if before and identities else ()
     return own.model_copy(
@@ -193,6 +192,13 @@ def _replay(situation: Situation, selection: Selection, *, knows_taken: bool) ->
             "elsewhere": tuple(one for one in taken if one.topic != topic),
         }
     )
+
+
+def _own(situation: Situation) -> Replay:
+    """Return what is known of a replay before it is said which letters it takes."""
+    own = situation.spec.replay
+    assert own is not None  # noqa: S101  the sink of a replay
+    return own
 
 
 def _positions(situation: Situation) -> dict[int, int]:
@@ -228,8 +234,8 @@ def _demand_settled(verdict: Verdict, situation: Situation, ask: ReplayRequest) 
 
     :raises RefusedError: in the words of a start that is refused, with the replay's own way on.
     """
-    resources, own = situation.observation.resources(), situation.spec.replay
-    settled = () if own is not None and own.copied else _SETTLED
+    resources = situation.observation.resources()
+    settled = () if _own(situation).copied else _SETTLED
 
     def settles(refusal: Refusal) -> bool:
         starts_over = WayOn.START_OVER in refusal.reason.entry.ways
@@ -248,7 +254,7 @@ def _demand_settled(verdict: Verdict, situation: Situation, ask: ReplayRequest) 
 
 def _demand_no_older_over_newer(situation: Situation, ask: ReplayRequest) -> None:
     data, spec = situation.observation.data, situation.spec
-    if (data.newest_of_key_wins or spec.replaces_by_key) and not ask.overwrite:
+    if (data.newest_of_key_wins or spec.keeps_one_row_of_a_key) and not ask.overwrite:
         raise RefusedError(
             f"{data.title(Role.DATA)} keeps the newest row of each key, which a replayed row would be",
             "A row that was written since the record was set aside would be replaced by the older one.",
