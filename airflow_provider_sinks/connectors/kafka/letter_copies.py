@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
-from itertools import islice
 from typing import Self
 
 from confluent_kafka import KafkaException, Producer
@@ -26,7 +25,9 @@ from airflow_provider_sinks.connectors.kafka.transactions import fencing_failure
 from airflow_provider_sinks.core.dead_letters.letter import Letter, headers_of
 from airflow_provider_sinks.core.decision.facts import Role
 
-_BATCH = 1000
+_TOGETHER_MAX = 1000
+_TOGETHER_BYTES = 16 * 1024 * 1024
+"""Of a transaction, so that it ends in time."""
 _FULL_SECONDS = 0.1
 _TIMEOUT = timedelta(seconds=60)
 _RECORD_BYTES_MAX = 100_000_000
@@ -60,7 +61,7 @@ class KafkaLetterCopies:
         return self._letters.all()
 
     def add(self, letters: Callable[[], Iterable[Letter]]) -> None:
-        """Fence, look what is there, and copy the rest, a transaction for each thousand."""
+        """Fence, look what is there, and copy the rest, some in each transaction."""
         with KafkaClient(self._options) as client:
             client.ensure_topic(CreateTopic(Role.SOURCE, self._topic, 1, config=_CONFIG))
         complaints = Complaints()
@@ -71,9 +72,8 @@ class KafkaLetterCopies:
             warm_up(producer)
             producer.init_transactions(_TIMEOUT.total_seconds())
             there = {letter.identity for letter in self.all()}
-            new = (letter for letter in letters() if letter.identity not in there)
-            while batch := list(islice(new, _BATCH)):
-                self._copy(producer, batch)
+            for some in _parted(letter for letter in letters() if letter.identity not in there):
+                self._copy(producer, some)
         except KafkaException as error:
             raise fencing_failure(self._options, complaints, error, self._id) from error
         finally:
@@ -107,3 +107,17 @@ class KafkaLetterCopies:
                 producer.poll(_FULL_SECONDS)
             else:
                 return
+
+
+def _parted(letters: Iterable[Letter]) -> Iterator[list[Letter]]:
+    """Part letters into those of one transaction each."""
+    some: list[Letter] = []
+    size_bytes = 0
+    for letter in letters:
+        some.append(letter)
+        size_bytes += len(letter.value or b"")
+        if len(some) >= _TOGETHER_MAX or size_bytes >= _TOGETHER_BYTES:
+            yield some
+            some, size_bytes = [], 0
+    if some:
+        yield some

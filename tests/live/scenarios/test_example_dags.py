@@ -16,10 +16,14 @@ from threading import Event
 
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry.avro import AvroDeserializer
+from confluent_kafka.serialization import MessageField, SerializationContext
 
 from airflow_provider_sinks.local.airflow import AirflowStack
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres
+from airflow_provider_sinks.local.schema_registry import SchemaRegistry
 from airflow_provider_sinks.local.spark import spark_environment
 from airflow_provider_sinks.local.stack import SPARK_MASTER, spark_settings
 from scripts.demo.pageviews import create_topic, fill_table, fill_topic, pageviews
@@ -30,6 +34,7 @@ EXAMPLES = {
     "clicks_by_hand": "clicks_by_hand.py",
     "clicks_by_region": "clicks_by_region.py",
     "clicks_clean": "sinks_from_yaml.py",
+    "orders_avro": "orders_avro.py",
     "pageviews_clean": "pageviews_clean.py",
     "pageviews_enriched": "pageviews_enriched.py",
     "pageviews_report": "pageviews_report.py",
@@ -41,6 +46,7 @@ FORMS = ("alter_connection.py", "replay_dead_letters.py", "sink_forms.py")
 """They act on an Airflow that runs: tests/live/scenarios, tests/live/test_sink_commands.py
 and tests/live/test_dead_letter_commands.py fill them in."""
 VIEWS, CLICKS = 300, 60
+ORDERS, BROKEN_ORDER = 40, 7
 LONGEST_SECONDS = 240.0
 BUTTONS = ("Buy", "buy", "look")
 
@@ -105,7 +111,7 @@ class Examples:
             pause.wait(0.5)
 
 
-def connections(broker: KafkaBroker, postgres: Postgres) -> dict[str, str]:
+def connections(broker: KafkaBroker, postgres: Postgres, registry: SchemaRegistry) -> dict[str, str]:
     """Return the connections that the examples name, as a user of ``airflow dags test`` defines them."""
     kafka = {"conn_type": "kafka", "extra": broker.client_config()}
     fields = {"host": postgres.host, "port": postgres.port, "login": postgres.user}
@@ -113,13 +119,14 @@ def connections(broker: KafkaBroker, postgres: Postgres) -> dict[str, str]:
     return {
         "AIRFLOW_CONN_KAFKA_PROD": json.dumps(kafka),
         "AIRFLOW_CONN_PG_PROD": json.dumps({"conn_type": "postgres", **database}),
+        "AIRFLOW_CONN_REGISTRY_PROD": json.dumps({"conn_type": "http", "host": registry.url}),
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": SPARK_MASTER}),
     }
 
 
 def fill(broker: KafkaBroker, postgres: Postgres) -> None:
     """Make the sources of the examples."""
-    for topic in ("pageviews", "clicks", "clicks-eu", "clicks-us"):
+    for topic in ("pageviews", "clicks", "clicks-eu", "clicks-us", "orders"):
         create_topic(broker, topic, partitions=2)
     fill_topic(broker, "pageviews", Event(), lambda _: None, VIEWS)
     producer = Producer(broker.client_config())
@@ -131,6 +138,9 @@ def fill(broker: KafkaBroker, postgres: Postgres) -> None:
                 "button": BUTTONS[number % len(BUTTONS)],
             }
             producer.produce(topic, json.dumps(click), str(click["userid"]))
+    for number in range(ORDERS):
+        amount = number + 0.5 if number == BROKEN_ORDER else number
+        producer.produce("orders", json.dumps({"id": number, "what": "tea", "amount": amount}), str(number))
     assert producer.flush(30) == 0
     with postgres.connect() as connection:
         fill_table(connection)
@@ -141,14 +151,17 @@ def fill(broker: KafkaBroker, postgres: Postgres) -> None:
 
 @pytest.fixture(scope="module")
 def examples(
-    broker: KafkaBroker, postgres: Postgres, tmp_path_factory: pytest.TempPathFactory
+    broker: KafkaBroker,
+    postgres: Postgres,
+    registry: SchemaRegistry,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Examples]:
     fill(broker, postgres)
     settings = spark_settings(tmp_path_factory.mktemp("spark") / "conf")
     environment = {
         **AirflowStack.make(tmp_path_factory.mktemp("airflow"), DAGS).environment,
         **spark_environment(),
-        **connections(broker, postgres),
+        **connections(broker, postgres, registry),
         "SPARK_CONF_DIR": str(settings),
     }
     with ThreadPoolExecutor(max_workers=2) as two:
@@ -215,6 +228,16 @@ def test_a_sink_into_a_table(examples: Examples, postgres: Postgres) -> None:
         rows = connection.execute("SELECT viewtime FROM public.pageviews").fetchall()
 
     assert sorted(viewtime for (viewtime,) in rows) == sorted(view.viewtime for view in pageviews(VIEWS))
+
+
+def test_a_sink_that_writes_avro(examples: Examples, registry: SchemaRegistry) -> None:
+    examples.output_of("orders_avro")
+    read = AvroDeserializer(SchemaRegistryClient({"url": registry.url}))
+    context = SerializationContext("orders-avro", MessageField("value"))
+    found = [read(value, context) for _, value in examples.world.read("orders-avro")]
+
+    assert sorted(row["id"] for row in found) == [n for n in range(ORDERS) if n != BROKEN_ORDER]
+    assert len(examples.world.read("orders-dead")) == 1
 
 
 def test_a_dag_that_runs_when_a_sink_has_written(examples: Examples) -> None:
