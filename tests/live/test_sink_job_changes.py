@@ -312,3 +312,40 @@ def test_in_avro_an_array_that_was_not_sent_leaves_the_right_one_in_the_table(
     with stage.postgres.connect() as connection:
         assert connection.execute(query).fetchall() == [([1, 2],)]
     assert status.dead_total == 1
+
+
+def test_a_column_that_debezium_adds_under_a_running_sink_is_in_the_table_with_each_value(
+    registered: Registered, schema: str
+) -> None:
+    def envelope(row: Any) -> dict[str, Any]:
+        return record("Envelope", before=["null", row], after=["null", "shop.Order"], op="string")
+
+    stage, key = registered.stage, record("Key", id="long")
+    source = stage.topic("changes", 1)
+
+    def put(tree: dict[str, Any], **row: Any) -> None:
+        value = registered.encode(source, tree, {"before": None, "after": row, "op": "c"})
+        stage.produce(source, [(0, registered.encode(source, key, {"id": row["id"]}, KEY), value)])
+
+    from_: Row = {"format": "avro", "registry": "registry", "envelope": "debezium"}
+    from_["key_as"] = {"columns": ["id"], "format": "avro"}
+    table = {**_target(schema)["postgres"], "create": True, "on_schema_change": "add_columns"}
+    put(envelope(record("Order", id="long", name="string")), id=1, name="ann")
+    sink = stage.sink("changes", source, from_=from_, target={"postgres": table}, trigger={"every": "200ms"})
+    launch = sink.launch()
+    launch.wait_until(lambda: launch.has_passed({0: 1}))
+
+    put(
+        envelope(record("Order", id="long", name="string", note=["null", "string"])),
+        id=2,
+        name="bob",
+        note="x",
+    )
+    code = launch.wait()
+    sink.spec = {**sink.spec, "trigger": "available_now"}
+    sink.run()
+
+    assert code == ExitCode.FAILED
+    with stage.postgres.connect() as connection:
+        query = sql.SQL("SELECT id, name, note FROM {} ORDER BY id").format(sql.Identifier(schema, "orders"))
+        assert connection.execute(query).fetchall() == [(1, "ann", None), (2, "bob", "x")]

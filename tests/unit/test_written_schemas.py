@@ -19,6 +19,7 @@ from airflow_provider_sinks.core.evolution import OnSchemaChange
 from airflow_provider_sinks.core.schemas.avro import parse
 from airflow_provider_sinks.core.schemas.languages import RegisteredSchema
 from airflow_provider_sinks.core.schemas.subjects import Part
+from airflow_provider_sinks.core.spec.source import SourceEnvelope
 from airflow_provider_sinks.streaming import written_schemas
 from airflow_provider_sinks.streaming.patience import Patience
 from airflow_provider_sinks.streaming.written_schemas import UNKNOWN_MAX, WrittenSchemas
@@ -239,6 +240,34 @@ def test_they_end_the_launch_where_the_target_may_get_them(
     assert ended.value.retryable
     assert "Nothing of the epoch that met it is committed." in ended.value.detail
     assert "alters the target as on_schema_change is add_columns" in ended.value.hint
+
+
+def test_of_events_columns_are_those_of_the_rows_in_them(answers: Answers) -> None:
+    def event(row: str) -> str:
+        return json.dumps(
+            {
+                "type": "record",
+                "name": "Envelope",
+                "fields": [
+                    {"name": "op", "type": "string"},
+                    {"name": "after", "type": ["null", json.loads(row)], "default": None},
+                ],
+            }
+        )
+
+    answers.by_path["/schemas/ids/2"] = 200, {"schema": event(NEWER)}
+    newest = {"id": 2, "version": 7, "schema": event(NEWER)}
+    answers.by_path["/subjects/orders-value/versions/latest"] = 200, newest
+    debezium = SourceEnvelope.DEBEZIUM
+    reader = ReaderSchema(
+        Part.VALUE, parse(event(ORDER)), "a test", "orders-value", is_newest=True, envelope=debezium
+    )
+    with closing(SchemaRegistry(RegistryOptions("r", {"url": answers.url}))) as registry:
+        written = WrittenSchemas(registry, [reader], Patience(timedelta(seconds=1)), OnSchemaChange.WIDEN)
+        with pytest.raises(JobFailedError, match="more columns") as ended:
+            written.learns(met(2))
+
+    assert "has 'note'" in ended.value.detail
 
 
 def test_a_reader_that_is_named_stays_what_it_is(written: WrittenSchemas, answers: Answers) -> None:

@@ -25,7 +25,7 @@ from airflow_provider_sinks.core.spec.parts import Format
 from airflow_provider_sinks.core.spec.problems import UnfitPartsError
 from airflow_provider_sinks.core.spec.schema_options import DeclaredSchema, SchemaReference, declared
 from airflow_provider_sinks.core.spec.sink import SinkSpec
-from airflow_provider_sinks.core.spec.source import KafkaSource
+from airflow_provider_sinks.core.spec.source import KafkaSource, SourceEnvelope, row_fields
 
 _NEWEST_MAX = 20
 """So many versions of a subject are looked at before a record of one is met."""
@@ -38,6 +38,7 @@ class ReaderSchema:
     :param origin: where it comes from, for people.
     :param subject: under which its writers' schemas are, as far as that is known.
     :param is_newest: another start would take whatever is the newest version of that subject then.
+    :param envelope: what a record means.
     """
 
     part: Part
@@ -45,6 +46,7 @@ class ReaderSchema:
     origin: str
     subject: str
     is_newest: bool = False
+    envelope: SourceEnvelope | None = None
 
 
 def source_registry(spec: SinkSpec, connections: ResolvedConnections) -> SchemaRegistry | None:
@@ -102,7 +104,8 @@ def _reader(kafka: KafkaSource, one: _DeclaredPart, registry: SchemaRegistry) ->
     message = choice.message if choice is not None and choice.message else ""
     schema = _parsed(where, one.format, found.text, found.referred, message)
     origin = f'version {found.version} of subject "{name}"'
-    return ReaderSchema(part, _held(where, schema, part), origin, name, is_newest=version is None)
+    held, envelope = _held(where, schema, part), kafka.envelope if part is Part.VALUE else None
+    return ReaderSchema(part, held, origin, name, is_newest=version is None, envelope=envelope)
 
 
 def registered(
@@ -162,7 +165,9 @@ def added_since(reader: ReaderSchema, registry: SchemaRegistry) -> tuple[int, tu
     if isinstance(found, str):
         return newer.version, ()
     try:
-        there, here = (dict(spark_columns(one)) for one in (found, reader.schema))
+        there, here = (
+            row_fields(reader.envelope, dict(spark_columns(one))) or () for one in (found, reader.schema)
+        )
     except UnfitPartsError:
         return newer.version, ()
     return newer.version, tuple(name for name in there if name not in here)
