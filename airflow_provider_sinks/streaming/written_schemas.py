@@ -73,10 +73,14 @@ class WrittenSchemas:
         self._unknown_in_epoch = 0
 
     def foresee(self) -> None:
-        """Ask for the newest schemas under the source's subjects, so that no epoch has to fail for them."""
+        """Ask for the newest schemas under the source's subjects, so that no epoch has to fail for them.
+
+        :raises JobFailedError: one came behind the look that said what is read by: see :meth:`learns`.
+        """
         for part, reader in self._readers.items():
             for stored in self._ask(partial(self._newest, reader.subject)):
                 self._known[part][stored.id] = written_by(reader, stored)
+            self._look_for_more(reader)
 
     def reader(self, part: Part) -> RegisteredSchema | None:
         """Return what a part is read by; ``None`` where no registry has a schema of it."""
@@ -155,8 +159,8 @@ class WrittenSchemas:
         what = f'version {version} of subject "{reader.subject}" has {names}, which this launch does not read'
         if self._policy.adds:
             raise JobFailedError(
-                f"the source's {reader.part} has got more columns while the sink ran",
-                f"{what[0].upper()}{what[1:]}. Nothing of the epoch that met it is committed.",
+                f"the source's {reader.part} has got more columns since the launch began",
+                f"{what[0].upper()}{what[1:]}. Nothing that was written by it is committed.",
                 f"The next launch reads by it, and alters the target as {OPTION} is {self._policy}.",
             )
         say(f"{what}: it goes on without; the next one reads by that version")

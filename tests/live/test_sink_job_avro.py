@@ -147,7 +147,7 @@ def test_a_column_that_the_source_gets_under_a_running_sink_is_in_the_table_of_e
     assert code == ExitCode.FAILED
     assert status is not None
     assert status.error is not None
-    assert "has got more columns while the sink ran" in status.error.primary
+    assert "has got more columns since the launch began" in status.error.primary
     killed = sink.start()
     killed.wait_epochs(1)
     killed.kill(Part.DRIVER)

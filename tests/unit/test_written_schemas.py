@@ -238,8 +238,18 @@ def test_they_end_the_launch_where_the_target_may_get_them(
         following(OnSchemaChange.ADD_COLUMNS).learns(met(2))
 
     assert ended.value.retryable
-    assert "Nothing of the epoch that met it is committed." in ended.value.detail
+    assert "Nothing that was written by it is committed." in ended.value.detail
     assert "alters the target as on_schema_change is add_columns" in ended.value.hint
+
+
+def test_a_version_that_comes_right_behind_the_first_look_is_no_less_seen(
+    following: Following, answers: Answers
+) -> None:
+    answers.by_path["/subjects/orders-value/versions"] = 200, [7]
+    answers.by_path["/subjects/orders-value/versions/7"] = 200, {"id": 2, "version": 7, "schema": NEWER}
+
+    with pytest.raises(JobFailedError, match="more columns"):
+        following(OnSchemaChange.ADD_COLUMNS).foresee()
 
 
 def test_of_events_columns_are_those_of_the_rows_in_them(answers: Answers) -> None:
