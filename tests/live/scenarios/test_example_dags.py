@@ -232,9 +232,10 @@ def test_a_sink_into_a_table(examples: Examples, postgres: Postgres) -> None:
 
 def test_a_sink_that_writes_avro(examples: Examples, registry: SchemaRegistry) -> None:
     examples.output_of("orders_avro")
-    read = AvroDeserializer(SchemaRegistryClient({"url": registry.url}))
     context = SerializationContext("orders-avro", MessageField("value"))
-    found = [read(value, context) for _, value in examples.world.read("orders-avro")]
+    with SchemaRegistryClient({"url": registry.url}) as client:
+        read = AvroDeserializer(client)
+        found = [read(value, context) for _, value in examples.world.read("orders-avro")]
 
     assert sorted(row["id"] for row in found) == [n for n in range(ORDERS) if n != BROKEN_ORDER]
     assert len(examples.world.read("orders-dead")) == 1
