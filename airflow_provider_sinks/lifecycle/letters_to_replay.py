@@ -57,7 +57,7 @@ class LettersToReplay:
         )
         return replace(situation, observation=replace(situation.observation, source=source))
 
-    def without_gone(self, situation: Situation) -> Situation:
+    def with_gone(self, situation: Situation) -> Situation:
         """Return it with where copies are whose letters do not stand in the table any more."""
         own = situation.spec.replay
         if self.copies is None or own is None:

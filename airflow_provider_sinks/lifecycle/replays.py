@@ -64,7 +64,7 @@ def begin(
     with _letters(base, connections, ask) as letters:
 
         def decide(situation: Situation) -> Plan:
-            situation = letters.without_gone(situation)
+            situation = letters.with_gone(situation)
             plan = plan_replay(situation, ask)
             decided.append(begun(plan, situation))
             return plan

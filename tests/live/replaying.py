@@ -11,7 +11,32 @@ from airflow_provider_sinks.core.lifecycle.replay import ReplayRequest, replayin
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.lifecycle.replays import Begun, begin
 from tests.faults.driver import OWNER
-from tests.live.stage import Sink, Stage
+from tests.live.stage import KeyValue, Sink, Stage
+
+NARROW = {"schema": "id int NOT NULL, name string NOT NULL"}
+"""What a sink reads by at first, and sets much aside."""
+WIDE = {"schema": "id string, name string"}
+"""What it reads by once it is mended."""
+
+
+def good(first: int, count: int) -> list[KeyValue]:
+    """Return records that fit either schema."""
+    return [("k", f'{{"id": {number}, "name": "n"}}') for number in range(first, first + count)]
+
+
+def of_another_type(first: int, count: int) -> list[KeyValue]:
+    """Return records whose ids are text."""
+    return [("k", f'{{"id": "t{number}", "name": "n"}}') for number in range(first, first + count)]
+
+
+def without_name(first: int, count: int) -> list[KeyValue]:
+    """Return records that lack a column."""
+    return [("k", f'{{"id": {number}}}') for number in range(first, first + count)]
+
+
+def cut_off(first: int, count: int) -> list[KeyValue]:
+    """Return records that are no JSON."""
+    return [("k", f'{{"id": {number}') for number in range(first, first + count)]
 
 
 def begin_replay(sink: Sink, *, dry_run: bool = False, **asked: Any) -> Begun:

@@ -14,29 +14,21 @@ from airflow_provider_sinks.core.dead_letters.letter import ErrorClass
 from airflow_provider_sinks.core.errors import ExitCode, RefusedError
 from tests.faults.parts import Part
 from tests.live.registered import KEY, Registered, record
-from tests.live.replaying import begin_replay, letters_of, replaying
+from tests.live.replaying import (
+    NARROW,
+    WIDE,
+    begin_replay,
+    cut_off,
+    good,
+    letters_of,
+    of_another_type,
+    replaying,
+    without_name,
+)
 from tests.live.stage import KeyValue, Sink, Stage
 
-_NARROW = {"schema": "id int NOT NULL, name string NOT NULL"}
-_WIDE = {"schema": "id string, name string"}
 _AVRO = {"format": "avro", "registry": "registry"}
 _LETTERS = 1000
-
-
-def _good(first: int, count: int) -> list[KeyValue]:
-    return [("k", f'{{"id": {number}, "name": "n"}}') for number in range(first, first + count)]
-
-
-def _of_another_type(first: int, count: int) -> list[KeyValue]:
-    return [("k", f'{{"id": "t{number}", "name": "n"}}') for number in range(first, first + count)]
-
-
-def _without_name(first: int, count: int) -> list[KeyValue]:
-    return [("k", f'{{"id": {number}}}') for number in range(first, first + count)]
-
-
-def _broken(first: int, count: int) -> list[KeyValue]:
-    return [("k", f'{{"id": {number}') for number in range(first, first + count)]
 
 
 def _ids(stage: Stage, topic: str) -> Counter[str]:
@@ -50,10 +42,10 @@ def set_aside(stage: Stage) -> Callable[..., Sink]:
     def run(suffix: str, *partitions: list[KeyValue], **spec: Any) -> Sink:
         source = stage.source(suffix, dict(enumerate(partitions)))
         sink = stage.sink(
-            suffix, source, from_=_NARROW, dead_letter={"topic": f"{source}-dead", "partitions": 2}, **spec
+            suffix, source, from_=NARROW, dead_letter={"topic": f"{source}-dead", "partitions": 2}, **spec
         )
         sink.run()
-        options = {**sink.spec["source"]["kafka"], **_WIDE}  # type: ignore[index]  # a mapping
+        options = {**sink.spec["source"]["kafka"], **WIDE}  # type: ignore[index]  # a mapping
         sink.spec = {**sink.spec, "source": {"kafka": options}}
         return sink
 
@@ -65,8 +57,8 @@ def test_a_thousand_letters_of_three_errors_are_replayed_once_behind_a_kill(
 ) -> None:
     sink = set_aside(
         "thousand",
-        [*_good(0, 50), *_of_another_type(0, 200), *_without_name(1000, 200), *_broken(2000, 100)],
-        [*_of_another_type(200, 200), *_good(50, 50), *_without_name(1200, 200), *_broken(2100, 100)],
+        [*good(0, 50), *of_another_type(0, 200), *without_name(1000, 200), *cut_off(2000, 100)],
+        [*of_another_type(200, 200), *good(50, 50), *without_name(1200, 200), *cut_off(2100, 100)],
     )
     assert Counter(letter.error_class for letter in letters_of(sink)) == {ErrorClass.PARSE: _LETTERS}
     small = {**sink.spec["source"]["kafka"], "max_offsets_per_epoch": 100}  # type: ignore[index]  # a mapping
@@ -97,7 +89,7 @@ def test_a_thousand_letters_of_three_errors_are_replayed_once_behind_a_kill(
 def test_what_was_replayed_is_left_out_of_later_replays_whatever_they_ask_for(
     stage: Stage, set_aside: Callable[..., Sink]
 ) -> None:
-    sink = set_aside("ledger", [*_of_another_type(0, 20), *_without_name(100, 20), *_broken(200, 5)])
+    sink = set_aside("ledger", [*of_another_type(0, 20), *without_name(100, 20), *cut_off(200, 5)])
 
     first = begin_replay(sink, error="field id is not int")
     replaying(stage, first.sink).run()
@@ -147,7 +139,7 @@ def test_rows_beside_one_that_was_set_aside_are_not_written_again(stage: Stage) 
 def test_a_replay_and_the_running_sink_do_not_disturb_each_other(
     stage: Stage, set_aside: Callable[..., Sink]
 ) -> None:
-    sink = set_aside("beside", _of_another_type(0, 30))
+    sink = set_aside("beside", of_another_type(0, 30))
     sink.spec = {**sink.spec, "trigger": {"every": "200ms"}}
     running = sink.launch()
     running.wait_until(lambda: running.status is not None and bool(running.status.run))
@@ -167,7 +159,7 @@ def test_a_replay_and_the_running_sink_do_not_disturb_each_other(
 def test_a_replay_that_is_started_twice_takes_each_letter_once(
     stage: Stage, set_aside: Callable[..., Sink]
 ) -> None:
-    sink = set_aside("twice", [*_of_another_type(0, 280), *_broken(1000, 20)])
+    sink = set_aside("twice", [*of_another_type(0, 280), *cut_off(1000, 20)])
     small = {**sink.spec["source"]["kafka"], "max_offsets_per_epoch": 20}  # type: ignore[index]  # a mapping
     sink.spec = {**sink.spec, "source": {"kafka": small}}
 
@@ -187,7 +179,7 @@ def test_a_replay_that_is_started_twice_takes_each_letter_once(
 def test_a_launch_of_a_replay_that_was_followed_by_another_is_refused(
     stage: Stage, set_aside: Callable[..., Sink]
 ) -> None:
-    sink = set_aside("followed", _of_another_type(0, 4))
+    sink = set_aside("followed", of_another_type(0, 4))
     first = begin_replay(sink, error="parse")
     second = begin_replay(sink)
 
@@ -201,7 +193,7 @@ def test_a_launch_of_a_replay_that_was_followed_by_another_is_refused(
 
 def test_older_rows_replace_newer_ones_only_where_that_is_said(set_aside: Callable[..., Sink]) -> None:
     target = {"key": "name", "config": {"cleanup.policy": "compact"}}
-    sink = set_aside("older", _of_another_type(0, 2), to=target)
+    sink = set_aside("older", of_another_type(0, 2), to=target)
 
     with pytest.raises(RefusedError, match="keeps the newest row of each key") as refused:
         begin_replay(sink)
@@ -214,7 +206,7 @@ def test_older_rows_replace_newer_ones_only_where_that_is_said(set_aside: Callab
 def test_letters_of_the_release_before_are_read_and_replayed(
     stage: Stage, set_aside: Callable[..., Sink]
 ) -> None:
-    sink = set_aside("before", _of_another_type(0, 1))
+    sink = set_aside("before", of_another_type(0, 1))
     dead = f"{sink.source}-dead"
     told = [
         ("error", b"The value does not fit the schema: field id is not int."),

@@ -18,29 +18,21 @@ from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.core.dead_letters.letter import ErrorClass, Letter, Origin
 from airflow_provider_sinks.core.errors import FencedError, RefusedError
 from tests.faults.parts import Part
-from tests.live.replaying import begin_replay, letters_of, replaying
+from tests.live.replaying import (
+    NARROW,
+    WIDE,
+    begin_replay,
+    cut_off,
+    good,
+    letters_of,
+    of_another_type,
+    replaying,
+    without_name,
+)
 from tests.live.stage import KeyValue, Sink, Stage
 from tests.live.tables import KINDS, Table
 
-_NARROW = {"schema": "id int NOT NULL, name string NOT NULL"}
-_WIDE = {"schema": "id string, name string"}
 _AS_TEXT = "SELECT CAST(id AS string) AS id, name FROM source"
-
-
-def _good(first: int, count: int) -> list[KeyValue]:
-    return [("k", f'{{"id": {number}, "name": "n"}}') for number in range(first, first + count)]
-
-
-def _of_another_type(first: int, count: int) -> list[KeyValue]:
-    return [("k", f'{{"id": "t{number}", "name": "n"}}') for number in range(first, first + count)]
-
-
-def _without_name(first: int, count: int) -> list[KeyValue]:
-    return [("k", f'{{"id": {number}}}') for number in range(first, first + count)]
-
-
-def _broken(first: int, count: int) -> list[KeyValue]:
-    return [("k", f'{{"id": {number}') for number in range(first, first + count)]
 
 
 @pytest.fixture(params=KINDS)
@@ -59,10 +51,10 @@ def _set_aside(table: Table, *partitions: list[KeyValue], **spec: Any) -> Sink:
     """Run a sink that sets aside what is not of its schema, and mend that."""
     source = table.stage.source(f"{table.kind}-letters", dict(enumerate(partitions)))
     sink = table.stage.sink(
-        f"{table.kind}-letters", source, from_=_NARROW, **{"query": _AS_TEXT, **table.spec, **spec}
+        f"{table.kind}-letters", source, from_=NARROW, **{"query": _AS_TEXT, **table.spec, **spec}
     )
     sink.run()
-    options = {**sink.spec["source"]["kafka"], **_WIDE, "max_offsets_per_epoch": 50}  # type: ignore[index]  # a mapping
+    options = {**sink.spec["source"]["kafka"], **WIDE, "max_offsets_per_epoch": 50}  # type: ignore[index]  # a mapping
     sink.spec = {**sink.spec, "source": {"kafka": options}}
     return sink
 
@@ -74,8 +66,8 @@ def _copies(sink: Sink) -> str:
 def test_letters_of_three_errors_are_replayed_once_behind_a_kill(table: Table) -> None:
     sink = _set_aside(
         table,
-        [*_good(0, 10), *_of_another_type(0, 60), *_without_name(1000, 60), *_broken(2000, 30)],
-        [*_of_another_type(60, 60), *_good(10, 10), *_without_name(1060, 60), *_broken(2030, 30)],
+        [*good(0, 10), *of_another_type(0, 60), *without_name(1000, 60), *cut_off(2000, 30)],
+        [*of_another_type(60, 60), *good(10, 10), *without_name(1060, 60), *cut_off(2030, 30)],
     )
     assert len(letters_of(sink)) == 300
 
@@ -109,7 +101,7 @@ def test_letters_of_three_errors_are_replayed_once_behind_a_kill(table: Table) -
 
 
 def test_a_dry_run_says_what_would_be_copied_and_leaves_no_topic(in_postgres: Table) -> None:
-    sink = _set_aside(in_postgres, [*_of_another_type(0, 4), *_broken(9, 2)])
+    sink = _set_aside(in_postgres, [*of_another_type(0, 4), *cut_off(9, 2)])
 
     dry = begin_replay(sink, dry_run=True, error="field id is not int")
 
@@ -128,7 +120,7 @@ def test_a_dry_run_says_what_would_be_copied_and_leaves_no_topic(in_postgres: Ta
 
 
 def test_offsets_are_those_of_the_source_and_what_was_taken_is_left_out(in_postgres: Table) -> None:
-    sink = _set_aside(in_postgres, _of_another_type(0, 6), _of_another_type(10, 6))
+    sink = _set_aside(in_postgres, of_another_type(0, 6), of_another_type(10, 6))
 
     for asked in ("1:2-4", "0:5, 1:3-6", None):
         replaying(in_postgres.stage, begin_replay(sink, offsets=asked).sink).run()
@@ -137,12 +129,12 @@ def test_offsets_are_those_of_the_source_and_what_was_taken_is_left_out(in_postg
 
 
 def test_what_the_table_refused_goes_in_once_it_takes_it(in_postgres: Table) -> None:
-    sink = _set_aside(in_postgres, _good(1, 2))
+    sink = _set_aside(in_postgres, good(1, 2))
     constraint = sql.SQL("ALTER TABLE {} ADD CONSTRAINT few CHECK (length(id) < 3)")
     table = sql.Identifier(in_postgres.schema, "orders")
     with in_postgres.stage.postgres.connect() as connection:
         connection.execute(constraint.format(table))
-    in_postgres.stage.produce(sink.source, [(0, *one) for one in _of_another_type(500, 3)])
+    in_postgres.stage.produce(sink.source, [(0, *one) for one in of_another_type(500, 3)])
     assert sink.run().dead_total == 3
     with in_postgres.stage.postgres.connect() as connection:
         connection.execute(sql.SQL("ALTER TABLE {} DROP CONSTRAINT few").format(table))
@@ -155,7 +147,7 @@ def test_what_the_table_refused_goes_in_once_it_takes_it(in_postgres: Table) -> 
 
 def test_a_row_beside_others_of_its_record_is_not_replayed(in_postgres: Table) -> None:
     several = "SELECT explode(split(name, ',')) AS id, name FROM source"
-    sink = _set_aside(in_postgres, _good(1, 1), query=several)
+    sink = _set_aside(in_postgres, good(1, 1), query=several)
     with in_postgres.stage.postgres.connect() as connection:
         limit = sql.SQL("ALTER TABLE {} ADD CONSTRAINT few CHECK (length(id) < 3)")
         connection.execute(limit.format(sql.Identifier(in_postgres.schema, "orders")))
@@ -171,7 +163,7 @@ def test_a_row_beside_others_of_its_record_is_not_replayed(in_postgres: Table) -
 
 
 def test_a_letter_that_somebody_deleted_is_not_replayed_though_it_was_copied(in_postgres: Table) -> None:
-    sink = _set_aside(in_postgres, _of_another_type(0, 6))
+    sink = _set_aside(in_postgres, of_another_type(0, 6))
     begin_replay(sink)
     dead = sql.Identifier(in_postgres.schema, "dead")
     with in_postgres.stage.postgres.connect() as connection:
@@ -185,7 +177,7 @@ def test_a_letter_that_somebody_deleted_is_not_replayed_though_it_was_copied(in_
 
 
 def test_copies_that_are_gone_are_a_reason_to_stop_until_somebody_says_to_forget(in_postgres: Table) -> None:
-    sink = _set_aside(in_postgres, _of_another_type(0, 3))
+    sink = _set_aside(in_postgres, of_another_type(0, 3))
     replaying(in_postgres.stage, begin_replay(sink).sink).run()
     in_postgres.stage.delete_topic(_copies(sink))
 

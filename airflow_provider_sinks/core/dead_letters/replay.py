@@ -117,7 +117,8 @@ class Replay(Part):
     :param done: what earlier replays took of this topic.
     :param elsewhere: what they took of other topics; a sink may come back to one.
     :param copied: the topic has copies of letters that stand in a table.
-    :param gone: of those, from which offset up to, and without, which other they stood there, when it began.
+    :param gone: offsets of copies whose letters had left the table when it began: from the first of a pair up
+        to, and without, the second.
     """
 
     sink: str
