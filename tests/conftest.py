@@ -18,6 +18,7 @@ from confluent_kafka.admin import AdminClient
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.local import spark
 from airflow_provider_sinks.local.broker import KafkaBroker
+from airflow_provider_sinks.local.object_store import ObjectStore
 from airflow_provider_sinks.local.postgres import Postgres
 from tests import administrator
 from tests.installed_connector import REDIS_EXAMPLE, Installed, install
@@ -151,6 +152,13 @@ def postgres(stack_folder: Path) -> Iterator[Postgres]:
 def another_postgres(stack_folder: Path) -> Iterator[Postgres]:
     """Another Postgres, with an identifier of its own."""
     with Postgres.start(stack_folder / "another-postgres") as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def object_store(stack_folder: Path) -> Iterator[ObjectStore]:
+    """A store that speaks S3, with a bucket ``lake`` that everyone shares; use a prefix of your own."""
+    with ObjectStore.start(stack_folder / "object store", "lake") as running:
         yield running
 
 

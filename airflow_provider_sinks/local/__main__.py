@@ -15,6 +15,8 @@ def main() -> int:
         jars.unpacked(jars.SCHEMA_REGISTRY, "all")
         spark.kafka_jars()
         jars.resolve(*jars.SPARK_ICEBERG)
+        jars.resolve(*jars.SPARK_DELTA, beside=spark.spark_home() / "jars")
+        jars.resolve(*jars.OBJECT_STORE)
     except LocalServiceError as error:
         sys.stderr.write(f"{error}\n")
         return 1

@@ -51,6 +51,10 @@ SPARK_JDBC = "org.postgresql:postgresql:42.7.14"
 """What Spark needs for format ``jdbc``."""
 SPARK_ICEBERG = ("org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0", SPARK_JDBC)
 """Sinks need none of these: it is what others read and administer Iceberg tables with."""
+SPARK_DELTA = ("io.delta:delta-spark_4.1_2.13:4.4.0",)
+"""The same for Delta tables."""
+OBJECT_STORE = ("org.gaul:s3proxy:4.1.0", "com.fasterxml.jackson.core:jackson-annotations:2.21")
+"""A server of S3. Of the second it would come with an older one than a part of it needs."""
 DEBEZIUM_JDBC = "io.debezium:debezium-connector-jdbc:3.4.0.Final"
 """A plugin of Kafka Connect, that reads topics into a database."""
 YARN = tuple(

@@ -1,4 +1,4 @@
-"""The whole local stack: broker, registry and Postgres, and an Airflow with connections to them and to Spark.
+"""The whole local stack: broker, registry, Postgres, object store, and an Airflow that is connected to all.
 
 The parts start side by side, because Airflow takes longer than all the others together. Spark is no service
 here: the Airflow worker runs ``spark-submit`` with a master of ``local[2,4]``, which is two cores and four
@@ -19,6 +19,7 @@ from airflow_provider_sinks.local.airflow import AirflowStack
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.jars import KAFKA_VERSION
 from airflow_provider_sinks.local.listeners import Mechanism, Sasl
+from airflow_provider_sinks.local.object_store import REGION, ObjectStore
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.progress import step
 from airflow_provider_sinks.local.schema_registry import SchemaRegistry
@@ -28,6 +29,8 @@ _QUICK_START = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 )
 """Of a job that lasts seconds: a second compiler or a parallel collector would not pay for itself."""
+BUCKET = "lake"
+"""Of the object store."""
 USER = "sinks"
 """Of the broker's second listener."""
 PASSWORD_VARIABLE = "sinks_secret_kafka"  # noqa: S105  the name of a Variable
@@ -45,6 +48,7 @@ class Stack:
     broker: KafkaBroker
     postgres: Postgres
     registry: SchemaRegistry
+    store: ObjectStore
     airflow_postgres: Postgres
     """Where Airflow alone keeps its state."""
     airflow: AirflowStack
@@ -71,13 +75,34 @@ class Stack:
             airflow.stop()
         with ThreadPoolExecutor() as pool:
             services = [
-                vars(self).get(name) for name in ("airflow_postgres", "broker", "postgres", "registry")
+                vars(self).get(name)
+                for name in ("airflow_postgres", "broker", "postgres", "registry", "store")
             ]
             list(pool.map(lambda service: service.stop(), filter(None, services)))
 
     def launches(self, sink: str) -> Path:
         """Return the folder with the launch directories of a sink."""
         return self.airflow.home / "sinks" / "launches" / sink
+
+    def iceberg_extra(self) -> dict[str, str]:
+        """Return the extra of the connection to an Iceberg catalog on Postgres, with tables in the store."""
+        return {
+            "warehouse": f"s3://{BUCKET}/warehouse",
+            "s3.endpoint": self.store.url,
+            "s3.region": REGION,
+            "s3.access-key-id": self.store.keys.id,
+            "s3.secret-access-key": self.store.keys.secret,
+        }
+
+    def delta_extra(self) -> dict[str, str]:
+        """Return the extra of the connection to the store, for Delta tables."""
+        return {
+            "aws_endpoint": self.store.url,
+            "aws_allow_http": "true",
+            "aws_region": REGION,
+            "aws_access_key_id": self.store.keys.id,
+            "aws_secret_access_key": self.store.keys.secret,
+        }
 
     def _start_services(self, fill: Fill, cancelled: Event) -> None:
         with step("Kafka broker") as line:
@@ -91,6 +116,9 @@ class Stack:
         with step("Schema registry") as line:
             self.registry = SchemaRegistry.start(self.folder / "registry")
             line.leave(f"Apicurio on {self.registry.url}")
+        with step("Object store") as line:
+            self.store = ObjectStore.start(self.folder / "store", BUCKET)
+            line.leave(f"S3Proxy on {self.store.url}, bucket {BUCKET}")
         if not cancelled.is_set():
             fill(self, cancelled)
 
@@ -113,13 +141,17 @@ class Stack:
             self.airflow.add_connection("kafka_prod", "kafka", extra=self.broker.client_config())
             self.airflow.add_connection("pg_prod", "postgres", **postgres.connection_fields)
             self.airflow.add_connection("registry_prod", "http", host=self.registry.url)
+            self.airflow.add_connection(
+                "lake_prod", "iceberg", **postgres.connection_fields, extra=self.iceberg_extra()
+            )
+            self.airflow.add_connection("store_prod", "delta", extra=self.delta_extra())
             self.airflow.add_connection("spark_default", "spark", host=SPARK_MASTER)
             self.airflow.add_connection("airflow_api_default", "http", **self.airflow.account())
             assert self.broker.sasl is not None  # noqa: S101  it was started with it
             self.airflow.add_variable(PASSWORD_VARIABLE, self.broker.sasl.users[USER])
             airflow = version("apache-airflow")
-            names = f"kafka_prod, pg_prod, registry_prod, spark_default ({SPARK_MASTER}), airflow_api_default"
-            line.leave(f"{names} in Airflow {airflow}")
+            names = "kafka_prod, pg_prod, registry_prod, lake_prod, store_prod, airflow_api_default"
+            line.leave(f"{names}, spark_default ({SPARK_MASTER}) in Airflow {airflow}")
 
 
 def spark_settings(folder: Path) -> Path:

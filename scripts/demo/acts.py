@@ -19,11 +19,10 @@ from scripts.demo.alter_act import move_a_running_sink
 from scripts.demo.audit import Audit, audit, regions_by_user
 from scripts.demo.avro_act import SINK as AVRO_SINK
 from scripts.demo.avro_act import change_a_schema
-from scripts.demo.kill_act import SINK as TABLE_SINK
-from scripts.demo.kill_act import kill_a_driver
+from scripts.demo.lakehouse_act import Line, fill_four_targets
 from scripts.demo.runs import demand, run_dag
 from scripts.demo.say import quote, say, step
-from scripts.demo.table import table
+from scripts.demo.table import grid
 
 SINK, SOURCE, TARGET = "pageviews_enriched", "pageviews", "pageviews-enriched"
 QUIET_SINK, QUIET_SOURCE = "clicks_clean", "clicks"
@@ -51,9 +50,9 @@ def play(stack: Stack) -> None:
         f"5. Sink {QUIET_SINK} has never written. Delete its progress topic: it must make it again.",
         lambda: _lose_an_empty_progress(stack),
     )
-    killed = Act(
-        f"6. Sink {TABLE_SINK} writes into Postgres. Kill its driver: Airflow launches it again.",
-        lambda: kill_a_driver(stack, after=first),
+    filled = Act(
+        "6. Four sinks of one YAML file: Kafka, Postgres, Iceberg, Delta. Kill each driver once.",
+        lambda: fill_four_targets(stack, after=first),
     )
     changed = Act(
         f"7. Sink {AVRO_SINK} writes Avro. A change is refused, another one lets dead letters come back.",
@@ -61,15 +60,15 @@ def play(stack: Stack) -> None:
     )
     moved = Act(
         "8. Alter the connection under a running sink: another listener, which demands a user.",
-        lambda: move_a_running_sink(stack, after=emptied, alone=[lost, killed, changed]),
+        lambda: move_a_running_sink(stack, after=emptied, alone=[lost, filled, changed]),
     )
-    acts: Sequence[Act[object]] = [first, audited, lost, emptied, killed, changed, moved]
+    acts: Sequence[Act[object]] = [first, audited, lost, emptied, filled, changed, moved]
     for act in acts:
         act.start()
     for act in acts:
         act.show()
-    say("\nExactly once, as an independent read_committed consumer found it:")
-    say(_summary(audited.result()))
+    say("\nExactly once, as programs found it that know nothing of sinks:")
+    say(_summary(audited.result(), filled.result()))
 
 
 def _run_once(stack: Stack) -> None:
@@ -129,14 +128,9 @@ def _cleanup_policy(stack: Stack, topic: str) -> str | None:
     return str(found["cleanup.policy"].value)
 
 
-def _summary(result: Audit) -> str:
-    return table(
-        {
-            "rows in": result.rows_in,
-            "rows out": result.rows_out,
-            "missing": result.missing,
-            "duplicates": result.duplicates,
-            "epochs": result.epochs,
-            "rows per second": result.rows_per_second,
-        }
+def _summary(audited: Audit, filled: Sequence[Line]) -> str:
+    enriched = Line(
+        SINK, "confluent-kafka", audited.rows_in, audited.rows_out, audited.missing, audited.duplicates, 1
     )
+    names = ("sink", "read by", "rows in", "rows out", "missing", "duplicates", "launches")
+    return grid(names, [enriched, *filled])

@@ -1,8 +1,8 @@
-"""A short table for people: names on the left, values on the right."""
+"""Tables for people: of names and values, and with a line for each of something."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 
 def table(rows: Mapping[str, int | float | str]) -> str:
@@ -12,6 +12,19 @@ def table(rows: Mapping[str, int | float | str]) -> str:
     right = max(map(len, values.values()), default=0)
     rule = "-" * (left + 2 + right)
     return "\n".join([rule, *(f"{name:<{left}}  {value:>{right}}" for name, value in values.items()), rule])
+
+
+def grid(names: Sequence[str], lines: Sequence[Sequence[str | int]]) -> str:
+    """Return lines under the names of their columns: texts flush left, numbers right."""
+    columns = [[name, *map(_text, values)] for name, *values in zip(names, *lines, strict=True)]
+    is_text = [isinstance(value, str) for value in lines[0]]
+    aligned = [
+        [f"{cell:{'<' if left else '>'}{max(map(len, column))}}" for cell in column]
+        for column, left in zip(columns, is_text, strict=True)
+    ]
+    head, *rest = ["  ".join(cells) for cells in zip(*aligned, strict=True)]
+    rule = "-" * len(head)
+    return "\n".join([rule, head, rule, *rest, rule])
 
 
 def _text(value: float | str) -> str:

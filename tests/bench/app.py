@@ -82,13 +82,14 @@ def run_jdbc(file: Path, *arguments: str) -> int:
     def append(epoch: DataFrame, _number: int) -> None:
         epoch.write.format("jdbc").options(**options).option("dbtable", table).mode("append").save()
 
-    records = _read(spark, bootstrap, source, rows).selectExpr("CAST(value AS STRING) AS value")
+    records = read(spark, bootstrap, source, rows).selectExpr("CAST(value AS STRING) AS value")
     writer = records.selectExpr(*COLUMNS).writeStream.foreachBatch(append)
     writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start().awaitTermination()
     return 0
 
 
-def _read(spark: SparkSession, bootstrap: str, source: str, rows_per_epoch: str) -> DataFrame:
+def read(spark: SparkSession, bootstrap: str, source: str, rows_per_epoch: str) -> DataFrame:
+    """Return the records of a topic, as Spark's own source has them."""
     return (
         spark.readStream.format("kafka")
         .option("kafka.bootstrap.servers", bootstrap)

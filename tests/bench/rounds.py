@@ -29,12 +29,19 @@ class Stream:
     :param source: a topic that holds it.
     :param rows_per_epoch: the largest epoch.
     :param cold_rows: the rate is taken behind so many rows: until then the JVM compiles what it runs.
+    :param keys: how many keys the rows have, for targets in which the newest row of each is there.
     """
 
     source: str
     records: int
     rows_per_epoch: int
     cold_rows: int = 0
+    keys: int | None = None
+
+    @property
+    def visible(self) -> int:
+        """How many rows must be there at the end."""
+        return self.records if self.keys is None else self.keys
 
 
 @dataclass(frozen=True)
@@ -112,8 +119,8 @@ class Rounds:
         work = Work(self._bootstrap, stream.source, stream.rows_per_epoch, self._folder / target)
         figures = Figures.of(read_epochs(arm.run(work, target)), stream.cold_rows)
         found = self._place.count(target)
-        if found != stream.records:
-            what = f"{arm.name}: {found:,} of {stream.records:,} rows arrived"
+        if found != stream.visible:
+            what = f"{arm.name}: {found:,} of {stream.visible:,} rows arrived"
             raise LocalServiceError(what, "The run is void.")
         self._place.delete(target)
         return figures

@@ -46,11 +46,14 @@ class Tables:
             connection.execute("CHECKPOINT")
 
 
-def values(value_bytes: int) -> list[bytes]:
-    """Return some values of rows, the same in every run."""
+def values(value_bytes: int, distinct: int = _DISTINCT) -> list[bytes]:
+    """Return some values of rows, the same in every run.
+
+    :param distinct: how many.
+    """
     chance = random.Random(_SEED)  # noqa: S311  not a secret
     return [
         f"{chance.randrange(10**9):09d}user-{chance.randrange(10**6):06d}{chance.uniform(0, 9999):08.3f}"
         f"{''.join(chance.choices(_LETTERS, k=value_bytes - _FIXED_BYTES))}".encode()
-        for _ in range(_DISTINCT)
+        for _ in range(distinct)
     ]

@@ -52,20 +52,26 @@ class DeltaHarness(Harness):
     def path(self, sink: str = SINK, suffix: str = "") -> Path:
         return self.folder / f"{sink}{suffix}"
 
+    def address(self, sink: str = SINK, suffix: str = "") -> str:
+        return str(self.path(sink, suffix))
+
+    def connections(self) -> ResolvedConnections:
+        return ResolvedConnections({})
+
     def spec(self, sink: str = SINK) -> SinkSpec:
-        table = {"path": str(self.path(sink)), "create": True, **self._target}
+        table = {"path": self.address(sink), "create": True, **self._target}
         return SinkSpec.parse(
             {
                 "name": sink,
                 "source": {"kafka": {"connection": "k", "topic": SOURCE.name, "format": "bytes"}},
                 "query": "SELECT 1 AS part, 2 AS at, 'x' AS what FROM source",
                 "target": {"delta": table},
-                "dead_letter": {"path": str(self.path(sink, "_dead"))},
+                "dead_letter": {"path": self.address(sink, "_dead")},
             }
         )
 
     def connector(self, sink: str = SINK) -> SinkConnector:
-        return connect(self.spec(sink), ResolvedConnections({}))
+        return connect(self.spec(sink), self.connections())
 
     def creations(self, sink: str = SINK) -> Sequence[Creation]:
         made = self.spec(sink).creations()

@@ -58,10 +58,13 @@ class IcebergHarness(Harness):
         self._target = target
         self._options = self.options(server, self.wire.port)
         login = f"{server.user}:{server.password}@{server.host}:{server.port}/{server.dbname}"
-        self._reader = SqlCatalog(self.name, uri=f"postgresql+psycopg://{login}", warehouse=folder.as_uri())
+        self._reader = SqlCatalog(self.name, uri=f"postgresql+psycopg://{login}", **self.storage())
+
+    def storage(self) -> dict[str, str]:
+        return {"warehouse": self.folder.as_uri()}
 
     def options(self, server: Postgres, port: int) -> IcebergOptions:
-        extra = {"name": self.name, "warehouse": self.folder.as_uri()}
+        extra = {"name": self.name, **self.storage()}
         fields = {**server.connection_fields, "port": port}
         return IcebergOptions.from_connection("lake", **fields, extra=extra)
 

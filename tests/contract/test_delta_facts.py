@@ -286,16 +286,18 @@ def test_columns_and_partitions_that_were_changed_under_a_running_sink_stop_it(
         start.commit(3, THIRD, tokens)
 
 
-def test_a_constraint_that_is_added_under_a_running_sink_refuses_it(
+def test_a_constraint_that_is_added_under_a_running_sink_ends_it(
     lake: DeltaHarness, start: PlayedStart
 ) -> None:
+    """The next start checks it: what is staged was not."""
     tokens = staged(start)
     lake.table().alter.add_constraint({"small": "at < 1000000"})
-    with pytest.raises(RefusedError, match="has the constraint small"):
+    with pytest.raises(JobFailedError) as caught:
         start.commit(3, THIRD, tokens)
-    unfit = seen(lake).unfit
-    assert unfit is not None
-    assert "DROP CONSTRAINT small" in unfit.repair
+    assert caught.value.detail == "Its constraints are others."
+    assert seen(lake).unfit is None
+    PlayedStart(lake).start().epoch(3, THIRD)
+    assert lake.visible() == rows_of(FIRST, SECOND, THIRD)
 
 
 def test_a_folder_that_may_not_be_written_is_told_before_anything_is_staged(

@@ -114,13 +114,31 @@ def features(*writer: str, reader: tuple[str, ...] = ()) -> dict[str, Any]:
             "is of reader version 2 and writer version 5",
         ),
         (
-            {"properties": {"delta.constraints.small": "at < 5"}},
-            "has the constraint small: CHECK (at < 5)",
+            {"properties": {"delta.constraints.small": "at < size"}},
+            "has a rule that is not checked: constraint small, at < size",
         ),
-        ({"metadata": {"delta.generationExpression": "CAST(at AS STRING)"}}, "generates column what"),
+        (
+            {"metadata": {"delta.generationExpression": "reflect('java.lang.System', 'getenv', 'HOME')"}},
+            "has a rule that is not checked: generated column what, reflect(",
+        ),
+        (
+            {"metadata": {"delta.generationExpression": "java_method('java.lang.System', 'gc')"}},
+            "has a rule that is not checked: generated column what, java_method(",
+        ),
+        (
+            {"metadata": {"delta.generationExpression": "(SELECT max(at) FROM source)"}},
+            "has a rule that is not checked: generated column what, (SELECT",
+        ),
         ({"metadata": {"__CHAR_VARCHAR_TYPE_STRING": "varchar(3)"}}, "has column what as varchar(3)"),
         ({"metadata": {"delta.identity.start": 1}}, "numbers rows in column what"),
-        ({"metadata": {"delta.invariants": '{"expression": {"expression": "x"}}'}}, "has an invariant on"),
+        (
+            {"metadata": {"delta.invariants": '{"expression": {"expression": "x"}}'}},
+            "has a rule that is not checked: invariant of column what, x",
+        ),
+        (
+            {"metadata": {"delta.invariants": "[]"}},
+            "has a rule that is not checked: invariant of column what, []",
+        ),
         (
             {"properties": {"delta.setTransactionRetentionDuration": "interval 7 days"}},
             "forgets transactions after interval 7 days",
@@ -143,6 +161,26 @@ def test_a_table_of_others_that_demands_nothing_is_written(lake: DeltaHarness) -
     assert unfit(lake) is None
     PlayedStart(lake).start().epoch(1, FIRST)
     assert lake.visible() == rows_of(FIRST)
+
+
+_RULED: dict[str, dict[str, Any]] = {
+    "a constraint": {"properties": {"delta.constraints.small": "at < 5"}},
+    "a generated column": {"metadata": {"delta.generationExpression": "CAST(at AS STRING)"}},
+    "an invariant": {"metadata": {"delta.invariants": '{"expression": {"expression": "what > \'a\'"}}'}},
+}
+
+
+@pytest.mark.parametrize("table", _RULED.values(), ids=list(_RULED))
+def test_what_spark_checks_is_written_where_rows_are_appended(
+    lake: DeltaHarness, tmp_path: Path, table: dict[str, Any]
+) -> None:
+    made_by_others(lake, **table)
+    assert unfit(lake) is None
+    replaces = DeltaHarness(tmp_path, mode="upsert", key=["part", "at"])
+    found = replaces.connector().observe(SOURCE).data.unfit
+    assert found is not None
+    assert found.what.startswith("has a rule that is not checked: ")
+    assert found.why == "Rules are checked for rows that are appended alone."
 
 
 def test_rows_of_a_table_that_is_for_appends_alone_are_not_replaced(tmp_path: Path) -> None:
@@ -247,10 +285,10 @@ def test_a_validation_says_of_each_table_whether_it_can_be_written(lake: DeltaHa
     checks = list(kind(spec).target_checks(spec, None))
     assert [check.outcome for check in checks] == [Outcome.PASS, Outcome.PASS]
     assert all("is not there; the sink makes it" in check.detail for check in checks)
-    made_by_others(lake, properties={"delta.constraints.small": "at < 5"})
+    made_by_others(lake, properties={"delta.constraints.small": "at < size"})
     (failed, _) = kind(spec).target_checks(spec, None)
     assert failed.outcome is Outcome.FAIL
-    assert re.search(r"has the constraint small.*It is not checked", failed.detail)
+    assert re.search(r"is not checked: constraint small, at < size: 'size' is no column", failed.detail)
     assert SINK in failed.name
 
 

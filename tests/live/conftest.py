@@ -22,7 +22,7 @@ from airflow_provider_sinks.local.yarn import YarnCluster
 from tests.faults.driver import QUICK_START
 from tests.installed_connector import Installed
 from tests.live import people
-from tests.live.lake_spark import LakeSpark
+from tests.live.lake_spark import LakeSpark, delta_spark, iceberg_spark
 from tests.live.registered import Registered
 from tests.live.shared_driver import SharedDriver
 from tests.live.stage import Stage
@@ -114,7 +114,7 @@ def lake_spark(tmp_path_factory: pytest.TempPathFactory, postgres: Postgres) -> 
     """A Spark with Iceberg's own jar, on the catalog that the sinks of a stage write to."""
     extra = {"warehouse": f"file://{postgres.log.parent / 'warehouse'}"}
     options = IcebergOptions.from_connection("lake", **postgres.connection_fields, extra=extra)
-    running = LakeSpark(tmp_path_factory.mktemp("lake spark"), options)
+    running = iceberg_spark(tmp_path_factory.mktemp("lake spark"), options)
     yield running
     running.close()
 
@@ -157,3 +157,11 @@ def _spark_session() -> Iterator[SparkSession]:
     yield session
     session.stop()
     gc.collect()
+
+
+@pytest.fixture(scope="session")
+def delta_reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LakeSpark]:
+    """A Spark with Delta's own jars; tables are called by their paths: ``delta.`/a/b```."""
+    running = delta_spark(tmp_path_factory.mktemp("delta spark"))
+    yield running
+    running.close()

@@ -20,7 +20,7 @@ from scripts.demo.act import Act
 from scripts.demo.keep import run_until_it_lets_go
 from scripts.demo.pageviews import USERS, pageviews, users
 from scripts.demo.say import say, step
-from scripts.demo.table import table
+from scripts.demo.table import grid, table
 
 KEEPER = """
 import os, pathlib, sys
@@ -61,6 +61,14 @@ def test_the_table_is_flush() -> None:
 
     assert lines[1:-1] == ["rows   200,000", "rate        42", "state       ok"]
     assert lines[0] == lines[-1] == "-" * 14
+
+
+def test_a_grid_has_texts_left_and_numbers_right() -> None:
+    lines = grid(("sink", "rows"), [("a", 200_000), ("longer", 3)]).splitlines()
+
+    assert lines[1] == "sink       rows"
+    assert lines[3:-1] == ["a       200,000", "longer        3"]
+    assert lines[0] == lines[2] == lines[-1] == "-" * 15
 
 
 # The child is meant to outlive the object that started it.

@@ -75,12 +75,16 @@ class DeltaConnector(TableConnector[DeltaVersion]):
 
     def project(self, output: DataFrame) -> DataFrame:
         """Return the columns with exactly the types of the table."""
+        from airflow_provider_sinks.connectors.delta.encoding import ruled
         from airflow_provider_sinks.connectors.table_format.encoding import encode, types_of
 
         self._columns = types_of(output)
         layout, target = self._fitting(self._columns), self._target
         table = layout.columns
-        columns = {name: table[name] for name in written(list(self._columns), target.columns)}
+        names = written(list(self._columns), target.columns)
+        if layout.rules:
+            output, names = ruled(output, names, layout), layout.rules.filled(names)
+        columns = {name: table[name] for name in names}
         texts = [name for name in layout.partitioned_by if table[name].kind == "string"]
         dates = [name for name in layout.partitioned_by if table[name].kind == "date"]
         keeps_raw = self._sink.dead_letter is not None

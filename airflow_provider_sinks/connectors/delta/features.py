@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from airflow_provider_sinks.connectors.delta.log import DeltaVersion
+from airflow_provider_sinks.connectors.delta.row_rules import RowRules, obstacle
+from airflow_provider_sinks.connectors.delta.types import columns_of
 from airflow_provider_sinks.core.decision.facts import Unfit
 
 _KNOWN = frozenset(
@@ -13,25 +15,47 @@ _KNOWN = frozenset(
 )
 """Features that are written, or of which :func:`unfit` looks whether the table really uses them."""
 _WRITER_OF_FEATURES, _WRITER_MAX, _READER_MAX = 7, 4, 1
-_CONSTRAINT = "delta.constraints."
 _RETENTION = "delta.setTransactionRetentionDuration"
 _CHARACTERS = "__CHAR_VARCHAR_TYPE_STRING"
+_ONLY_APPENDED = "Rules are checked for rows that are appended alone."
 _NOT_WRITTEN = "Rows that are written without it would be wrong for whoever reads the table."
 
 
-def unfit(table: DeltaVersion, *, replaces_rows: bool) -> Unfit | None:
+def unfit(table: DeltaVersion, *, replaces_rows: bool = False, has_rules: bool = True) -> Unfit | None:
     """Return why a table cannot be written as it is.
 
     :param replaces_rows: the sink removes files with the rows that it replaces.
+    :param has_rules: what the table demands of a row is checked: of rows that are appended, by Spark.
     """
-    return next(_reasons(table, replaces_rows), None)
+    return next(_reasons(table, replaces_rows, has_rules=has_rules and not replaces_rows), None)
 
 
-def _reasons(table: DeltaVersion, replaces_rows: bool) -> Iterator[Unfit]:
+def _reasons(table: DeltaVersion, replaces_rows: bool, *, has_rules: bool) -> Iterator[Unfit]:
     yield from _of_protocol(table)
     for field in table.fields:
         yield from _of_column(str(field["name"]), field.get("metadata") or {})
+    yield from _of_rules(table, has_rules=has_rules)
     yield from _of_properties(table.properties, replaces_rows)
+
+
+def _of_rules(table: DeltaVersion, *, has_rules: bool) -> Iterator[Unfit]:
+    """Give the rules that are not checked: all where no Spark makes the rows, else what it must not run."""
+    rules = RowRules.of(table)
+    columns = [name for name, column in columns_of(table.fields).items() if column.kind]
+    for name, expression in rules.expressions():
+        why = (
+            obstacle(expression, columns)
+            if has_rules
+            else "Rules are checked for rows that are appended alone."
+        )
+        if not why:
+            continue
+        remedy = "Leave the column to the query" if name.startswith("generated") else "Check it in the query"
+        yield Unfit(
+            f"has a rule that is not checked: {name}, {expression}",
+            why[:1].upper() + why[1:].rstrip(".") + ".",
+            f"{remedy}, and take it from the table, or name another table.",
+        )
 
 
 def _of_protocol(table: DeltaVersion) -> Iterator[Unfit]:
@@ -53,20 +77,8 @@ def _of_protocol(table: DeltaVersion) -> Iterator[Unfit]:
 
 
 def _of_column(name: str, metadata: Mapping[str, Any]) -> Iterator[Unfit]:
-    if "delta.generationExpression" in metadata:
-        yield Unfit(
-            f"generates column {name}",
-            "Nobody computes it here, and a wrong value would be read as a right one.",
-            f"Give {name} in the query, and make the table without GENERATED ALWAYS AS.",
-        )
     if any(key.startswith("delta.identity.") for key in metadata):
         yield Unfit(f"numbers rows in column {name}", _NOT_WRITTEN, "Copy it into a table without IDENTITY.")
-    if "delta.invariants" in metadata:
-        yield Unfit(
-            f"has an invariant on column {name}",
-            "It is not checked for the files that are written.",
-            "Check it in the query, with a WHERE, and copy the table without it.",
-        )
     if _CHARACTERS in metadata:
         yield Unfit(
             f"has column {name} as {metadata[_CHARACTERS]}",
@@ -78,14 +90,6 @@ def _of_column(name: str, metadata: Mapping[str, Any]) -> Iterator[Unfit]:
 
 
 def _of_properties(properties: Mapping[str, str], replaces_rows: bool) -> Iterator[Unfit]:
-    for key, value in sorted(properties.items()):
-        if key.startswith(_CONSTRAINT):
-            name = key.removeprefix(_CONSTRAINT)
-            yield Unfit(
-                f"has the constraint {name}: CHECK ({value})",
-                "It is not checked for the files that are written.",
-                f"Check it in the query, with a WHERE, and ALTER TABLE ... DROP CONSTRAINT {name}.",
-            )
     if _RETENTION in properties:
         yield Unfit(
             f"forgets transactions after {properties[_RETENTION]}",

@@ -83,7 +83,7 @@ def problems_of(
     :param layout: as it is.
     :param table: its columns, as they are or as they will be.
     """
-    names = written(list(given), target.columns)
+    names = layout.rules.filled(written(list(given), target.columns))
     problems = [*_missing_in_query(given, target), *missing_in_table(names, table)]
     types = {field["name"]: field["type"] for field in layout.fields}
     for name in names:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from airflow_provider_sinks.connectors.delta.log import DeltaVersion
+from airflow_provider_sinks.connectors.delta.row_rules import RowRules
 from airflow_provider_sinks.connectors.delta.types import columns_of
 from airflow_provider_sinks.connectors.table_format.types import Column
 from airflow_provider_sinks.core.errors import JobFailedError
@@ -22,15 +23,19 @@ class Layout:
 
     :param schema: Spark's JSON of a struct.
     :param partitioned_by: names of columns.
+    :param rules: what it demands of each row; they are no part of the text, as a table that is made anew has
+        none.
     """
 
     schema: str
     partitioned_by: tuple[str, ...] = ()
+    rules: RowRules = field(default_factory=RowRules)
 
     @classmethod
     def of(cls, table: DeltaVersion) -> Layout:
         """Return those of a table."""
-        return cls(json.dumps({"type": "struct", "fields": table.fields}), table.partitioned_by)
+        schema = json.dumps({"type": "struct", "fields": table.fields})
+        return cls(schema, table.partitioned_by, RowRules.of(table))
 
     def to_json(self) -> str:
         """Write both."""
@@ -86,10 +91,12 @@ def demand_unaltered(table: DeltaVersion, begun: Layout, columns: Collection[str
     found, wanted = now.columns, begun.columns
     changed = [name for name in columns if found.get(name) != wanted.get(name)]
     required = [name for name, one in found.items() if one.is_required and name not in columns]
-    if changed or required or now.partitioned_by != begun.partitioned_by:
+    has_other_rules = now.rules != begun.rules
+    if changed or required or has_other_rules or now.partitioned_by != begun.partitioned_by:
         column = next(iter([*changed, *required]), "")
+        what = "Its constraints are others." if has_other_rules else "Its partitioning is another one."
         raise JobFailedError(
             f'table "{table.name}" was altered while sink "{sink}" ran',
-            f"Column {column!r} is another one." if column else "Its partitioning is another one.",
+            f"Column {column!r} is another one." if column else what,
             "The next start compares the query with the table as it is.",
         )

@@ -7,10 +7,14 @@ and not by the rows alone.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.connectors.delta.log import DeltaVersion
+from airflow_provider_sinks.connectors.delta.places import is_local
 from airflow_provider_sinks.connectors.delta.rounding import is_rounded
 from airflow_provider_sinks.connectors.delta.storage import DeltaFiles
 from airflow_provider_sinks.connectors.rows import DELETED
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
     from deltalake import CommitProperties, WriterProperties
 
 _NEW, _OLD = "sinks_new", "sinks_old"
+_PART_BYTES = 8 * 1024 * 1024
 
 
 def merge(
@@ -38,7 +43,13 @@ def merge(
     :returns: whether there was anything to change; where all keys that are gone never were there, there is no
         commit.
     """
-    rows = _rows(staged, files)
+    with _at_hand(staged, files) as places:
+        return _merge(table, _rows(places), key, properties)
+
+
+def _merge(
+    table: DeltaVersion, rows: pa.RecordBatchReader, key: Sequence[str], properties: CommitProperties
+) -> bool:
     names = [name for name in rows.schema.names if name != DELETED]
     columns = {_quoted(name): f"{_NEW}.{_quoted(name)}" for name in names}
     same = " AND ".join(f"{_OLD}.{_quoted(name)} = {_NEW}.{_quoted(name)}" for name in key)
@@ -69,19 +80,38 @@ def _writing(schema: pa.Schema) -> WriterProperties | None:
     return WriterProperties(column_properties=rounded) if rounded else None
 
 
-def _rows(staged: Sequence[StagedFile], files: DeltaFiles) -> pa.RecordBatchReader:
+@contextmanager
+def _at_hand(staged: Sequence[StagedFile], files: DeltaFiles) -> Iterator[Sequence[str]]:
+    """Give the files on this machine; those of an object store are fetched for as long as that takes.
+
+    delta-rs asks for rows in a thread of its own runtime, and there its client of object stores cannot wait.
+    """
+    paths = [file.path for file in staged]
+    if is_local(paths[0]):
+        yield [files.place(path)[1] for path in paths]
+        return
+    with tempfile.TemporaryDirectory(prefix="sinks-merge-") as folder:
+        yield [_fetched(files, path, Path(folder, str(number))) for number, path in enumerate(paths)]
+
+
+def _fetched(files: DeltaFiles, path: str, place: Path) -> str:
+    system, there = files.place(path)
+    with system.open_input_file(there) as source, place.open("wb") as copy:
+        while part := source.read(_PART_BYTES):
+            copy.write(part)
+    return str(place)
+
+
+def _rows(places: Sequence[str]) -> pa.RecordBatchReader:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for file in staged:
-            system, place = files.place(file.path)
-            with pq.ParquetFile(place, filesystem=system) as source:
+        for place in places:
+            with pq.ParquetFile(place) as source:
                 yield from source.iter_batches()
 
-    system, place = files.place(staged[0].path)
-    schema = pq.read_schema(place, filesystem=system)
-    return pa.RecordBatchReader.from_batches(schema, batches())
+    return pa.RecordBatchReader.from_batches(pq.read_schema(places[0]), batches())
 
 
 def _quoted(name: str) -> str:

@@ -89,7 +89,7 @@ def _obstacle(name: str) -> str:
 
 def _unfit(tables: DeltaTables, table: DeltaVersion, role: Role) -> Unfit | None:
     replaces = role is Role.DATA and not tables.keeps_staged
-    found = unfit(table, replaces_rows=replaces)
+    found = unfit(table, replaces_rows=replaces, has_rules=role is Role.DATA)
     if found is not None or role is not Role.DEAD_LETTER:
         return found
     repair = "Name a table that is not there; this one is partitioned by"

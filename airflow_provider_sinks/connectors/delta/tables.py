@@ -140,7 +140,8 @@ class DeltaTables(TableFormat[DeltaVersion]):
     ) -> DeltaWriterFactory:
         """Return what makes writers of data files."""
         self._layout = Layout.of(data)
-        self._columns = written([*columns] or [*self._layout.columns], self._target.columns)
+        names = written([*columns] or [*self._layout.columns], self._target.columns)
+        self._columns = self._layout.rules.filled(names)
         return DeltaWriterFactory(
             sink=self._sink.name,
             run=run,

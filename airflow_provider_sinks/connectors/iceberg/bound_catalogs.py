@@ -25,6 +25,7 @@ from requests import Session
 from airflow_provider_sinks.clients.own_headers import OwnHeaders
 from airflow_provider_sinks.connectors.iceberg.bounded_answers import BoundedAdapter
 from airflow_provider_sinks.connectors.iceberg.file_io import BoundFileIO, storage_of
+from airflow_provider_sinks.connectors.iceberg.shared_entries import with_shared_entries
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem, SinkError, UnavailableError
 
 _CLASS: Final = TableProperties.WRITE_PY_LOCATION_PROVIDER_IMPL
@@ -92,7 +93,7 @@ class BoundSqlCatalog(_Bound, SqlCatalog):
 
     def _convert_orm_to_iceberg(self, orm_table: IcebergTables) -> Table:
         with _reading_metadata():
-            return super()._convert_orm_to_iceberg(orm_table)
+            return with_shared_entries(super()._convert_orm_to_iceberg(orm_table))
 
 
 def bound_hive_catalog() -> type[Catalog]:
@@ -104,7 +105,7 @@ def bound_hive_catalog() -> type[Catalog]:
 
         def _convert_hive_into_iceberg(self, table: Any) -> Table:
             with _reading_metadata():
-                return super()._convert_hive_into_iceberg(table)
+                return with_shared_entries(super()._convert_hive_into_iceberg(table))
 
     return BoundHiveCatalog
 

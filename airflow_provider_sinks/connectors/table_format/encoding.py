@@ -55,16 +55,19 @@ def encode(
     errors += [_outside(name) for name in common_years]
     error = sql.coalesce(rows.ERROR, *errors) if errors else sql.col(rows.ERROR)
     values = [
-        sql.when(is_good if name in key else counts, _value(spark_kind(given[name]), column)).alias(name)
+        sql.when(is_good if name in key else counts, as_column(given[name], column)).alias(name)
         for name, column in columns.items()
     ]
     raw = rows.RAW if keeps_raw else ()
     return output.select(*coordinates(output, error), *values, *raw)
 
 
-def _value(given: str, column: TableColumn) -> Column:
+def as_column(given: SparkType, column: TableColumn) -> Column:
+    """Return a query's column with the type of the table's, which it fits."""
     source = named(column.name)
-    return source if conversion(given, column.kind) is Conversion.NONE else source.cast(column.kind)
+    if conversion(spark_kind(given), column.kind) is Conversion.NONE:
+        return source
+    return source.cast(column.kind)
 
 
 def _null(name: str, what: str) -> Column:
