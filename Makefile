@@ -19,7 +19,7 @@ setup: ## make .venv with the pinned packages (every target does it when needed)
 	@scripts/setup
 
 ##@ Check
-.PHONY: test lint test-long test-unit test-airflow test-live test-formats test-scenarios test-faults bench bench-postgres bench-formats bench-row bench-parse bench-followers
+.PHONY: test lint test-long test-unit test-airflow test-live test-formats test-scenarios test-faults bench bench-postgres bench-lakes bench-formats bench-row bench-parse bench-followers
 test: jars quick-start ## lint, docs and the tests, against real services
 	@$(MAKE) --jobs=3 lint docs lanes
 
@@ -61,6 +61,10 @@ bench: jars ## ours beside Spark's own Kafka sink, Flink and others; QUICK=1 bel
 bench-postgres: jars ## rows per second into Postgres, ours beside Spark's JDBC writer
 	@$(VENV_PYTHON) -m tests.bench.postgres
 	@$(VENV_PYTHON) -m tests.bench.postgres_alone
+
+bench-lakes: jars ## rows per second into Iceberg and Delta tables, ours beside their own sinks; 1,000 epochs of each
+	@$(VENV_PYTHON) -m tests.bench.lakes
+	@$(VENV_PYTHON) -m tests.bench.lake_epochs
 
 bench-formats: jars ## rows per second with Avro, JSON Schema and Protobuf by a registry, beside JSON
 	@$(VENV_PYTHON) -m tests.bench.formats

@@ -1,4 +1,4 @@
-"""Pageviews as rows of a Postgres table; ``make demo`` kills the driver in the middle."""
+"""Pageviews as rows of a Postgres table."""
 
 # [START table]
 from airflow_provider_sinks import Sink, kafka, postgres, sink_dag

@@ -60,6 +60,7 @@ def formats() -> list[Path]:
         "changes",
         "debezium_reader",
         "java_registry",
+        "delta_spark",
         "registered_json",
         "registered_protobuf",
         "schema_registry",
@@ -76,7 +77,8 @@ def formats() -> list[Path]:
 def tables() -> list[Path]:
     """The contract of connectors for tables of Iceberg and Delta."""
     found = [*_CONTRACT.glob("test_iceberg*.py"), *_CONTRACT.glob("test_delta*.py")]
-    return sorted([*found, _CONTRACT / "test_moved_tables.py", _CONTRACT / "test_table_evolution.py"])
+    others = ("moved_tables", "object_store", "table_evolution")
+    return sorted([*found, *(_CONTRACT / f"test_{name}.py" for name in others)])
 
 
 def waiting() -> list[Path]:

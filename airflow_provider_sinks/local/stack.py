@@ -84,26 +84,6 @@ class Stack:
         """Return the folder with the launch directories of a sink."""
         return self.airflow.home / "sinks" / "launches" / sink
 
-    def iceberg_extra(self) -> dict[str, str]:
-        """Return the extra of the connection to an Iceberg catalog on Postgres, with tables in the store."""
-        return {
-            "warehouse": f"s3://{BUCKET}/warehouse",
-            "s3.endpoint": self.store.url,
-            "s3.region": REGION,
-            "s3.access-key-id": self.store.keys.id,
-            "s3.secret-access-key": self.store.keys.secret,
-        }
-
-    def delta_extra(self) -> dict[str, str]:
-        """Return the extra of the connection to the store, for Delta tables."""
-        return {
-            "aws_endpoint": self.store.url,
-            "aws_allow_http": "true",
-            "aws_region": REGION,
-            "aws_access_key_id": self.store.keys.id,
-            "aws_secret_access_key": self.store.keys.secret,
-        }
-
     def _start_services(self, fill: Fill, cancelled: Event) -> None:
         with step("Kafka broker") as line:
             user = Sasl(Mechanism.SCRAM_SHA_512, {USER: secrets.token_urlsafe(12)})
@@ -142,9 +122,9 @@ class Stack:
             self.airflow.add_connection("pg_prod", "postgres", **postgres.connection_fields)
             self.airflow.add_connection("registry_prod", "http", host=self.registry.url)
             self.airflow.add_connection(
-                "lake_prod", "iceberg", **postgres.connection_fields, extra=self.iceberg_extra()
+                "lake_prod", "iceberg", **postgres.connection_fields, extra=iceberg_extra(self.store)
             )
-            self.airflow.add_connection("store_prod", "delta", extra=self.delta_extra())
+            self.airflow.add_connection("store_prod", "delta", extra=delta_extra(self.store))
             self.airflow.add_connection("spark_default", "spark", host=SPARK_MASTER)
             self.airflow.add_connection("airflow_api_default", "http", **self.airflow.account())
             assert self.broker.sasl is not None  # noqa: S101  it was started with it
@@ -152,6 +132,28 @@ class Stack:
             airflow = version("apache-airflow")
             names = "kafka_prod, pg_prod, registry_prod, lake_prod, store_prod, airflow_api_default"
             line.leave(f"{names}, spark_default ({SPARK_MASTER}) in Airflow {airflow}")
+
+
+def iceberg_extra(store: ObjectStore) -> dict[str, str]:
+    """Return the extra of a connection to an Iceberg catalog on Postgres, with its tables in a store."""
+    return {
+        "warehouse": f"s3://{BUCKET}/warehouse",
+        "s3.endpoint": store.url,
+        "s3.region": REGION,
+        "s3.access-key-id": store.keys.id,
+        "s3.secret-access-key": store.keys.secret,
+    }
+
+
+def delta_extra(store: ObjectStore) -> dict[str, str]:
+    """Return the extra of a connection to a store with Delta tables."""
+    return {
+        "aws_endpoint": store.url,
+        "aws_allow_http": "true",
+        "aws_region": REGION,
+        "aws_access_key_id": store.keys.id,
+        "aws_secret_access_key": store.keys.secret,
+    }
 
 
 def spark_settings(folder: Path) -> Path:

@@ -19,8 +19,10 @@ from deltalake import DeltaTable
 from pyiceberg.catalog.sql import SqlCatalog
 
 from airflow_provider_sinks.drivers.abandoned import DriverMark
+from airflow_provider_sinks.local.object_store import ObjectStore
+from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.processes import LocalServiceError
-from airflow_provider_sinks.local.stack import Stack
+from airflow_provider_sinks.local.stack import BUCKET, Stack, delta_extra, iceberg_extra
 from scripts.demo.act import Act
 from scripts.demo.audit import read_committed, views_of
 from scripts.demo.launches import launches, wait_while_it_runs
@@ -101,16 +103,25 @@ def _of_postgres(stack: Stack) -> Iterable[View]:
 
 
 def _of_iceberg(stack: Stack) -> Iterable[View]:
-    server = stack.postgres
+    return iceberg_views(stack.postgres, stack.store)
+
+
+def _of_delta(stack: Stack) -> Iterable[View]:
+    return delta_views(stack.store)
+
+
+def iceberg_views(server: Postgres, store: ObjectStore) -> Iterable[View]:
+    """Return what stands in the Iceberg table."""
     login = f"{server.user}:{server.password}@{server.host}:{server.port}/{server.dbname}"
-    storage = {name: value for name, value in stack.iceberg_extra().items() if name.startswith("s3.")}
+    storage = iceberg_extra(store)
     with closing(SqlCatalog("lake_prod", uri=f"postgresql+psycopg://{login}", **storage)) as catalog:
         found = catalog.load_table(f"web.{TABLE}").scan().to_arrow().to_pylist()
     return map(_view, found)
 
 
-def _of_delta(stack: Stack) -> Iterable[View]:
-    table = DeltaTable(f"s3://lake/{TABLE}", storage_options=stack.delta_extra())
+def delta_views(store: ObjectStore) -> Iterable[View]:
+    """Return what stands in the Delta table."""
+    table = DeltaTable(f"s3://{BUCKET}/{TABLE}", storage_options=delta_extra(store))
     return map(_view, table.to_pyarrow_table().to_pylist())
 
 

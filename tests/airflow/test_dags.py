@@ -28,6 +28,10 @@ DAG_IDS = [
     "rewind_sink",
     "run_sink_once",
     "run_sink_once_into_a_table",
+    "views_in_delta",
+    "views_in_iceberg",
+    "views_in_kafka",
+    "views_in_postgres",
 ]
 FORMS = {
     "alter_connection",

@@ -21,6 +21,10 @@ def test_the_example_dags_suggest_their_sinks() -> None:
         "pageviews_clean",
         "pageviews_enriched",
         "pageviews_table",
+        "views_in_delta",
+        "views_in_iceberg",
+        "views_in_kafka",
+        "views_in_postgres",
     ]
 
 

@@ -12,8 +12,9 @@ from deltalake import DeltaTable
 
 from airflow_provider_sinks.connectors.delta.options import DeltaOptions
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
-from airflow_provider_sinks.local.object_store import REGION, ObjectStore
+from airflow_provider_sinks.local.object_store import ObjectStore
 from airflow_provider_sinks.local.postgres import Postgres
+from airflow_provider_sinks.local.stack import BUCKET, delta_extra, iceberg_extra
 from airflow_provider_sinks.testing.connector_contract import DriverCommits
 from airflow_provider_sinks.testing.played_start import SINK
 from tests.contract.delta_harness import DeltaHarness
@@ -23,16 +24,10 @@ from tests.contract.iceberg_harness import IcebergHarness
 class StoredDelta(DeltaHarness):
     """Tables of a connection whose keys the store knows."""
 
-    def __init__(self, store: ObjectStore, bucket: str, **target: Any) -> None:
+    def __init__(self, store: ObjectStore, **target: Any) -> None:
         super().__init__(Path(uuid.uuid4().hex), connection="store", **target)
-        self._root = f"s3://{bucket}/{self.folder}"
-        self._options = {
-            "aws_endpoint": store.url,
-            "aws_allow_http": "true",
-            "aws_region": REGION,
-            "aws_access_key_id": store.keys.id,
-            "aws_secret_access_key": store.keys.secret,
-        }
+        self._root = f"s3://{BUCKET}/{self.folder}"
+        self._options = delta_extra(store)
 
     def address(self, sink: str = SINK, suffix: str = "") -> str:
         return f"{self._root}/{sink}{suffix}"
@@ -47,37 +42,31 @@ class StoredDelta(DeltaHarness):
 class StoredIceberg(IcebergHarness):
     """Tables of a catalog whose warehouse is a bucket."""
 
-    def __init__(self, store: ObjectStore, bucket: str, server: Postgres, **target: Any) -> None:
+    def __init__(self, store: ObjectStore, server: Postgres, **target: Any) -> None:
         self._store = store
-        self._warehouse = f"s3://{bucket}/{uuid.uuid4().hex}"
+        self._warehouse = f"s3://{BUCKET}/{uuid.uuid4().hex}"
         super().__init__(server, Path("nowhere"), **target)
 
     def storage(self) -> dict[str, str]:
-        return {
-            "warehouse": self._warehouse,
-            "s3.endpoint": self._store.url,
-            "s3.region": REGION,
-            "s3.access-key-id": self._store.keys.id,
-            "s3.secret-access-key": self._store.keys.secret,
-        }
+        return {**iceberg_extra(self._store), "warehouse": self._warehouse}
 
 
 class TestDeltaInAStore(DriverCommits):
     @pytest.fixture
     def harness(self, object_store: ObjectStore) -> DeltaHarness:
-        return StoredDelta(object_store, "lake", partition_by=["part"])
+        return StoredDelta(object_store, partition_by=["part"])
 
 
 class TestUpsertDeltaInAStore(DriverCommits):
     @pytest.fixture
     def harness(self, object_store: ObjectStore) -> DeltaHarness:
-        return StoredDelta(object_store, "lake", mode="upsert", key=["part", "at"])
+        return StoredDelta(object_store, mode="upsert", key=["part", "at"])
 
 
 class TestIcebergInAStore(DriverCommits):
     @pytest.fixture
     def harness(self, object_store: ObjectStore, postgres: Postgres) -> Iterator[IcebergHarness]:
-        made = StoredIceberg(object_store, "lake", postgres)
+        made = StoredIceberg(object_store, postgres)
         yield made
         made.close()
 
@@ -85,6 +74,6 @@ class TestIcebergInAStore(DriverCommits):
 class TestUpsertIcebergInAStore(DriverCommits):
     @pytest.fixture
     def harness(self, object_store: ObjectStore, postgres: Postgres) -> Iterator[IcebergHarness]:
-        made = StoredIceberg(object_store, "lake", postgres, mode="upsert", key=["part", "at"])
+        made = StoredIceberg(object_store, postgres, mode="upsert", key=["part", "at"])
         yield made
         made.close()

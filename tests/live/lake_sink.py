@@ -10,8 +10,9 @@ from typing import Any
 from deltalake import DeltaTable
 from pyiceberg.catalog.sql import SqlCatalog
 
-from airflow_provider_sinks.local.object_store import REGION, ObjectStore
+from airflow_provider_sinks.local.object_store import ObjectStore
 from airflow_provider_sinks.local.postgres import Postgres
+from airflow_provider_sinks.local.stack import delta_extra, iceberg_extra
 from tests.faults import topics
 from tests.live.sinks_in_airflow import AirflowSink
 
@@ -22,13 +23,7 @@ NAMES = {
 """How each kind of connection calls address, id and secret."""
 
 
-def options(kind: str, store: ObjectStore) -> dict[str, str]:
-    """Return what stands in the extra of a connection of this kind."""
-    more = {"iceberg": {"s3.region": REGION}, "delta": {"aws_region": REGION, "aws_allow_http": "true"}}
-    return {
-        **dict(zip(NAMES[kind], (store.url, store.keys.id, store.keys.secret), strict=True)),
-        **more[kind],
-    }
+_OPTIONS = {"iceberg": iceberg_extra, "delta": delta_extra}
 
 
 @dataclass
@@ -56,13 +51,14 @@ class LakeSink(AirflowSink):
 
     def connect(self, store: ObjectStore) -> None:
         """Make the connection of its target."""
-        extra = options(self.kind, store)
+        extra = _OPTIONS[self.kind](store)
         if self.kind == "delta":
             self.airflow.add_connection(self.table_connection, "delta", extra=extra)
         else:
-            extra |= {"warehouse": "s3://lake/altered", "name": "altered"}
             fields = self.server.connection_fields
-            self.airflow.add_connection(self.table_connection, "iceberg", **fields, extra=extra)
+            self.airflow.add_connection(
+                self.table_connection, "iceberg", **fields, extra={**extra, "name": "altered"}
+            )
 
     def demand_all(self, store: ObjectStore) -> None:
         """Every row that was fed is in the table once, and no other; to be asked when all are committed."""
@@ -76,13 +72,14 @@ class LakeSink(AirflowSink):
         return f"s3://lake/altered/{self.name}"
 
     def _values(self, store: ObjectStore) -> list[str]:
+        options = _OPTIONS[self.kind](store)
         if self.kind == "delta":
-            table = DeltaTable(self._address, storage_options=options("delta", store)).to_pyarrow_table()
+            table = DeltaTable(self._address, storage_options=options).to_pyarrow_table()
         else:
             server = self.server
             login = f"{server.user}:{server.password}@{server.host}:{server.port}/{server.dbname}"
             uri = f"postgresql+psycopg://{login}"
-            with closing(SqlCatalog("altered", uri=uri, **options("iceberg", store))) as catalog:
+            with closing(SqlCatalog("altered", uri=uri, **options)) as catalog:
                 table = catalog.load_table(f"altered.{self.name}").scan().to_arrow()
         found: list[str] = table.column("value").to_pylist()
         return found

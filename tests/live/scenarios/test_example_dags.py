@@ -22,10 +22,12 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 
 from airflow_provider_sinks.local.airflow import AirflowStack
 from airflow_provider_sinks.local.broker import KafkaBroker
+from airflow_provider_sinks.local.object_store import ObjectStore
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.schema_registry import SchemaRegistry
 from airflow_provider_sinks.local.spark import spark_environment
-from airflow_provider_sinks.local.stack import SPARK_MASTER, spark_settings
+from airflow_provider_sinks.local.stack import SPARK_MASTER, delta_extra, iceberg_extra, spark_settings
+from scripts.demo.lakehouse_act import delta_views, iceberg_views
 from scripts.demo.pageviews import create_topic, fill_table, fill_topic, pageviews
 from tests.live.sink_world import SinkWorld
 
@@ -41,6 +43,10 @@ EXAMPLES = {
     "pageviews_table": "pageviews_table.py",
     "run_sink_once": "run_sink_once.py",
     "run_sink_once_into_a_table": "run_sink_once.py",
+    "views_in_delta": "lakehouse.py",
+    "views_in_iceberg": "lakehouse.py",
+    "views_in_kafka": "lakehouse.py",
+    "views_in_postgres": "lakehouse.py",
 }
 FORMS = ("alter_connection.py", "replay_dead_letters.py", "sink_forms.py")
 """They act on an Airflow that runs: tests/live/scenarios, tests/live/test_sink_commands.py
@@ -111,7 +117,9 @@ class Examples:
             pause.wait(0.5)
 
 
-def connections(broker: KafkaBroker, postgres: Postgres, registry: SchemaRegistry) -> dict[str, str]:
+def connections(
+    broker: KafkaBroker, postgres: Postgres, registry: SchemaRegistry, store: ObjectStore
+) -> dict[str, str]:
     """Return the connections that the examples name, as a user of ``airflow dags test`` defines them."""
     kafka = {"conn_type": "kafka", "extra": broker.client_config()}
     fields = {"host": postgres.host, "port": postgres.port, "login": postgres.user}
@@ -120,6 +128,10 @@ def connections(broker: KafkaBroker, postgres: Postgres, registry: SchemaRegistr
         "AIRFLOW_CONN_KAFKA_PROD": json.dumps(kafka),
         "AIRFLOW_CONN_PG_PROD": json.dumps({"conn_type": "postgres", **database}),
         "AIRFLOW_CONN_REGISTRY_PROD": json.dumps({"conn_type": "http", "host": registry.url}),
+        "AIRFLOW_CONN_LAKE_PROD": json.dumps(
+            {"conn_type": "iceberg", **database, "extra": iceberg_extra(store)}
+        ),
+        "AIRFLOW_CONN_STORE_PROD": json.dumps({"conn_type": "delta", "extra": delta_extra(store)}),
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": SPARK_MASTER}),
     }
 
@@ -154,6 +166,7 @@ def examples(
     broker: KafkaBroker,
     postgres: Postgres,
     registry: SchemaRegistry,
+    object_store: ObjectStore,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Examples]:
     fill(broker, postgres)
@@ -161,7 +174,7 @@ def examples(
     environment = {
         **AirflowStack.make(tmp_path_factory.mktemp("airflow"), DAGS).environment,
         **spark_environment(),
-        **connections(broker, postgres, registry),
+        **connections(broker, postgres, registry, object_store),
         "SPARK_CONF_DIR": str(settings),
     }
     with ThreadPoolExecutor(max_workers=2) as two:
@@ -228,6 +241,22 @@ def test_a_sink_into_a_table(examples: Examples, postgres: Postgres) -> None:
         rows = connection.execute("SELECT viewtime FROM public.pageviews").fetchall()
 
     assert sorted(viewtime for (viewtime,) in rows) == sorted(view.viewtime for view in pageviews(VIEWS))
+
+
+def test_four_sinks_of_one_file(examples: Examples, postgres: Postgres, object_store: ObjectStore) -> None:
+    for target in ("kafka", "postgres", "iceberg", "delta"):
+        examples.output_of(f"views_in_{target}")
+    with postgres.connect() as connection:
+        in_postgres = connection.execute("SELECT viewtime FROM public.views").fetchall()
+    found = {
+        "kafka": [row["viewtime"] for row in examples.rows_of("views")],
+        "postgres": [viewtime for (viewtime,) in in_postgres],
+        "iceberg": [viewtime for _, _, viewtime in iceberg_views(postgres, object_store)],
+        "delta": [viewtime for _, _, viewtime in delta_views(object_store)],
+    }
+
+    wanted = sorted(view.viewtime for view in pageviews(VIEWS))
+    assert {target: sorted(times) for target, times in found.items()} == dict.fromkeys(found, wanted)
 
 
 def test_a_sink_that_writes_avro(examples: Examples, registry: SchemaRegistry) -> None:
