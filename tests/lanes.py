@@ -61,6 +61,7 @@ def formats() -> list[Path]:
         "debezium_reader",
         "java_registry",
         "delta_spark",
+        "lake_refusals",
         "registered_json",
         "registered_protobuf",
         "schema_registry",

@@ -3,7 +3,8 @@
 python -m tests.bench.lake_epochs [--epochs 1000]
 
 Each epoch has a few rows: what is measured is the way of a commit through the metadata of a table, and of the
-look that a start and the guard take. Nobody maintains the tables.
+look that a start and the guard take. Nobody maintains the tables, but for one of Iceberg whose snapshots are
+expired every 100 epochs.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from airflow_provider_sinks.local.postgres import Postgres
@@ -26,6 +27,7 @@ from tests.contract.iceberg_harness import IcebergHarness
 
 _ROWS = 3
 _LOOKS = 5
+_KEPT = 10
 
 
 def main() -> None:
@@ -39,38 +41,54 @@ def main() -> None:
         tempfile.TemporaryDirectory(prefix="bench") as name,
         Postgres.start(Path(name) / "postgres") as server,
     ):
-        arms: dict[str, Callable[[], Harness]] = {
-            "Iceberg": lambda: IcebergHarness(server, Path(name) / "iceberg"),
-            "Delta": lambda: DeltaHarness(Path(name) / "delta"),
-        }
-        lines = [line for arm, make in arms.items() for line in _measured(arm, make(), given.epochs)]
-    names = ("table", "epochs", "a commit, s", "a look, s", "a start, s")
-    print(grid(names, lines))
+        iceberg = IcebergHarness(server, Path(name) / "iceberg")
+        maintained = IcebergHarness(server, Path(name) / "maintained")
+        arms = (
+            ("Iceberg", iceberg, _leave),
+            ("Iceberg, expired every 100", maintained, partial(_expire, maintained)),
+            ("Delta", DeltaHarness(Path(name) / "delta"), _leave),
+        )
+        lines = [
+            line
+            for arm, harness, maintain in arms
+            for line in _measured(arm, harness, maintain, given.epochs)
+        ]
+    print(grid(("table", "epochs", "a commit, ms", "a look, ms", "a start, ms"), lines))
 
 
-def _measured(name: str, harness: Harness, epochs: int) -> Iterator[Sequence[str]]:
-    """Give a line for each tenth of the epochs."""
-    start = PlayedStart(harness).start()
-    tenth, commits = epochs // 10, list[float]()
+def _measured(
+    name: str, harness: Harness, maintain: Callable[[], None], epochs: int
+) -> Iterator[Sequence[str | int]]:
+    """Give a line at each of some numbers of epochs: the last 100 commits, some looks, and a start."""
+    start, commits = PlayedStart(harness).start(), list[int]()
     for epoch in range(1, epochs + 1):
-        with _timed(commits):
-            start.epoch(epoch, {0: range((epoch - 1) * _ROWS, epoch * _ROWS)})
-        if epoch % tenth == 0 and epoch // tenth in (1, 5, 10):
-            looks, starts = list[float](), list[float]()
-            for _ in range(_LOOKS):
-                with _timed(looks):
-                    start.connector.observe(SOURCE)
-            with _timed(starts):
-                start = PlayedStart(harness).start()
-            found = [statistics.median(taken) for taken in (commits[-tenth:], looks, starts)]
-            yield name, f"{epoch:,}", *(f"{seconds:.3f}" for seconds in found)
+        start.epoch(epoch, {0: range((epoch - 1) * _ROWS, epoch * _ROWS)})
+        commits.append(int(start.connector.metrics()["commit_ms"]))
+        if epoch in (100, 300, 1000):
+            looks = [_milliseconds(partial(start.connector.observe, SOURCE)) for _ in range(_LOOKS)]
+            restart = _milliseconds(PlayedStart(harness).start)
+            start = PlayedStart(harness).start()
+            medians = (int(statistics.median(found)) for found in (commits[-100:], looks))
+            yield (name, epoch, *medians, restart)
+        if epoch % 100 == 0:
+            maintain()
 
 
-@contextmanager
-def _timed(taken: list[float]) -> Iterator[None]:
+def _milliseconds(act: Callable[[], object]) -> int:
     begun = time.monotonic()
-    yield
-    taken.append(time.monotonic() - begun)
+    act()
+    return int((time.monotonic() - begun) * 1000)
+
+
+def _leave() -> None:
+    """Do nothing, as most people do."""
+
+
+def _expire(harness: IcebergHarness) -> None:
+    """Expire all snapshots but the newest."""
+    table = harness.table()
+    found = sorted(table.metadata.snapshots, key=lambda one: one.sequence_number or 0)
+    table.maintenance.expire_snapshots().by_ids([one.snapshot_id for one in found[:-_KEPT]]).commit()
 
 
 if __name__ == "__main__":

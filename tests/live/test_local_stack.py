@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
+from pyarrow.fs import S3FileSystem
 
 from airflow_provider_sinks.local import ports
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.listeners import Mechanism, Sasl
+from airflow_provider_sinks.local.object_store import REGION, Keys, ObjectStore
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.processes import LocalServiceError, Service, session_members
 from tests import administrator
@@ -94,3 +96,23 @@ def test_no_port_is_given_twice_not_even_to_two_processes(monkeypatch: pytest.Mo
         other.communicate()
 
     assert len({*theirs, *ours}) == 60
+
+
+def test_the_object_store_takes_its_own_keys_alone_and_keeps_what_it_has(tmp_path: Path) -> None:
+    def files(store: ObjectStore, keys: Keys) -> S3FileSystem:
+        return S3FileSystem(
+            access_key=keys.id, secret_key=keys.secret, endpoint_override=store.url, region=REGION
+        )
+
+    with ObjectStore.start(tmp_path / "store", "lake") as store:
+        first = store.keys
+        with files(store, first).open_output_stream("lake/a/file") as out:
+            out.write(b"kept")
+        store.change_keys()
+        with pytest.raises(OSError, match="AWS Error"):
+            files(store, first).get_file_info("lake/a/file")
+        with ObjectStore.start(tmp_path / "second", root=store.root) as second:
+            for one in (store, second):
+                with files(one, one.keys).open_input_file("lake/a/file") as source:
+                    assert source.read() == b"kept"
+    assert first.secret not in repr(first)
