@@ -13,6 +13,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import Any, Literal, Protocol
 
 from deltalake import DeltaTable
 
+from airflow_provider_sinks.connectors.iceberg.catalog import TableCatalog
 from airflow_provider_sinks.connectors.iceberg.options import IcebergOptions
 from airflow_provider_sinks.core.connection.options import ConnectionOptions
 from airflow_provider_sinks.core.spec.sink import SinkSpec
@@ -38,6 +40,8 @@ from tests.live.lake_spark import DELTA_SETTINGS, delta_jars, iceberg_settings, 
 Mode = Literal["append", "upsert"]
 EPOCH_BYTES = {"append": 50_000_000, "upsert": 10_000_000}
 """A table of files takes large epochs."""
+_SHARE = {"append": 1.0, "upsert": 0.25}
+"""A MERGE is slow."""
 _KEYS = 200_000
 _KEY_BYTES = 9
 """Of a value: see :data:`.tables.COLUMNS`."""
@@ -115,6 +119,8 @@ class IcebergLake:
         return int(found)
 
     def delete(self, target: str) -> None:
+        with closing(TableCatalog(self._options)) as catalog:
+            catalog.drop(f"{_NAMESPACE}.{_named(target)}")
         shutil.rmtree(self._folder / _NAMESPACE / _named(target))
 
 
@@ -218,17 +224,17 @@ def main() -> None:
         folder = Path(name)
         lakes: list[Lake] = [IcebergLake(server, folder / "iceberg"), DeltaLake(folder / "delta")]
         lakes = [lake for lake in lakes if lake.kind in given.formats]
-        for size in given.sizes:
-            records = int(given.gigabytes * 1e9 / size)
+        for size, mode in product(given.sizes, given.modes):
+            records = int(given.gigabytes * _SHARE[mode] * 1e9 / size)
             made = values(size, min(_KEYS, records))
-            source = make_source(broker.bootstrap, f"source-{size}", made, records, PARTITIONS)
-            for mode, lake in product(given.modes, lakes):
-                keys = len({value[:_KEY_BYTES] for value in made}) if mode == "upsert" else None
-                per_epoch = EPOCH_BYTES[mode] // size
-                stream = Stream(source, records, per_epoch, records * 2 // 5, keys)
+            source = make_source(broker.bootstrap, f"source-{mode}-{size}", made, records, PARTITIONS)
+            keys = len({value[:_KEY_BYTES] for value in made}) if mode == "upsert" else None
+            per_epoch = EPOCH_BYTES[mode] // size
+            stream = Stream(source, records, per_epoch, records * 2 // 5, keys)
+            what = f"{records:,} rows of {size} bytes, {PARTITIONS} partitions, epochs of {per_epoch:,}"
+            for lake in lakes:
                 place = folder / f"{lake.kind}-{mode}-{size}"
                 rounds = Rounds(broker.bootstrap, place, given.rounds, _arms(lake, mode), lake)
-                what = f"{records:,} rows of {size} bytes, {PARTITIONS} partitions, epochs of {per_epoch:,}"
                 print_drain(f"{_NAMES[lake.kind]}, {mode}: {what}", rounds.run(stream))
             topics.delete(broker.bootstrap, source)
 
