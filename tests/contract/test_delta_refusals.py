@@ -136,8 +136,12 @@ def features(*writer: str, reader: tuple[str, ...] = ()) -> dict[str, Any]:
             "has a rule that is not checked: invariant of column what, x",
         ),
         (
+            {"metadata": {"delta.invariants": "at > 5"}},
+            "has a rule that is not checked: invariant of column what, {at > 5}",
+        ),
+        (
             {"metadata": {"delta.invariants": "[]"}},
-            "has a rule that is not checked: invariant of column what, []",
+            "has a rule that is not checked: invariant of column what, {[]}",
         ),
         (
             {"properties": {"delta.setTransactionRetentionDuration": "interval 7 days"}},

@@ -108,7 +108,8 @@ def test_the_sink_goes_on_behind_what_others_do_by_spark(
 
 
 _RULED = """
-    CREATE TABLE {t} (id bigint, userid string, at timestamp, more string,
+    CREATE TABLE {t} (id bigint, userid string, at timestamp, more string, parts struct<a: array<int>>,
+      pair struct<id: bigint> GENERATED ALWAYS AS (named_struct('id', id)),
       day date GENERATED ALWAYS AS (CAST(at AS date)),
       many bigint GENERATED ALWAYS AS (id * 3000000000))
     USING delta PARTITIONED BY (day)"""
@@ -139,8 +140,8 @@ def test_what_a_table_demands_of_its_rows_is_computed_and_checked_as_by_spark(
     status = sink.run()
 
     assert (status.rows_total, status.dead_total) == (1, 2)
-    found = delta_reader.sql("SELECT id, userid, CAST(day AS string), many FROM {t}", table)
-    assert found == [[1, "ann", "2026-11-20", 3000000000]]
+    found = delta_reader.sql("SELECT id, userid, CAST(day AS string), many, pair.id FROM {t}", table)
+    assert found == [[1, "ann", "2026-11-20", 3000000000, 1]]
     told = delta_reader.sql("SELECT source_offset, error FROM {t} ORDER BY 1", f"delta.`{tmp_path / 'dead'}`")
     assert told == [[n, "constraint known does not hold: userid <> 'eve'"] for n in (1, 2)]
 

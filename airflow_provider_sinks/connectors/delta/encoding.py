@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
+from pyspark.sql.types import StructField
 
 from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.connectors.delta.layout import Layout
@@ -26,18 +27,21 @@ def ruled(output: DataFrame, names: Sequence[str], layout: Layout) -> DataFrame:
     :param names: the columns that are written, which fit the table.
     """
     given, table, rules = types_of(output), layout.columns, layout.rules
+    types = {
+        field["name"]: StructField.fromJson(field).dataType
+        for field in layout.fields
+        if table[field["name"]].kind
+    }
     computed = [name for name in rules.generated if name not in names]
     typed = {name: as_column(given[name], table[name]) for name in names}
     empty = {
-        name: sql.lit(None).cast(column.kind)
-        for name, column in table.items()
-        if name not in (*names, *computed) and column.kind
+        name: sql.lit(None).cast(kind) for name, kind in types.items() if name not in (*names, *computed)
     }
     internal = [name for name in output.columns if name.startswith(INTERNAL)]
     frame = output.select(*internal, *(value.alias(name) for name, value in {**typed, **empty}.items()))
 
     def value(name: str) -> Column:
-        return sql.expr(rules.generated[name]).cast(table[name].kind)
+        return sql.expr(rules.generated[name]).cast(types[name])
 
     counts = is_there(frame)
     frame = frame.withColumns({name: sql.when(counts, value(name)) for name in computed})

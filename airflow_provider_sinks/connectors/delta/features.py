@@ -43,11 +43,7 @@ def _of_rules(table: DeltaVersion, *, has_rules: bool) -> Iterator[Unfit]:
     rules = RowRules.of(table)
     columns = [name for name, column in columns_of(table.fields).items() if column.kind]
     for name, expression in rules.expressions():
-        why = (
-            obstacle(expression, columns)
-            if has_rules
-            else "Rules are checked for rows that are appended alone."
-        )
+        why = obstacle(expression, columns) if has_rules else _ONLY_APPENDED
         if not why:
             continue
         remedy = "Leave the column to the query" if name.startswith("generated") else "Check it in the query"

@@ -19,8 +19,6 @@ from airflow_provider_sinks.core.query.sql import SqlError
 CONSTRAINT: Final = "delta.constraints."
 GENERATED: Final = "delta.generationExpression"
 INVARIANTS: Final = "delta.invariants"
-_NO_SQL: Final = ("[", "{")
-"""How JSON begins of which the expression is not known."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ def obstacle(expression: str, columns: Sequence[str]) -> str:
 
     :param columns: of the table, of types that Spark has.
     """
-    if not expression or expression.lstrip()[:1] in _NO_SQL:
+    if not expression.strip() or expression.startswith("{"):
         return "it is no expression of SQL"
     try:
         shape = analyse(select_sql([f"({expression}\n) AS value"], None), (), columns)
@@ -83,9 +81,9 @@ def obstacle(expression: str, columns: Sequence[str]) -> str:
 
 
 def _invariant(text: str) -> str:
-    """Return the expression of an invariant; its JSON where it is none that is known."""
-    found: Any = json.loads(text)
+    """Return the expression of an invariant; what is no SQL where it is of a form that is not known."""
     try:
+        found: Any = json.loads(text)
         return str(found["expression"]["expression"])
-    except (TypeError, KeyError):
-        return text
+    except (ValueError, TypeError, KeyError):
+        return f"{{{text}}}"
