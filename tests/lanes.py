@@ -78,8 +78,12 @@ def formats() -> list[Path]:
 def tables() -> list[Path]:
     """The contract of connectors for tables of Iceberg and Delta."""
     found = [*_CONTRACT.glob("test_iceberg*.py"), *_CONTRACT.glob("test_delta*.py")]
-    others = ("moved_tables", "object_store", "table_evolution")
-    return sorted([*found, *(_CONTRACT / f"test_{name}.py" for name in others)])
+    others = (
+        "moved_tables",
+        "table_evolution",
+        "object_store",
+    )
+    return [*sorted(found), *(_CONTRACT / f"test_{name}.py" for name in others)]
 
 
 def waiting() -> list[Path]:
