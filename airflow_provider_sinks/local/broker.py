@@ -152,12 +152,7 @@ class KafkaBroker:
 
     def restart(self) -> None:
         """Start the broker on its old ports and data, after ``stop`` or ``kill``."""
-        self._service.start()
-        try:
-            self._service.wait_until(self._answers, _READY_SECONDS)
-        except BaseException:
-            self._service.kill()
-            raise
+        self._service.start_until(self._answers, _READY_SECONDS)
 
     def stop(self) -> None:
         """End the broker in order."""

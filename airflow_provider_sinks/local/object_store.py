@@ -1,6 +1,6 @@
 """A real object store for tests and the demo: S3Proxy, which speaks S3 and keeps each bucket in a folder.
 
-    with ObjectStore.start(folder, "lake") as store:
+    with ObjectStore.start(folder, BUCKET) as store:
         S3FileSystem(endpoint_override=store.url, access_key=store.keys.id, secret_key=store.keys.secret)
 
 It checks signatures, knows one pair of keys at a time, and has conditional writes, as Amazon's has.
@@ -21,6 +21,8 @@ from airflow_provider_sinks.local.processes import Service, java_program
 
 REGION: Final = "us-east-1"
 """Any will do."""
+BUCKET: Final = "lake"
+"""What the demo and the tests keep their tables in."""
 _READY_SECONDS = 120.0
 _FORBIDDEN = 403
 _QUIET = """<configuration>
@@ -114,12 +116,7 @@ class ObjectStore:
             "jclouds.filesystem.basedir": str(self.root),
         }
         self._settings.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
-        self._service.start()
-        try:
-            self._service.wait_until(self._answers, _READY_SECONDS)
-        except BaseException:
-            self._service.kill()
-            raise
+        self._service.start_until(self._answers, _READY_SECONDS)
 
     def _command(self) -> list[str]:
         path = ":".join(map(str, jars.resolve(*jars.OBJECT_STORE)))
@@ -138,3 +135,25 @@ class ObjectStore:
         except (urllib.error.URLError, TimeoutError, ConnectionError):
             return False
         return True
+
+
+def iceberg_extra(store: ObjectStore) -> dict[str, str]:
+    """Return the extra of a connection to an Iceberg catalog on Postgres, with its tables in a store."""
+    return {
+        "warehouse": f"s3://{BUCKET}/warehouse",
+        "s3.endpoint": store.url,
+        "s3.region": REGION,
+        "s3.access-key-id": store.keys.id,
+        "s3.secret-access-key": store.keys.secret,
+    }
+
+
+def delta_extra(store: ObjectStore) -> dict[str, str]:
+    """Return the extra of a connection to a store with Delta tables."""
+    return {
+        "aws_endpoint": store.url,
+        "aws_allow_http": "true",
+        "aws_region": REGION,
+        "aws_access_key_id": store.keys.id,
+        "aws_secret_access_key": store.keys.secret,
+    }

@@ -85,6 +85,18 @@ class Service:
                 start_new_session=True,
             )
 
+    def start_until(self, answers: Callable[[], bool], timeout_seconds: float) -> None:
+        """Start the program, and return when ``answers()`` is true; where it never is, nothing is left running.
+
+        :raises LocalServiceError: see :meth:`wait_until`.
+        """
+        self.start()
+        try:
+            self.wait_until(answers, timeout_seconds)
+        except BaseException:
+            self.kill()
+            raise
+
     def wait_until(
         self, answers: Callable[[], bool], timeout_seconds: float, pause_seconds: float = _POLL_SECONDS
     ) -> None:

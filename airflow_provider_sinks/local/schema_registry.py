@@ -52,12 +52,7 @@ class SchemaRegistry:
 
     def restart(self) -> None:
         """Start it on its old port, after ``stop``; it has forgotten everything."""
-        self._service.start()
-        try:
-            self._service.wait_until(self._answers, _READY_SECONDS)
-        except BaseException:
-            self._service.kill()
-            raise
+        self._service.start_until(self._answers, _READY_SECONDS)
 
     def stop(self) -> None:
         """End the registry."""

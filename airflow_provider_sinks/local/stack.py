@@ -19,7 +19,7 @@ from airflow_provider_sinks.local.airflow import AirflowStack
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.jars import KAFKA_VERSION
 from airflow_provider_sinks.local.listeners import Mechanism, Sasl
-from airflow_provider_sinks.local.object_store import REGION, ObjectStore
+from airflow_provider_sinks.local.object_store import BUCKET, ObjectStore, delta_extra, iceberg_extra
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.progress import step
 from airflow_provider_sinks.local.schema_registry import SchemaRegistry
@@ -29,8 +29,6 @@ _QUICK_START = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 )
 """Of a job that lasts seconds: a second compiler or a parallel collector would not pay for itself."""
-BUCKET = "lake"
-"""Of the object store."""
 USER = "sinks"
 """Of the broker's second listener."""
 PASSWORD_VARIABLE = "sinks_secret_kafka"  # noqa: S105  the name of a Variable
@@ -132,28 +130,6 @@ class Stack:
             airflow = version("apache-airflow")
             names = "kafka_prod, pg_prod, registry_prod, lake_prod, store_prod, airflow_api_default"
             line.leave(f"{names}, spark_default ({SPARK_MASTER}) in Airflow {airflow}")
-
-
-def iceberg_extra(store: ObjectStore) -> dict[str, str]:
-    """Return the extra of a connection to an Iceberg catalog on Postgres, with its tables in a store."""
-    return {
-        "warehouse": f"s3://{BUCKET}/warehouse",
-        "s3.endpoint": store.url,
-        "s3.region": REGION,
-        "s3.access-key-id": store.keys.id,
-        "s3.secret-access-key": store.keys.secret,
-    }
-
-
-def delta_extra(store: ObjectStore) -> dict[str, str]:
-    """Return the extra of a connection to a store with Delta tables."""
-    return {
-        "aws_endpoint": store.url,
-        "aws_allow_http": "true",
-        "aws_region": REGION,
-        "aws_access_key_id": store.keys.id,
-        "aws_secret_access_key": store.keys.secret,
-    }
 
 
 def spark_settings(folder: Path) -> Path:

@@ -19,10 +19,10 @@ from deltalake import DeltaTable
 from pyiceberg.catalog.sql import SqlCatalog
 
 from airflow_provider_sinks.drivers.abandoned import DriverMark
-from airflow_provider_sinks.local.object_store import ObjectStore
+from airflow_provider_sinks.local.object_store import BUCKET, ObjectStore, delta_extra, iceberg_extra
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.processes import LocalServiceError
-from airflow_provider_sinks.local.stack import BUCKET, Stack, delta_extra, iceberg_extra
+from airflow_provider_sinks.local.stack import Stack
 from scripts.demo.act import Act
 from scripts.demo.audit import read_committed, views_of
 from scripts.demo.launches import launches, wait_while_it_runs

@@ -15,6 +15,7 @@ from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.local.processes import LocalServiceError
 from airflow_provider_sinks.local.spark import submit_command, submit_environment
 from tests.bench.rounds import Work
+from tests.bench.tables import COLUMNS
 
 _APP = Path(__file__).with_name("app.py")
 _TIMEOUT_SECONDS = 600
@@ -30,6 +31,19 @@ def prepare(work: Work, spec: SinkSpec, connections: Mapping[str, ConnectionOpti
     launch = Launch(json.loads(spec.to_json()), 1, "bench", str(work.folder / "checkpoints"))
     files.write(launch, ResolvedConnections({"kafka": kafka, **connections}).to_json())
     return str(files.directory)
+
+
+def table_sink(work: Work, name: str, target: Mapping[str, object]) -> SinkSpec:
+    """Return a sink of ours that writes a topic of :func:`.tables.values` into a table."""
+    source = {
+        "connection": "kafka",
+        "topic": work.source,
+        "format": "text",
+        "max_offsets_per_epoch": work.rows_per_epoch,
+    }
+    return SinkSpec.parse(
+        {"name": name, "source": {"kafka": source}, "select": COLUMNS, "target": dict(target)}
+    )
 
 
 def submit(work: Work, kind: str, arguments: Sequence[str], *settings: str, app: Path = _APP) -> Path:

@@ -66,8 +66,8 @@ def _measured(
         commits.append(int(start.connector.metrics()["commit_ms"]))
         if epoch in (100, 300, 1000):
             looks = [_milliseconds(partial(start.connector.observe, SOURCE)) for _ in range(_LOOKS)]
-            restart = _milliseconds(PlayedStart(harness).start)
-            start = PlayedStart(harness).start()
+            start = PlayedStart(harness)
+            restart = _milliseconds(start.start)
             medians = (int(statistics.median(found)) for found in (commits[-100:], looks))
             yield (name, epoch, *medians, restart)
         if epoch % 100 == 0:

@@ -18,15 +18,14 @@ from pathlib import Path
 
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.core.connection.options import ConnectionOptions
-from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.local import jars
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.processes import unwind_on_signals
 from tests.bench import topics
-from tests.bench.arms import prepare, submit
+from tests.bench.arms import prepare, submit, table_sink
 from tests.bench.rounds import Arm, Rounds, Stream, Work, machine, make_source, print_drain
-from tests.bench.tables import COLUMNS, Tables, values
+from tests.bench.tables import Tables, values
 
 EPOCH_BYTES = 25_000_000
 """Epochs of as many bytes: 250,000 rows of 100."""
@@ -79,20 +78,8 @@ class OurArm:
 
     def run(self, work: Work, target: str) -> Path:
         """See :class:`.rounds.Arm`."""
-        source = {
-            "connection": "kafka",
-            "topic": work.source,
-            "format": "text",
-            "max_offsets_per_epoch": work.rows_per_epoch,
-        }
-        spec = SinkSpec.parse(
-            {
-                "name": target,
-                "source": {"kafka": source},
-                "select": COLUMNS,
-                "target": {"postgres": {"connection": "pg", "table": f"public.{target}"}},
-            }
-        )
+        table = {"connection": "pg", "table": f"public.{target}"}
+        spec = table_sink(work, target, {"postgres": table})
         return submit(work, "ours", [prepare(work, spec, pg(self.server))])
 
 

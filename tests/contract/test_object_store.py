@@ -12,9 +12,8 @@ from deltalake import DeltaTable
 
 from airflow_provider_sinks.connectors.delta.options import DeltaOptions
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
-from airflow_provider_sinks.local.object_store import ObjectStore
+from airflow_provider_sinks.local.object_store import BUCKET, ObjectStore, delta_extra, iceberg_extra
 from airflow_provider_sinks.local.postgres import Postgres
-from airflow_provider_sinks.local.stack import BUCKET, delta_extra, iceberg_extra
 from airflow_provider_sinks.testing.connector_contract import DriverCommits
 from airflow_provider_sinks.testing.played_start import SINK
 from tests.contract.delta_harness import DeltaHarness

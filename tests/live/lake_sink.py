@@ -10,9 +10,8 @@ from typing import Any
 from deltalake import DeltaTable
 from pyiceberg.catalog.sql import SqlCatalog
 
-from airflow_provider_sinks.local.object_store import ObjectStore
+from airflow_provider_sinks.local.object_store import ObjectStore, delta_extra, iceberg_extra
 from airflow_provider_sinks.local.postgres import Postgres
-from airflow_provider_sinks.local.stack import delta_extra, iceberg_extra
 from tests.faults import topics
 from tests.live.sinks_in_airflow import AirflowSink
 

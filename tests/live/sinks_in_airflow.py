@@ -248,6 +248,17 @@ class AirflowSink:
         assert status is not None
         return status
 
+    def wait_through(self) -> None:
+        """Return when the newest launch has committed rows that were fed just now."""
+        self.feed(5)
+        fed = self.fed
+        self.wait_until(lambda: self._has_committed(fed), "the newest launch to commit")
+
+    def _has_committed(self, rows: int) -> bool:
+        """Whether the newest launch has written, and is through so many rows of each partition."""
+        status = self.status(len(self.launches))
+        return status is not None and bool(status.rows) and min(status.positions.values()) >= rows
+
     def wait_task(self, run: DagRun, state: str) -> None:
         """Return when the task of a run has a state."""
         self.wait_until(lambda: self.airflow.task_states(run).get(TASK) == state, f"the task to be {state}")

@@ -11,15 +11,8 @@ import pytest
 
 from airflow_provider_sinks.core.errors import ExitCode
 from tests.live.lake_spark import LakeSpark
-from tests.live.stage import KeyValue, Sink, Stage
-
-_SCHEMA = "id int, userid string, price decimal(10,2), at timestamp"
-_ROWS: list[KeyValue] = [
-    ("k", '{"id": 1, "userid": "ann", "price": 1.25, "at": "2026-11-20T10:00:00.123456Z"}'),
-    ("k", '{"id": 2, "userid": "bob", "price": 7, "at": "2026-11-21T23:59:59.999999Z"}'),
-    ("k", '{"id": 3, "userid": "eve \\u00e9", "price": -0.01}'),
-]
-_FOURTH: KeyValue = ("k", '{"id": 4, "userid": "zoe"}')
+from tests.live.shop_rows import FOURTH, ROWS, SCHEMA
+from tests.live.stage import Sink, Stage
 
 
 @pytest.fixture
@@ -30,7 +23,7 @@ def table(tmp_path: Path) -> str:
 
 def _sink(stage: Stage, source: str, folder: Path, target: dict[str, Any], **parts: Any) -> Sink:
     given = {"path": str(folder / "t"), "create": True, **target}
-    return stage.sink("lake", source, from_={"schema": _SCHEMA}, target={"delta": given}, **parts)
+    return stage.sink("lake", source, from_={"schema": SCHEMA}, target={"delta": given}, **parts)
 
 
 def _ids(spark: LakeSpark, table: str) -> list[int]:
@@ -40,11 +33,11 @@ def _ids(spark: LakeSpark, table: str) -> list[int]:
 def test_appended_rows_are_read_and_skipped_by_their_bounds(
     stage: Stage, delta_reader: LakeSpark, table: str, tmp_path: Path
 ) -> None:
-    source = stage.source("append", {0: _ROWS, 1: _ROWS[:1]})
+    source = stage.source("append", {0: ROWS, 1: ROWS[:1]})
     query = "SELECT *, to_date(at) AS day FROM source"
     sink = _sink(stage, source, tmp_path, {"partition_by": "day"}, query=query)
     sink.run()
-    stage.produce(source, [(0, *_ROWS[1])])
+    stage.produce(source, [(0, *ROWS[1])])
     sink.run()
 
     found = delta_reader.sql(
@@ -67,10 +60,10 @@ def test_appended_rows_are_read_and_skipped_by_their_bounds(
 def test_replaced_rows_are_read_once(
     stage: Stage, delta_reader: LakeSpark, table: str, tmp_path: Path
 ) -> None:
-    source = stage.source("upsert", {0: [*_ROWS, ("k", '{"id": 2, "userid": "two"}')]})
+    source = stage.source("upsert", {0: [*ROWS, ("k", '{"id": 2, "userid": "two"}')]})
     sink = _sink(stage, source, tmp_path, {"mode": "upsert", "key": "id"}, select=["id", "userid"])
     sink.run()
-    stage.produce(source, [(0, "k", '{"id": 3, "userid": "zoe"}'), (0, *_FOURTH)])
+    stage.produce(source, [(0, "k", '{"id": 3, "userid": "zoe"}'), (0, *FOURTH)])
     sink.run()
 
     found = delta_reader.sql("SELECT id, userid FROM {t} ORDER BY 1", table)
@@ -95,12 +88,12 @@ _MAINTAINS: dict[str, Sequence[str]] = {
 def test_the_sink_goes_on_behind_what_others_do_by_spark(
     stage: Stage, delta_reader: LakeSpark, table: str, tmp_path: Path, statements: Sequence[str]
 ) -> None:
-    source = stage.source("others", {0: _ROWS})
+    source = stage.source("others", {0: ROWS})
     sink = _sink(stage, source, tmp_path, {})
     sink.run()
     for statement in statements:
         delta_reader.sql(statement, table)
-    stage.produce(source, [(0, *_FOURTH)])
+    stage.produce(source, [(0, *FOURTH)])
     status = sink.run()
 
     assert status.rows_total == 4
@@ -146,11 +139,33 @@ def test_what_a_table_demands_of_its_rows_is_computed_and_checked_as_by_spark(
     assert told == [[n, "constraint known does not hold: userid <> 'eve'"] for n in (1, 2)]
 
 
+def test_an_expression_that_fails_for_a_value_ends_the_sink_before_its_rows_are_visible(
+    stage: Stage, delta_reader: LakeSpark, table: str, tmp_path: Path
+) -> None:
+    delta_reader.sql(_RULED, table)
+    large = {"id": 4_000_000_000_000_000_000, "userid": "ann"}
+    source = stage.source("overflows", {0: [("k", json.dumps(large))]})
+    dead = {"dead_letter": {"path": str(tmp_path / "dead")}}
+    sink = stage.sink(
+        "lake",
+        source,
+        from_={"schema": "id long, userid string"},
+        target={"delta": {"path": str(tmp_path / "t")}},
+        **dead,
+    )
+
+    error = sink.fail(ExitCode.FAILED).error
+
+    assert error is not None
+    assert "ARITHMETIC_OVERFLOW" in f"{error.primary} {error.detail}"
+    assert delta_reader.sql("SELECT count(*) FROM {t}", table) == [[0]]
+
+
 def test_a_generated_column_that_the_query_gives_must_be_what_is_generated(
     stage: Stage, delta_reader: LakeSpark, table: str, tmp_path: Path
 ) -> None:
     delta_reader.sql(_RULED, table)
-    source = stage.source("given", {0: _ROWS[:2]})
+    source = stage.source("given", {0: ROWS[:2]})
     columns = ["id", "at", "IF(id = 1, to_date(at), DATE '2000-01-01') AS day"]
     dead = {"dead_letter": {"path": str(tmp_path / "dead")}}
 
@@ -180,7 +195,7 @@ def test_the_sink_is_refused_behind_what_others_do_by_spark(
     stage: Stage, delta_reader: LakeSpark, table: str, tmp_path: Path, harm: str
 ) -> None:
     statement, told = _HARMS[harm]
-    source = stage.source("harmed", {0: _ROWS})
+    source = stage.source("harmed", {0: ROWS})
     sink = _sink(stage, source, tmp_path, {}, select=["id"])
     sink.run()
     delta_reader.sql(statement, table)

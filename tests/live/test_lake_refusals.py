@@ -15,8 +15,7 @@ from airflow_provider_sinks.connectors.delta.options import DeltaOptions
 from airflow_provider_sinks.core.connection.options import ConnectionOptions
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.errors import ExitCode
-from airflow_provider_sinks.local.object_store import Keys, ObjectStore
-from airflow_provider_sinks.local.stack import BUCKET, delta_extra
+from airflow_provider_sinks.local.object_store import BUCKET, Keys, ObjectStore, delta_extra
 from tests.live.lake_spark import LakeSpark
 from tests.live.stage import KeyValue, Sink, Stage
 

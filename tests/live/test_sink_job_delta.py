@@ -11,14 +11,9 @@ from typing import Any
 from deltalake import DeltaTable
 
 from airflow_provider_sinks.core.errors import ExitCode
+from tests.live.shop_rows import ROWS, SCHEMA
 from tests.live.stage import KeyValue, Sink, Stage
 
-_SCHEMA = "id int, userid string, price decimal(10,2), at timestamp"
-_ROWS: list[KeyValue] = [
-    ("k", '{"id": 1, "userid": "ann", "price": 1.25, "at": "2026-11-20T10:00:00.123456Z"}'),
-    ("k", '{"id": 2, "userid": "bob", "price": 7, "at": "2026-11-21T23:59:59.999999Z"}'),
-    ("k", '{"id": 3, "userid": "eve \\u00e9", "price": -0.01}'),
-]
 _BROKEN: KeyValue = ("k", "no JSON")
 _LATE: KeyValue = ("k", '{"id": 9}')
 _DAY = "IF(id = 9, date_add(DATE '9999-12-31', 1), to_date(at)) AS day"
@@ -27,7 +22,7 @@ _DAY = "IF(id = 9, date_add(DATE '9999-12-31', 1), to_date(at)) AS day"
 
 def _sink(stage: Stage, source: str, path: Path, target: dict[str, Any], **parts: Any) -> Sink:
     given = {"path": str(path), "create": True, **target}
-    return stage.sink("lake", source, from_={"schema": _SCHEMA}, target={"delta": given}, **parts)
+    return stage.sink("lake", source, from_={"schema": SCHEMA}, target={"delta": given}, **parts)
 
 
 def _rows(path: Path, *columns: str) -> list[tuple[Any, ...]]:
@@ -39,7 +34,7 @@ def test_rows_are_appended_once_over_starts_to_partitions_and_a_table_of_letters
     stage: Stage, tmp_path: Path
 ) -> None:
     source, path, dead = (
-        stage.source("append", {0: [*_ROWS, _BROKEN, _LATE], 1: _ROWS[:1]}),
+        stage.source("append", {0: [*ROWS, _BROKEN, _LATE], 1: ROWS[:1]}),
         tmp_path / "t",
         tmp_path / "d",
     )
@@ -48,7 +43,7 @@ def test_rows_are_appended_once_over_starts_to_partitions_and_a_table_of_letters
 
     first = sink.run()
     DeltaTable(path).optimize.compact()
-    stage.produce(source, [(0, *_ROWS[1])])
+    stage.produce(source, [(0, *ROWS[1])])
     second, third = sink.run(), sink.run()
 
     assert [status.rows_total for status in (first, second, third)] == [4, 5, 5]
@@ -89,7 +84,7 @@ def test_rows_of_one_key_replace_each_other_and_every_type_is_read_back_as_it_wa
         "pairs": ("map('k', named_struct('v', DATE '2026-01-01'))", [("k", {"v": dt.date(2026, 1, 1)})]),
         "nothing": ("CAST(NULL AS string)", None),
     }
-    source = stage.source("upsert", {0: [*_ROWS, ("k", '{"id": 2, "userid": "two"}')]})
+    source = stage.source("upsert", {0: [*ROWS, ("k", '{"id": 2, "userid": "two"}')]})
     select = ["id", "userid", *(f"{sql} AS `{name}`" for name, (sql, _) in wanted.items())]
     sink = _sink(stage, source, tmp_path / "t", {"key": "id", "mode": "upsert"}, select=select)
 
@@ -111,7 +106,7 @@ def test_rows_of_one_key_replace_each_other_and_every_type_is_read_back_as_it_wa
 def test_a_table_that_is_restored_is_refused_until_it_is_restored_forward(
     stage: Stage, tmp_path: Path
 ) -> None:
-    source, path = stage.source("back", {0: _ROWS}), tmp_path / "t"
+    source, path = stage.source("back", {0: ROWS}), tmp_path / "t"
     sink = _sink(stage, source, path, {}, select=["id"])
     sink.run()
     newest = DeltaTable(path).version()

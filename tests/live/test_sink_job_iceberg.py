@@ -9,15 +9,8 @@ import pytest
 
 from airflow_provider_sinks.core.errors import ExitCode
 from tests.live.lake_spark import LakeSpark
-from tests.live.stage import WHO_WRITES, KeyValue, Sink, Stage
-
-_SCHEMA = "id int, userid string, price decimal(10,2), at timestamp"
-_ROWS: list[KeyValue] = [
-    ("k", '{"id": 1, "userid": "ann", "price": 1.25, "at": "2026-11-20T10:00:00.123456Z"}'),
-    ("k", '{"id": 2, "userid": "bob", "price": 7, "at": "2026-11-21T23:59:59.999999Z"}'),
-    ("k", '{"id": 3, "userid": "eve \\u00e9", "price": -0.01}'),
-]
-_FOURTH: KeyValue = ("k", '{"id": 4, "userid": "zoe"}')
+from tests.live.shop_rows import FOURTH, ROWS, SCHEMA
+from tests.live.stage import WHO_WRITES, Sink, Stage
 
 
 @pytest.fixture
@@ -28,7 +21,7 @@ def table() -> str:
 
 def _sink(stage: Stage, source: str, table: str, target: dict[str, Any], **parts: Any) -> Sink:
     given = {"catalog": "lake", "table": table, "create": True, **target}
-    from_ = {"schema": parts.pop("schema", _SCHEMA)}
+    from_ = {"schema": parts.pop("schema", SCHEMA)}
     return stage.sink("lake", source, from_=from_, target={"iceberg": given}, **parts)
 
 
@@ -40,11 +33,11 @@ def _ids(spark: LakeSpark, table: str) -> list[int]:
 def test_rows_are_appended_once_over_starts_to_a_table_that_is_made(
     stage: Stage, lake_spark: LakeSpark, table: str
 ) -> None:
-    source = stage.source("append", {0: _ROWS, 1: _ROWS[:1]})
+    source = stage.source("append", {0: ROWS, 1: ROWS[:1]})
     sink = _sink(stage, source, table, {"partition_by": ["day(at)"]})
 
     first = sink.run()
-    stage.produce(source, [(0, *_ROWS[1])])
+    stage.produce(source, [(0, *ROWS[1])])
     second = sink.run()
     third = sink.run()
 
@@ -70,7 +63,7 @@ def test_rows_are_appended_once_over_starts_to_a_table_that_is_made(
 def test_rows_of_one_key_replace_each_other_within_an_epoch_and_over_starts(
     stage: Stage, lake_spark: LakeSpark, table: str
 ) -> None:
-    source = stage.source("upsert", {0: [*_ROWS, ("k", '{"id": 2, "userid": "two"}')], 1: _ROWS[:1]})
+    source = stage.source("upsert", {0: [*ROWS, ("k", '{"id": 2, "userid": "two"}')], 1: ROWS[:1]})
     sink = _sink(stage, source, table, {"key": "id", "mode": "upsert"}, select=["id", "userid"])
 
     sink.run()
@@ -107,7 +100,7 @@ def test_every_type_of_spark_is_read_back_as_it_was(stage: Stage, lake_spark: La
         "CAST(NULL AS string) AS nothing",
         "'' AS empty",
     ]
-    source = stage.source("types", {0: _ROWS[:1]})
+    source = stage.source("types", {0: ROWS[:1]})
     _sink(stage, source, table, {}, select=columns, schema="id int").run()
 
     found = lake_spark.sql(
@@ -130,7 +123,7 @@ def test_every_type_of_spark_is_read_back_as_it_was(stage: Stage, lake_spark: La
 def test_what_is_set_aside_stands_in_a_table_of_its_own(
     stage: Stage, lake_spark: LakeSpark, table: str
 ) -> None:
-    source = stage.source("bad", {0: [*_ROWS, ("k", "{")]})
+    source = stage.source("bad", {0: [*ROWS, ("k", "{")]})
     sink = _sink(stage, source, table, {}, dead_letter={"table": f"{table}_dead"})
 
     status = sink.run()
@@ -146,7 +139,7 @@ def test_what_is_set_aside_stands_in_a_table_of_its_own(
 def test_a_record_that_does_not_parse_stops_a_sink_that_sets_nothing_aside(
     stage: Stage, lake_spark: LakeSpark, table: str
 ) -> None:
-    sink = _sink(stage, stage.source("stop", {0: [*_ROWS, ("k", "{")]}), table, {})
+    sink = _sink(stage, stage.source("stop", {0: [*ROWS, ("k", "{")]}), table, {})
 
     error = sink.fail(ExitCode.CONFIGURATION).error
 
@@ -158,14 +151,14 @@ def test_a_record_that_does_not_parse_stops_a_sink_that_sets_nothing_aside(
 def test_a_table_that_is_dropped_is_refused_and_mended_by_its_registration(
     stage: Stage, lake_spark: LakeSpark, table: str
 ) -> None:
-    source = stage.source("dropped", {0: _ROWS})
+    source = stage.source("dropped", {0: ROWS})
     sink = _sink(stage, source, table, {})
     sink.run()
     newest = lake_spark.sql(
         "SELECT file FROM {t}.metadata_log_entries ORDER BY timestamp DESC LIMIT 1", table
     )
     lake_spark.sql("DROP TABLE {t}", table)
-    stage.produce(source, [(0, *_FOURTH)])
+    stage.produce(source, [(0, *FOURTH)])
 
     error = sink.fail(ExitCode.REFUSED).error
 
@@ -181,7 +174,7 @@ def test_a_table_that_is_dropped_is_refused_and_mended_by_its_registration(
 def test_a_table_that_is_dropped_is_made_anew_by_a_way_on(
     stage: Stage, lake_spark: LakeSpark, table: str
 ) -> None:
-    sink = _sink(stage, stage.source("anew", {0: _ROWS}), table, {})
+    sink = _sink(stage, stage.source("anew", {0: ROWS}), table, {})
     sink.run()
     lake_spark.sql("DROP TABLE {t}", table)
 
@@ -195,11 +188,11 @@ def test_a_table_that_is_dropped_is_made_anew_by_a_way_on(
 def test_a_table_that_is_rolled_back_or_replaced_is_refused(
     stage: Stage, lake_spark: LakeSpark, table: str, harm: str
 ) -> None:
-    source = stage.source("back", {0: _ROWS})
+    source = stage.source("back", {0: ROWS})
     sink = _sink(stage, source, table, {})
     sink.run()
     snapshots = lake_spark.sql("SELECT snapshot_id FROM {t}.snapshots ORDER BY committed_at", table)
-    stage.produce(source, [(0, *_FOURTH)])
+    stage.produce(source, [(0, *FOURTH)])
     sink.run()
     newest = lake_spark.sql(
         "SELECT snapshot_id FROM {t}.history ORDER BY made_current_at DESC LIMIT 1", table
@@ -239,7 +232,7 @@ def test_columns_that_do_not_fit_the_table_are_all_named_with_the_cast_to_write(
         "CREATE TABLE {t} (id string, usrid string, price decimal(8,2), at timestamp_ntz) USING iceberg",
         table,
     )
-    sink = _sink(stage, stage.source("misfit", {0: _ROWS}), table, {})
+    sink = _sink(stage, stage.source("misfit", {0: ROWS}), table, {})
 
     error = sink.fail(ExitCode.CONFIGURATION).error
 
@@ -250,7 +243,7 @@ def test_columns_that_do_not_fit_the_table_are_all_named_with_the_cast_to_write(
 
 
 def test_a_table_that_is_missing_is_made_only_where_the_spec_says_so(stage: Stage, table: str) -> None:
-    sink = _sink(stage, stage.source("missing", {0: _ROWS}), table, {"create": False})
+    sink = _sink(stage, stage.source("missing", {0: ROWS}), table, {"create": False})
 
     error = sink.fail(ExitCode.CONFIGURATION).error
 

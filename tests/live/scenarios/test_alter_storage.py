@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -42,16 +41,6 @@ class World:
             self.airflow.call("POST", "variables", catalog)
             given += f", password = SECRET {catalog['key']}"
         return f"ALTER CONNECTION {self.sink.table_connection} SET ({given})"
-
-    def wait_through(self) -> None:
-        """Return when the newest launch has committed all rows that were fed, some of them just now."""
-        self.sink.feed(5)
-        self.sink.wait_until(partial(self.has_committed, self.sink.fed), "the newest launch to commit")
-
-    def has_committed(self, rows: int) -> bool:
-        """Whether the newest launch has written, and is through so many rows of each partition."""
-        status = self.sink.status(len(self.sink.launches))
-        return status is not None and bool(status.rows) and min(status.positions.values()) >= rows
 
 
 @pytest.fixture(scope="module", params=list(NAMES))
@@ -109,9 +98,9 @@ def test_the_running_sink_moves_to_another_server_and_other_keys(world: World) -
     statement = world.statement(world.new, world.new.keys, f"sinks_secret_new_{world.sink.kind}")
 
     result = world.alter.result(world.alter.start(statement))
-    world.wait_through()
+    world.sink.wait_through()
     world.old.stop()
-    world.wait_through()
+    world.sink.wait_through()
 
     assert result["end"] == "altered", result["log"]
     assert {found["came"] for found in result["on_new"].values()} == {"back"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 
 import pytest
 from psycopg import sql
@@ -53,16 +52,6 @@ class World:
         query = "SELECT usename FROM pg_stat_activity WHERE application_name LIKE 'sinks/%'"
         with self.server.connect() as connection:
             return {name for (name,) in connection.execute(query).fetchall()}
-
-    def wait_through(self) -> None:
-        """Return when the newest launch has committed rows that were fed just now."""
-        self.sink.feed(5)
-        self.sink.wait_until(partial(self.has_committed, self.sink.fed), "the newest launch to commit")
-
-    def has_committed(self, rows: int) -> bool:
-        """Whether the newest launch has written, and is through so many rows of each partition."""
-        status = self.sink.status(len(self.sink.launches))
-        return status is not None and bool(status.rows) and min(status.positions.values()) >= rows
 
 
 @pytest.fixture(scope="module")
@@ -140,9 +129,9 @@ def test_the_running_sink_moves_to_another_port_and_login(world: World) -> None:
     )
 
     result = world.alter.result(world.alter.start(statement))
-    world.wait_through()
+    world.sink.wait_through()
     world.old_way.close()
-    world.wait_through()
+    world.sink.wait_through()
 
     assert result["end"] == "altered", result["log"]
     assert {found["came"] for found in result["on_new"].values()} == {"back"}

@@ -22,11 +22,11 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 
 from airflow_provider_sinks.local.airflow import AirflowStack
 from airflow_provider_sinks.local.broker import KafkaBroker
-from airflow_provider_sinks.local.object_store import ObjectStore
+from airflow_provider_sinks.local.object_store import ObjectStore, delta_extra, iceberg_extra
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.schema_registry import SchemaRegistry
 from airflow_provider_sinks.local.spark import spark_environment
-from airflow_provider_sinks.local.stack import SPARK_MASTER, delta_extra, iceberg_extra, spark_settings
+from airflow_provider_sinks.local.stack import SPARK_MASTER, spark_settings
 from scripts.demo.lakehouse_act import delta_views, iceberg_views
 from scripts.demo.pageviews import create_topic, fill_table, fill_topic, pageviews
 from tests.live.sink_world import SinkWorld
