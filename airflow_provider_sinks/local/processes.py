@@ -86,7 +86,7 @@ class Service:
             )
 
     def start_until(self, answers: Callable[[], bool], timeout_seconds: float) -> None:
-        """Start the program, and return when ``answers()`` is true; where it never is, nothing is left running.
+        """Start the program, and return when ``answers()`` is true; where it never is, nothing stays running.
 
         :raises LocalServiceError: see :meth:`wait_until`.
         """
