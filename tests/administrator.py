@@ -25,7 +25,7 @@ from confluent_kafka.admin import (
     OffsetSpec,
 )
 
-from airflow_provider_sinks.connectors.kafka.connection import is_fenced
+from airflow_provider_sinks.connectors.kafka.client_failures import is_fenced
 
 _SECONDS = 120.0
 _POLL_SECONDS = 0.05

@@ -10,15 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from airflow_provider_sinks.connectors import rows as columns
-from airflow_provider_sinks.core.dead_letters.letter import (
-    NO_OTHERS,
-    ROWS_COLUMN,
-    SEVERAL,
-    Circumstances,
-    ErrorClass,
-    headers_from_json,
-    headers_to_json,
-)
+from airflow_provider_sinks.core.dead_letters.headers import headers_from_json, headers_to_json
+from airflow_provider_sinks.core.dead_letters.letter import Circumstances, ErrorClass
+from airflow_provider_sinks.core.dead_letters.spelling import NO_OTHERS, ROWS_COLUMN, SEVERAL
 
 _TYPES = {
     "at": pa.timestamp("us", tz="UTC"),

@@ -22,7 +22,7 @@ RAW_VALUE = "__sinks_raw_value"
 RAW_TIMESTAMP = "__sinks_raw_timestamp"
 """Its time in milliseconds since 1970 (long), likewise."""
 RAW_HEADERS = "__sinks_raw_headers"
-"""Its headers (string), as :func:`.letter.headers_from_json` reads them, likewise; null for none."""
+"""Its headers (string), as :func:`.headers.headers_from_json` reads them, likewise; null for none."""
 
 COORDINATES = (PARTITION, OFFSET, ERROR)
 RAW = (RAW_KEY, RAW_VALUE, RAW_TIMESTAMP, RAW_HEADERS)

@@ -10,8 +10,9 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from airflow_provider_sinks.core.dead_letters.letter import CLASS_WORDS, ROWS_HEADER, ErrorClass
+from airflow_provider_sinks.core.dead_letters.letter import CLASS_WORDS, ErrorClass
 from airflow_provider_sinks.core.dead_letters.replay import Replay, Selection
+from airflow_provider_sinks.core.dead_letters.spelling import ROWS_HEADER
 from airflow_provider_sinks.streaming.transform import HEADERS
 
 

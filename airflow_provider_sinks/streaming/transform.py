@@ -183,7 +183,7 @@ def _source_columns(records: DataFrame, error: Column) -> list[Column]:
 
 
 def headers_text() -> Column:
-    """Return the headers of a record as text, as :func:`.letter.headers_from_json` reads them."""
+    """Return the headers of a record as text, as :func:`.headers.headers_from_json` reads them."""
     pairs = sql.transform(
         sql.col(HEADERS), lambda header: sql.array(header["key"], sql.base64(header["value"]))
     )

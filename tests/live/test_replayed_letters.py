@@ -11,15 +11,9 @@ from pyspark.sql import functions as sql
 
 from airflow_provider_sinks.connectors.table_format.encoding import encode
 from airflow_provider_sinks.connectors.table_format.types import Column
-from airflow_provider_sinks.core.dead_letters.letter import (
-    Circumstances,
-    ErrorClass,
-    Letter,
-    Origin,
-    letter_headers,
-    letter_of_record,
-)
+from airflow_provider_sinks.core.dead_letters.letter import Circumstances, ErrorClass, Letter, Origin
 from airflow_provider_sinks.core.dead_letters.replay import Replay, Selection, Taken, within
+from airflow_provider_sinks.core.dead_letters.spelling import letter_headers, letter_of_record
 from airflow_provider_sinks.streaming.replayed_letters import selected
 
 # pyspark leaves its sockets to the garbage collector

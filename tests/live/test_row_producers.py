@@ -18,8 +18,8 @@ from confluent_kafka.admin import AdminClient
 
 from airflow_provider_sinks.connectors.kafka.arrow_producer import ArrowProducer
 from airflow_provider_sinks.connectors.kafka.carried import Carried
+from airflow_provider_sinks.connectors.kafka.client_failures import REFUSED_CREDENTIALS, Complaints
 from airflow_provider_sinks.connectors.kafka.columns import HEADER_NAME, HEADER_VALUE
-from airflow_provider_sinks.connectors.kafka.connection import REFUSED_CREDENTIALS, Complaints
 from airflow_provider_sinks.connectors.kafka.object_producer import ObjectProducer
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.row_producer import ProducerKind, Refused, RowProducer

@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import Producer
 
 from airflow_provider_sinks.connectors.kafka.arrow_producer import ArrowProducer
-from airflow_provider_sinks.connectors.kafka.connection import Complaints
+from airflow_provider_sinks.connectors.kafka.client_failures import Complaints
 from airflow_provider_sinks.connectors.kafka.murmur2 import murmur2, partitions_of
 from airflow_provider_sinks.core.errors import ExitCode
 from tests.faults.topics import Record

@@ -14,19 +14,8 @@ from airflow_provider_sinks.connectors import rows as columns
 from airflow_provider_sinks.connectors.kafka.dead_letters import DeadLetterRecord
 from airflow_provider_sinks.connectors.letter_rows import LetterRows
 from airflow_provider_sinks.connectors.table_format.letters import DEAD_LETTER_COLUMNS
-from airflow_provider_sinks.core.dead_letters.letter import (
-    Circumstances,
-    ErrorClass,
-    Headers,
-    Letter,
-    Origin,
-    headers_from_json,
-    headers_of,
-    headers_to_json,
-    letter_headers,
-    letter_of_record,
-    letter_of_row,
-)
+from airflow_provider_sinks.core.dead_letters.headers import Headers, headers_from_json, headers_to_json
+from airflow_provider_sinks.core.dead_letters.letter import Circumstances, ErrorClass, Letter, Origin
 from airflow_provider_sinks.core.dead_letters.limits import RATIO_COUNTS_FROM, SetAsideLimits, too_many
 from airflow_provider_sinks.core.dead_letters.mask import Mask, shown
 from airflow_provider_sinks.core.dead_letters.replay import (
@@ -36,6 +25,12 @@ from airflow_provider_sinks.core.dead_letters.replay import (
     merged,
     replay_of,
     within,
+)
+from airflow_provider_sinks.core.dead_letters.spelling import (
+    headers_of,
+    letter_headers,
+    letter_of_record,
+    letter_of_row,
 )
 from airflow_provider_sinks.core.errors import ConfigurationError, RefusedError
 from airflow_provider_sinks.core.lifecycle.replay import (

@@ -10,7 +10,7 @@ from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.connectors.encoding import as_json, named
 from airflow_provider_sinks.connectors.kafka.columns import HEADER_NAME, HEADER_VALUE, HEADERS_TYPE
 from airflow_provider_sinks.connectors.kafka.target import KafkaTarget
-from airflow_provider_sinks.core.dead_letters.letter import SOURCE_HEADER
+from airflow_provider_sinks.core.dead_letters.headers import SOURCE_HEADER
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 
 _TIMES = ("timestamp", "timestamp_ntz")

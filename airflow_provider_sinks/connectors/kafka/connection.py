@@ -1,4 +1,4 @@
-"""A connection to one Kafka cluster for asking, and its failures in our words.
+"""A connection to one Kafka cluster for asking: it answers, or says why not.
 
 librdkafka retries for ever in the background and tells *why* only through its error callback, which is
 served when somebody polls. So everything that waits here polls too: a wrong password ends a call in well
@@ -37,9 +37,15 @@ from typing import Any, Self, TypeVar
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ClusterMetadata, ListOffsetsResultInfo, NewTopic, OffsetSpec
 
+from airflow_provider_sinks.connectors.kafka.client_failures import (
+    Complaints,
+    is_about_reaching,
+    is_fenced,
+    reaching_failure,
+)
 from airflow_provider_sinks.connectors.kafka.creation import CreateTopic
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
-from airflow_provider_sinks.core.errors import AuthenticationError, SinkError, UnavailableError
+from airflow_provider_sinks.core.errors import SinkError
 from airflow_provider_sinks.core.progress.log_place import LogPlace
 
 T = TypeVar("T")
@@ -53,35 +59,6 @@ _FIRST_PIECE_SECONDS = 0.5
 _RENEWED_SECONDS = 15.0
 """How seldom a client is replaced: where the cluster is silent, another one hears no more."""
 _CLIENTS_MAX = 2
-
-REFUSED_CREDENTIALS = frozenset(
-    {
-        KafkaError._AUTHENTICATION,  # noqa: SLF001  public in C
-        KafkaError.SASL_AUTHENTICATION_FAILED,
-        KafkaError.UNSUPPORTED_SASL_MECHANISM,
-        KafkaError.ILLEGAL_SASL_STATE,
-    }
-)
-NOT_TRUSTED = frozenset({KafkaError._SSL})  # noqa: SLF001  public in C
-
-
-class Complaints:
-    """What librdkafka has complained about; give :meth:`take` to a client as ``error_cb``."""
-
-    def __init__(self) -> None:
-        self.final: KafkaError | None = None
-        self.newest: KafkaError | None = None
-
-    def forget(self) -> None:
-        """Begin anew: what was refused an hour ago may be right by now."""
-        self.final = self.newest = None
-
-    def take(self, error: KafkaError) -> None:
-        """Remember a complaint; refused credentials or certificates are final, the rest is tried again."""
-        if error.code() in REFUSED_CREDENTIALS | NOT_TRUSTED:
-            self.final = self.final or error
-        elif error.code() != KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001  says less than what came before
-            self.newest = error
 
 
 class KafkaConnection:
@@ -278,62 +255,3 @@ def _end_elsewhere(clients: Iterable[AdminClient]) -> None:
 def client_config(options: KafkaOptions) -> dict[str, Any]:
     """Return what every client of ours has: the connection, and complaints in our hands, not on stderr."""
     return {**options.librdkafka(), "log_level": 0}
-
-
-def code_of(error: BaseException) -> int:
-    """Return librdkafka's code of an error, or 0."""
-    cause = error.args[0] if error.args else None
-    return int(cause.code()) if isinstance(cause, KafkaError) else 0
-
-
-def text_of(error: BaseException) -> str:
-    """Return an error in the broker's own words, with the name of its code."""
-    cause = error.args[0] if error.args else None
-    return f"{cause.name()}: {cause.str()}" if isinstance(cause, KafkaError) else str(error)
-
-
-def is_about_reaching(error: BaseException) -> bool:
-    """Return whether an error says that the cluster could not be asked, rather than what it answered."""
-    code = code_of(error)
-    reachable = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._RESOLVE)  # noqa: SLF001
-    brokers = (KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT_QUEUE, KafkaError._DESTROY)  # noqa: SLF001
-    return code in (*reachable, *brokers, *REFUSED_CREDENTIALS, *NOT_TRUSTED, KafkaError.REQUEST_TIMED_OUT)
-
-
-def is_fenced(error: BaseException) -> bool:
-    """Return whether a topic could not be placed because no broker takes part just now.
-
-    That is so for a moment after a freeze or a start of the only broker, and passes. It has the code of a
-    replication factor that is too large, which does not pass; only the text tells the two apart.
-    """
-    return code_of(error) == KafkaError.INVALID_REPLICATION_FACTOR and "fenced" in text_of(error)
-
-
-def reaching_failure(
-    options: KafkaOptions, complaints: Complaints, error: KafkaException, what: str
-) -> SinkError:
-    """Return our error for a cluster that could not be asked.
-
-    :param what: what it was asked to do, such as ``list the topics``.
-    """
-    servers, connection = options.bootstrap_servers, f'connection "{options.conn_id}"'
-    cause = complaints.final or (error.args[0] if isinstance(error.args[0], KafkaError) else None)
-    if cause is not None and cause.code() in REFUSED_CREDENTIALS:
-        return AuthenticationError(
-            f"Kafka at {servers} refused the credentials",
-            cause.str(),
-            f"Correct sasl.mechanism, user and password of {connection}; its password field comes first.",
-        ).of(options.conn_id)
-    if cause is not None and cause.code() in NOT_TRUSTED:
-        return AuthenticationError(
-            f"Kafka at {servers} did not pass the check of its certificate, or of ours",
-            cause.str(),
-            f"Correct ssl.ca.location, or the ssl.certificate and ssl.key, in the extra of {connection}.",
-        ).of(options.conn_id)
-    newest = complaints.newest
-    seen = f"{text_of(error)}. " + (f"Last seen: {newest.str()}" if newest else "The broker did not answer.")
-    return UnavailableError(
-        f"Kafka at {servers} could not {what}",
-        seen,
-        f"Check bootstrap.servers and security.protocol of {connection}, and that the brokers are up.",
-    ).of(options.conn_id)

@@ -12,13 +12,9 @@ from airflow_provider_sinks.connectors import rows as columns
 from airflow_provider_sinks.connectors.kafka.columns import KEY, VALUE
 from airflow_provider_sinks.connectors.kafka.limits import TopicLimit
 from airflow_provider_sinks.connectors.kafka.row_keys import keyless_letter
-from airflow_provider_sinks.core.dead_letters.letter import (
-    Circumstances,
-    ErrorClass,
-    Headers,
-    headers_from_json,
-    letter_headers,
-)
+from airflow_provider_sinks.core.dead_letters.headers import Headers, headers_from_json
+from airflow_provider_sinks.core.dead_letters.letter import Circumstances, ErrorClass
+from airflow_provider_sinks.core.dead_letters.spelling import letter_headers
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from airflow_provider_sinks.connectors.kafka.connection import Complaints, client_config, reaching_failure
+from airflow_provider_sinks.connectors.kafka.client_failures import Complaints, reaching_failure
+from airflow_provider_sinks.connectors.kafka.connection import client_config
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.core.progress.log_place import LogPlace
 

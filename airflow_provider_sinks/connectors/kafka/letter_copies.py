@@ -14,7 +14,7 @@ from typing import Self
 
 from confluent_kafka import KafkaException, Producer
 
-from airflow_provider_sinks.connectors.kafka.connection import Complaints
+from airflow_provider_sinks.connectors.kafka.client_failures import Complaints
 from airflow_provider_sinks.connectors.kafka.creation import CreateTopic
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.record_size import CLIENT_LIMIT
@@ -22,7 +22,8 @@ from airflow_provider_sinks.connectors.kafka.stored_letters import KafkaLetters
 from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
 from airflow_provider_sinks.connectors.kafka.transactional_ids import transactional_id
 from airflow_provider_sinks.connectors.kafka.transactions import fencing_failure, producer_config, warm_up
-from airflow_provider_sinks.core.dead_letters.letter import Letter, headers_of
+from airflow_provider_sinks.core.dead_letters.letter import Letter
+from airflow_provider_sinks.core.dead_letters.spelling import headers_of
 from airflow_provider_sinks.core.decision.facts import Role
 
 _TOGETHER_MAX = 1000

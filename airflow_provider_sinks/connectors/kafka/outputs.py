@@ -12,7 +12,8 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import ConfigResource, ConfigSource, OffsetSpec, ResourceType
 
 from airflow_provider_sinks.clients.wait import look_until
-from airflow_provider_sinks.connectors.kafka.connection import KafkaConnection, code_of, text_of
+from airflow_provider_sinks.connectors.kafka.client_failures import code_of, text_of
+from airflow_provider_sinks.connectors.kafka.connection import KafkaConnection
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
 from airflow_provider_sinks.core.decision.facts import Existence

@@ -27,13 +27,8 @@ from confluent_kafka import KafkaException, TopicCollection
 
 from airflow_provider_sinks.clients.wait import look_until
 from airflow_provider_sinks.connectors.base import HeldUp
-from airflow_provider_sinks.connectors.kafka.connection import (
-    END,
-    FIRST,
-    KafkaConnection,
-    code_of,
-    text_of,
-)
+from airflow_provider_sinks.connectors.kafka.client_failures import code_of, text_of
+from airflow_provider_sinks.connectors.kafka.connection import END, FIRST, KafkaConnection
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.progress_reader import ProgressReader, unreadable
 from airflow_provider_sinks.core.progress.history import NO_HISTORY, History, fold, lost_writers

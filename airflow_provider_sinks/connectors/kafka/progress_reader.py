@@ -14,11 +14,8 @@ from typing import Self
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from airflow_provider_sinks.connectors.base import HeldUp
-from airflow_provider_sinks.connectors.kafka.connection import (
-    Complaints,
-    client_config,
-    reaching_failure,
-)
+from airflow_provider_sinks.connectors.kafka.client_failures import Complaints, reaching_failure
+from airflow_provider_sinks.connectors.kafka.connection import client_config
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.core.errors import UnavailableError
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException
 
 from airflow_provider_sinks.connectors import rows
-from airflow_provider_sinks.connectors.kafka.connection import reaching_failure
+from airflow_provider_sinks.connectors.kafka.client_failures import reaching_failure
 from airflow_provider_sinks.connectors.kafka.fetched import Fetched
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.reading_clients import Place, ReadingClient, keep, taken

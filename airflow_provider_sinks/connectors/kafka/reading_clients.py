@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import KafkaError
 
-from airflow_provider_sinks.connectors.kafka.connection import Complaints, client_config
+from airflow_provider_sinks.connectors.kafka.client_failures import Complaints
+from airflow_provider_sinks.connectors.kafka.connection import client_config
 from airflow_provider_sinks.connectors.kafka.fetched import Fetched, RecordConsumer
 from airflow_provider_sinks.connectors.kafka.record_path import consumer_kind
 

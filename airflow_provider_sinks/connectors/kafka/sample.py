@@ -8,7 +8,8 @@ from collections.abc import Mapping
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from airflow_provider_sinks.connectors.kafka.connection import client_config, text_of
+from airflow_provider_sinks.connectors.kafka.client_failures import text_of
+from airflow_provider_sinks.connectors.kafka.connection import client_config
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.core.errors import UnavailableError
 

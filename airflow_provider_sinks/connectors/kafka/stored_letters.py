@@ -14,7 +14,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from airflow_provider_sinks.connectors.kafka.connection import client_config
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.topics import KafkaClient
-from airflow_provider_sinks.core.dead_letters.letter import Letter, letter_of_record
+from airflow_provider_sinks.core.dead_letters.letter import Letter
+from airflow_provider_sinks.core.dead_letters.spelling import letter_of_record
 from airflow_provider_sinks.core.decision.facts import Existence
 from airflow_provider_sinks.core.errors import UnavailableError
 

@@ -24,7 +24,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from airflow_provider_sinks.clients.wait import look_until
 from airflow_provider_sinks.connectors.epoch_writer import InDoubtError
-from airflow_provider_sinks.connectors.kafka.connection import Complaints
+from airflow_provider_sinks.connectors.kafka.client_failures import Complaints
 from airflow_provider_sinks.connectors.kafka.deliveries import Deliveries, NoRows, is_consequence
 from airflow_provider_sinks.connectors.kafka.in_force import demand_unrivalled
 from airflow_provider_sinks.connectors.kafka.object_producer import ObjectProducer

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from airflow_provider_sinks.connectors.kafka.connection import (
+from airflow_provider_sinks.connectors.kafka.client_failures import (
     Complaints,
-    KafkaConnection,
-    client_config,
     code_of,
     reaching_failure,
     text_of,
 )
+from airflow_provider_sinks.connectors.kafka.connection import KafkaConnection, client_config
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.kafka.record_size import CLIENT_LIMIT, CLIENT_LIMIT_BYTES
 from airflow_provider_sinks.connectors.kafka.transactional_ids import transactional_id

@@ -15,7 +15,8 @@ from airflow_provider_sinks.connectors.postgres.creation import DEAD_LETTER_COLU
 from airflow_provider_sinks.connectors.postgres.layout import layout
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.connectors.postgres.session import ControlConnection, Session, SessionName
-from airflow_provider_sinks.core.dead_letters.letter import Letter, letter_of_row
+from airflow_provider_sinks.core.dead_letters.letter import Letter
+from airflow_provider_sinks.core.dead_letters.spelling import letter_of_row
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 Takes = Callable[[Letter], bool]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from airflow_provider_sinks.connectors.table_format.types import Column, SparkType, spark_kind
-from airflow_provider_sinks.core.dead_letters.letter import ROWS_COLUMN
+from airflow_provider_sinks.core.dead_letters.spelling import ROWS_COLUMN
 from airflow_provider_sinks.core.decision.facts import Unfit
 
 DEAD_LETTER_COLUMNS: Final[Mapping[str, SparkType]] = {

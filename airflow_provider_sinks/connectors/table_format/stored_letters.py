@@ -11,7 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
 
-from airflow_provider_sinks.core.dead_letters.letter import Letter, letter_of_row
+from airflow_provider_sinks.core.dead_letters.letter import Letter
+from airflow_provider_sinks.core.dead_letters.spelling import letter_of_row
 
 Takes = Callable[[Letter], bool]
 

@@ -1,7 +1,6 @@
 """What a dead letter tells, the same for every target: headers of a record, columns of a table.
 
-A sink writes it in the transaction of its rows. Releases before this one wrote ``error``, the place in the
-source, key and value alone; such a letter is read as one that tells no more.
+A sink writes it in the transaction of its rows (:mod:`.spelling`).
 
 >>> ErrorClass.of("The value is not JSON.").value
 'parse'
@@ -9,26 +8,12 @@ source, key and value alone; such a letter is read as one that tells no more.
 
 from __future__ import annotations
 
-import base64
 import enum
-import json
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-Headers: TypeAlias = tuple[tuple[str, bytes | None], ...]
-"""Of a record, in their order; a name may stand there more than once."""
-
-SOURCE_HEADER = "source.header."
-"""What stands before the name of each header that the source record had."""
-
-ROWS_HEADER = "record.rows"
-"""Says that the record may have led to other rows too, which are written; absent where it has led to none."""
-ROWS_COLUMN = "record_rows"
-"""Says the same in a table, and also that there are none: a letter of an earlier release says neither."""
-SEVERAL, NO_OTHERS = "several", "none"
+from airflow_provider_sinks.core.dead_letters.headers import SOURCE_HEADER, Headers, text_headers, whole
 
 
 class ErrorClass(enum.StrEnum):
@@ -137,85 +122,6 @@ class Circumstances:
         return self.may_multiply and error_class is not ErrorClass.PARSE
 
 
-def letter_headers(
-    error: str, error_class: ErrorClass, origin: Origin, circumstances: Circumstances
-) -> Headers:
-    """Return the headers of a letter; those of the source record stand last."""
-    return _headers(
-        origin,
-        error=error,
-        error_class=error_class,
-        sink=circumstances.sink,
-        generation=circumstances.generation,
-        epoch=circumstances.epoch,
-        spec_digest=circumstances.spec_digest,
-        rows=SEVERAL if circumstances.is_one_of_several(error_class) else None,
-    )
-
-
-def headers_of(letter: Letter) -> Headers:
-    """Return the headers of a stored letter, as it was written; :func:`letter_of_record` reads them."""
-    return _headers(
-        letter.origin,
-        error=letter.error,
-        error_class=letter.error_class,
-        sink=letter.sink,
-        generation=letter.generation,
-        epoch=letter.epoch,
-        spec_digest=letter.spec_digest,
-        rows=SEVERAL if letter.is_one_of_several else None,
-    )
-
-
-def _headers(origin: Origin, *, rows: str | None, **told: object) -> Headers:
-    """Return the headers of a letter, those of its record last.
-
-    :param told: by their names, with ``_`` for each dot.
-    """
-    own = {
-        "error": told["error"],
-        "error.class": told["error_class"],
-        "source.topic": origin.topic,
-        "source.partition": origin.partition,
-        "source.offset": origin.offset,
-        "source.timestamp": origin.timestamp_ms,
-        "sink": told["sink"],
-        "generation": told["generation"],
-        "epoch": told["epoch"],
-        "spec.digest": told["spec_digest"],
-        "replays": origin.replays,
-        ROWS_HEADER: rows,
-    }
-    mine = tuple((name, str(value).encode()) for name, value in own.items() if value is not None)
-    return mine + tuple((f"{SOURCE_HEADER}{name}", value) for name, value in origin.headers)
-
-
-def headers_to_json(headers: Headers) -> str:
-    """Write headers as JSON text: pairs of name and base64, as a column of a table holds them."""
-    pairs = [[name, None if value is None else base64.b64encode(value).decode()] for name, value in headers]
-    return json.dumps(pairs, separators=(",", ":"))
-
-
-def headers_from_json(text: str | None) -> Headers:
-    """Read what :func:`headers_to_json` wrote, or Spark did; nothing is no header."""
-    pairs = json.loads(text) if text else []
-    return tuple((name, None if value is None else base64.b64decode(value)) for name, value in pairs)
-
-
-def text_headers(headers: Iterable[tuple[str, bytes | None]]) -> dict[str, str]:
-    """Return the letter's own headers as texts; of two of a name, the first."""
-    told: dict[str, str] = {}
-    for name, value in headers:
-        if value is not None and not name.startswith(SOURCE_HEADER):
-            told.setdefault(name, value.decode(errors="replace"))
-    return told
-
-
-def whole(text: str | None) -> int | None:
-    """Read a number; ``None`` for anything else."""
-    return int(text) if text is not None and re.fullmatch(r"-?\d{1,18}", text) else None
-
-
 @dataclass(frozen=True)
 class Letter:
     """A dead letter as it is stored.
@@ -267,61 +173,3 @@ class Letter:
     def can_be_replayed(self) -> bool:
         """Whether it holds a record that has led to no row: else its other rows would be written again."""
         return self.holds_record and not self.is_one_of_several
-
-
-def letter_of_record(
-    place: tuple[int, int], at_ms: int, key: bytes | None, value: bytes | None, headers: Headers
-) -> Letter:
-    """Return the letter that a record of a topic is."""
-    told = text_headers(headers)
-    origin = Origin.of_letter(headers, "")
-    return Letter(
-        place,
-        at_ms,
-        told.get("error", ""),
-        next((kind for kind in ErrorClass if kind == told.get("error.class")), None),
-        replace(origin, replays=origin.replays - 1),
-        key,
-        value,
-        told.get("sink", ""),
-        whole(told.get("generation")),
-        whole(told.get("epoch")),
-        told.get("spec.digest", ""),
-        (whole(told.get("value.bytes")) or 0) if "value.sha256" in told else None,
-        ROWS_HEADER in told,
-    )
-
-
-def letter_of_row(place: tuple[int, int], row: Mapping[str, Any]) -> Letter:
-    """Return the letter that the row of a table is; an earlier release made fewer columns.
-
-    :param row: by the names of its columns; times know their zone, headers are JSON.
-    """
-    told_class = next((kind for kind in ErrorClass if kind == row.get("error_class")), None)
-    has_led_to_none = (told_class or ErrorClass.of(row["error"])) is ErrorClass.PARSE
-    origin = Origin(
-        row["source_topic"] or "",
-        row["source_partition"],
-        row["source_offset"],
-        _ms(row.get("source_timestamp")),
-        headers_from_json(row.get("headers")),
-        row.get("replays") or 0,
-    )
-    return Letter(
-        place,
-        _ms(row["at"]) or 0,
-        row["error"],
-        told_class,
-        origin,
-        row["key"],
-        row["value"],
-        row["sink"],
-        row.get("generation"),
-        row.get("epoch"),
-        row.get("spec_digest") or "",
-        is_one_of_several=not has_led_to_none and row.get(ROWS_COLUMN) != NO_OTHERS,
-    )
-
-
-def _ms(at: datetime | None) -> int | None:
-    return None if at is None else round(at.timestamp() * 1000)

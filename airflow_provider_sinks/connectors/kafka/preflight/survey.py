@@ -11,7 +11,8 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AclOperation, ConfigResource, ResourceType, TopicDescription
 
-from airflow_provider_sinks.connectors.kafka.connection import KafkaConnection, code_of, text_of
+from airflow_provider_sinks.connectors.kafka.client_failures import code_of, text_of
+from airflow_provider_sinks.connectors.kafka.connection import KafkaConnection
 from airflow_provider_sinks.connectors.kafka.creation import CreateTopic
 from airflow_provider_sinks.connectors.kafka.preflight.right_checks import Held, Operation
 from airflow_provider_sinks.connectors.kafka.preflight.topic_checks import SinkTopic, TopicSurvey
