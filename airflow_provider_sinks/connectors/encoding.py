@@ -18,7 +18,12 @@ _TO_JSON = {
 
 def named(name: str) -> Column:
     """Return the column of a name, whatever characters it has."""
-    return sql.col(f"`{name.replace('`', '``')}`")
+    return sql.col(quoted(name))
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL has it, whatever characters it has."""
+    return f"`{name.replace('`', '``')}`"
 
 
 def own_columns(output: DataFrame) -> list[str]:

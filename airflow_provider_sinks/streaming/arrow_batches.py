@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 
 from airflow_provider_sinks.streaming import large_rows
+from airflow_provider_sinks.streaming.small_epochs import ROW_BYTES_MAX, Room
 from airflow_provider_sinks.streaming.task_report import Outcome, TaskReport
 
 BATCH_BYTES = 16 * 1024 * 1024
@@ -42,17 +43,22 @@ class ArrowBatches:
 
     def bounded(self, rows: DataFrame) -> DataFrame:
         """Tell Spark how to cut batches, and return the rows as they are to cross."""
-        conf = rows.sparkSession.conf
-        if self._is_ours is None:
-            self._is_ours = all(conf.get(name) == value for name, value in CHECKED.items())
-        if not self._is_ours:
-            return rows
         batch_rows = self._unchecked_rows()
-        is_unchecked = batch_rows > 0 and large_rows.are_plain(rows)
-        told = {ROWS: str(batch_rows), BYTES: _UNCHECKED_BYTES} if is_unchecked else CHECKED
-        for name, value in told.items():
-            conf.set(name, value)
-        return large_rows.marked(rows, BATCH_BYTES // batch_rows) if is_unchecked else rows
+        batch_rows = batch_rows if batch_rows and large_rows.are_plain(rows) else 0
+        is_told = self._tell(rows, batch_rows)
+        return large_rows.marked(rows, BATCH_BYTES // batch_rows) if is_told and batch_rows else rows
+
+    def here(self, rows: DataFrame, room: Room) -> DataFrame | None:
+        """Tell Spark how to cut the batches of rows that come to the driver, and return them marked.
+
+        :returns: ``None`` for many rows whose sizes are dear to tell: executors are then the cheaper way.
+        """
+        is_plain = large_rows.are_plain(rows)
+        if not is_plain and room.row_bytes < ROW_BYTES_MAX:
+            return None
+        batch_rows = min(_ROWS_MAX, BATCH_BYTES // room.row_bytes)
+        self._tell(rows, batch_rows if is_plain else 0)
+        return large_rows.marked(rows, room.row_bytes, room.rows_each)
 
     def learn(self, reports: Sequence[TaskReport]) -> bool:
         """Learn how large rows are; return whether some did not cross: the epoch must be written again."""
@@ -61,6 +67,17 @@ class ArrowBatches:
             self._largest_row_bytes = max(self._largest_row_bytes or 1, *seen)
         self._must_check = any(report.outcome == Outcome.LARGE_ROWS for report in reports)
         return self._must_check
+
+    def _tell(self, rows: DataFrame, batch_rows: int) -> bool:
+        """Tell Spark how many rows a batch may have, 0 for its own check; not where the user has told it."""
+        conf = rows.sparkSession.conf
+        if self._is_ours is None:
+            self._is_ours = all(conf.get(name) == value for name, value in CHECKED.items())
+        if self._is_ours:
+            told = {ROWS: str(batch_rows), BYTES: _UNCHECKED_BYTES} if batch_rows else CHECKED
+            for name, value in told.items():
+                conf.set(name, value)
+        return self._is_ours
 
     def _unchecked_rows(self) -> int:
         """Return how many rows a batch may have without a check of its bytes; 0 where it needs one."""

@@ -38,24 +38,20 @@ def copying(spark: SparkSession, spec: SinkSpec, source: SinkSource, target: Sin
         return None
     who = "its driver reads and writes" if copies_here(spark, spec, target) else "tasks read and write"
     say(f'sink "{spec.name}" copies records without Spark: {who}')
-    read = source.read_range(reads_on=_has_no_executors(spark))
+    read = source.read_range(reads_on=small_epochs.has_no_executors(spark))
     return Copying(read, columns, is_text=spec.source.kafka.format is Format.TEXT)
 
 
 def copies_here(spark: SparkSession, spec: SinkSpec, target: SinkConnector) -> bool:
     """Whether the driver itself copies all records of a sink: no Python worker has any part in it."""
     is_copy = _columns(spark, spec, target) is not None
-    return is_copy and _has_no_executors(spark) and small_epochs.rows_max(spark) > 0
+    share = small_epochs.DriverShare.of(spark, spec)
+    return is_copy and small_epochs.has_no_executors(spark) and share.records_max > 0
 
 
 def _columns(spark: SparkSession, spec: SinkSpec, target: SinkConnector) -> RecordColumns | None:
     is_wanted = str(spark.conf.get(SETTING, "true")).lower() != "false"
     return target.record_columns() if is_wanted and takes_whole_records(spec) else None
-
-
-def _has_no_executors(spark: SparkSession) -> bool:
-    """Whether this process is all there is of Spark."""
-    return str(spark.sparkContext.master).startswith("local")
 
 
 class CopyTasks:
@@ -75,9 +71,9 @@ class CopyTasks:
 
         Either way not where the user leaves every epoch to executors.
         """
-        ranges, record, here_max = self._ranges(plan.record), plan.record, self._settings.driver_rows_max
-        is_small = small_epochs.is_small(record.from_, record.to, here_max)
-        if is_small or (here_max and _has_no_executors(rows.sparkSession)):
+        ranges, record, share = self._ranges(plan.record), plan.record, self._settings.driver
+        is_alone = share.records_max > 0 and small_epochs.has_no_executors(rows.sparkSession)
+        if is_alone or share.has_few(record.from_, record.to):
             tasks = {partition_writer(one.partition): one for one in ranges}
             cores = rows.sparkSession.sparkContext.defaultParallelism
             return small_epochs.run_here(plan, tasks, max(_AT_ONCE, cores))

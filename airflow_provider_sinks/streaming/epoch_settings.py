@@ -18,6 +18,7 @@ from airflow_provider_sinks.core.progress.record import (
 from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
 from airflow_provider_sinks.streaming.account import Account
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
+from airflow_provider_sinks.streaming.small_epochs import DriverShare
 
 STEP_ROWS = 1_000_000
 STEP_SECONDS = 30.0
@@ -32,7 +33,7 @@ class EpochSettings:
     :param source_topic: for messages.
     :param single: whether one writer writes everything.
     :param stateful: whether Spark keeps state for the plan; its tasks then run as they are, before a shuffle.
-    :param driver_rows_max: the largest epoch, in source records, that the driver writes itself.
+    :param driver: which epochs the driver writes itself.
     :param has_dead_letters: whether rows that did not parse have somewhere to go.
     :param dead_letter_example: how a person writes where.
     :param limits: how much a writer may set aside in one epoch.
@@ -45,7 +46,7 @@ class EpochSettings:
     source_topic: str
     single: bool
     stateful: bool
-    driver_rows_max: int
+    driver: DriverShare
     has_dead_letters: bool
     dead_letter_example: str
     limits: SetAsideLimits
@@ -59,7 +60,7 @@ class EpochSettings:
         spec: SinkSpec,
         target: SinkConnector,
         *,
-        driver_rows_max: int,
+        driver: DriverShare,
         demand_source: Callable[[Identity], None],
     ) -> EpochSettings:
         """Return what a spec and its target say, behind the announcement of the run."""
@@ -68,7 +69,7 @@ class EpochSettings:
             source_topic=spec.source_topic,
             single=spec.writer_mode is Writers.SINGLE,
             stateful=not spec.shape.row_wise,
-            driver_rows_max=driver_rows_max,
+            driver=driver,
             has_dead_letters=spec.dead_letter is not None,
             dead_letter_example=spec.dead_letter_example,
             limits=spec.set_aside_limits,

@@ -16,7 +16,8 @@ False
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 SETTING = "spark.sinks.epochBytes"
 """The Spark setting that changes :data:`EPOCH_BYTES`."""
@@ -28,10 +29,32 @@ _FACTOR = 2
 """A query is begun anew only for epochs of at least twice, or at most half as many records."""
 
 
+@dataclass(frozen=True)
+class FirstEpoch:
+    """What is known of the first epoch of a query before it begins.
+
+    :param records: how many it may have.
+    :param record_bytes: what one weighs; 0 where nobody could weigh one.
+    """
+
+    records: int
+    record_bytes: float = 0.0
+
+    @classmethod
+    def of(cls, size: EpochSize, positions: Mapping[int, int], ends: Mapping[int, int]) -> FirstEpoch:
+        """Return it by where the source's partitions end now."""
+        waiting = sum(end - positions.get(partition, 0) for partition, end in ends.items())
+        return cls(max(0, min(size.records, waiting)), size.record_bytes)
+
+
+NOT_KNOWN = FirstEpoch(0)
+
+
 class EpochSize:
     """How many records an epoch of one driver may hold.
 
-    ``note`` is called in the thread of the epochs, all else in the main one.
+    ``note`` is called in the thread of the epochs, all else in the main one. ``record_bytes`` is what a
+    record weighed last; 0 where nobody could weigh one.
 
     :param records_max: what the spec allows.
     :param bytes_max: what an epoch may weigh, in the source or in the target.
@@ -49,6 +72,7 @@ class EpochSize:
         self._written_bytes = 0.0
         self._is_in_question = False
         self._has_changed = False
+        self.record_bytes = 0.0
         self.records = self._fitting()
 
     def begin(self) -> int:
@@ -85,6 +109,7 @@ class EpochSize:
         return self._has_changed
 
     def _fitting(self) -> int:
-        bytes_each = max(self._weigh() or 0.0, self._written_bytes)
+        self.record_bytes = self._weigh() or 0.0
+        bytes_each = max(self.record_bytes, self._written_bytes)
         fitting = int(self._bytes_max / bytes_each) if bytes_each else UNKNOWN_RECORDS
         return max(1, min(self._records_max, fitting))

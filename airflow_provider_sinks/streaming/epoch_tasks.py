@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Protocol
 
@@ -13,9 +13,11 @@ from airflow_provider_sinks.streaming import small_epochs
 from airflow_provider_sinks.streaming.arrow_batches import ArrowBatches
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
 from airflow_provider_sinks.streaming.epoch_settings import EpochSettings
+from airflow_provider_sinks.streaming.epoch_size import NOT_KNOWN, FirstEpoch
 from airflow_provider_sinks.streaming.measured_input import MeasuredInput
+from airflow_provider_sinks.streaming.small_epochs import Room
 from airflow_provider_sinks.streaming.source import Offsets
-from airflow_provider_sinks.streaming.task_report import REPORT_SCHEMA, TaskReport
+from airflow_provider_sinks.streaming.task_report import REPORT_SCHEMA, Outcome, TaskReport
 from airflow_provider_sinks.streaming.writer import TaskInput, write_epoch
 
 
@@ -36,19 +38,30 @@ class EpochTasks(Protocol):
         """Return whether some rows did not get through to their tasks, and why is known by now."""
 
 
+_OF_RECORD = 2
+"""How many bytes a row may have for each byte of its record, until the first rows tell."""
+
+
 class RowTasks:
-    """Tasks whose rows Spark reads, projects and hands to Python.
+    """Tasks whose rows Spark reads, projects and hands to Python; ``begin_here``: at first to the driver.
 
     :param to_rows: turns a micro-batch and its range into the columns of a writer.
+    :param first: what is known of the first epoch.
     """
 
     def __init__(
-        self, settings: EpochSettings, to_rows: Callable[[DataFrame, Offsets, Offsets], DataFrame]
+        self,
+        settings: EpochSettings,
+        to_rows: Callable[[DataFrame, Offsets, Offsets], DataFrame],
+        first: FirstEpoch = NOT_KNOWN,
     ) -> None:
         self._settings = settings
         self._to_rows = to_rows
-        self._has_large_rows = False
+        row_bytes = int(_OF_RECORD * first.record_bytes)
+        self._on_executors = [TaskReport("", Outcome.NOTHING, largest_row_bytes=row_bytes)]
+        self.begin_here = self._room({}, {0: first.records}) is not None
         self._batches = ArrowBatches()
+        self._is_first = True
 
     def rows(self, batch: DataFrame, record: ProgressRecord) -> DataFrame:
         """Return the writer's columns, in as many tasks as there are writers."""
@@ -58,16 +71,22 @@ class RowTasks:
         return rows.repartition(1) if self._settings.stateful else rows.coalesce(1)
 
     def run(self, rows: DataFrame, plan: EpochPlan) -> list[TaskReport]:
-        """Bring a small epoch here, unless its rows are large."""
-        is_small = small_epochs.is_small(plan.record.from_, plan.record.to, self._settings.driver_rows_max)
-        if is_small and not self._has_large_rows:
-            written = small_epochs.write_here(plan, rows)
+        """Bring a small epoch here, if there is room for it."""
+        room = self._room(plan.record.from_, plan.record.to)
+        if room is not None:
+            coming = self._batches.here(rows, room)
+            written = None if coming is None else small_epochs.write_here(plan, coming, is_first=self._is_first)
+            self._is_first = False
             if written is not None:
                 return written
         crossing = self._batches.bounded(rows)
         reports = run_on_executors(_numbered(crossing), plan, partial(MeasuredInput, names=crossing.columns))
-        self._has_large_rows = small_epochs.is_of_large_rows(reports)
+        self._on_executors = reports
         return reports
+
+    def _room(self, begin: Mapping[int, int], end: Mapping[int, int]) -> Room | None:
+        room = self._settings.driver.room(begin, end, single=self._settings.single)
+        return room if room is not None and room.would_hold(self._on_executors) else None
 
     def must_write_again(self, reports: list[TaskReport]) -> bool:
         """Learn how large rows are; larger ones than were allowed for do not cross."""

@@ -29,16 +29,16 @@ from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.streaming.account import EpochResult
 from airflow_provider_sinks.streaming.analysis import demand_analysable
 from airflow_provider_sinks.streaming.cluster_files import ClusterFiles
-from airflow_provider_sinks.streaming.copy_tasks import CopyTasks, copies_here, copying
+from airflow_provider_sinks.streaming.copy_tasks import CopyTasks, copying
 from airflow_provider_sinks.streaming.driver_log import say
 from airflow_provider_sinks.streaming.engine_action import EngineAction
 from airflow_provider_sinks.streaming.epoch_action import EpochAction
 from airflow_provider_sinks.streaming.epoch_settings import EpochSettings
-from airflow_provider_sinks.streaming.epoch_size import EPOCH_BYTES, EpochSize
+from airflow_provider_sinks.streaming.epoch_size import EPOCH_BYTES, EpochSize, FirstEpoch
 from airflow_provider_sinks.streaming.epoch_size import SETTING as BYTES_SETTING
-from airflow_provider_sinks.streaming.epoch_tasks import RowTasks
+from airflow_provider_sinks.streaming.epoch_tasks import EpochTasks, RowTasks
 from airflow_provider_sinks.streaming.epochs import Epochs
-from airflow_provider_sinks.streaming.executors import Warmup
+from airflow_provider_sinks.streaming.executors import warm_up, warm_up_late
 from airflow_provider_sinks.streaming.failures import unexpected
 from airflow_provider_sinks.streaming.guard import Guard
 from airflow_provider_sinks.streaming.health import HealthWatch
@@ -48,9 +48,10 @@ from airflow_provider_sinks.streaming.query_watch import QueryWatch
 from airflow_provider_sinks.streaming.reporter import Reporter
 from airflow_provider_sinks.streaming.session import open_session
 from airflow_provider_sinks.streaming.sink_query import SinkQuery
+from airflow_provider_sinks.streaming.small_epochs import DriverShare
 from airflow_provider_sinks.streaming.source import CheckpointLog
 from airflow_provider_sinks.streaming.source_identity import DemandSource
-from airflow_provider_sinks.streaming.source_reading import SourceReading, packages_of
+from airflow_provider_sinks.streaming.source_reading import SourceReading
 from airflow_provider_sinks.streaming.start import Start, Started
 from airflow_provider_sinks.streaming.torn_epoch import judged
 
@@ -125,9 +126,7 @@ class _Job:
 
         :raises SinkError: the reason, unless it is that all is done or that somebody asked to stop.
         """
-        writers = kind(self._spec).writer_module
-        modules = (*([writers] if writers else ()), *packages_of(self._spec))
-        spark = open_session(self._spec.name, writers)
+        spark = open_session(self._spec.name, kind(self._spec).writer_module)
         context = spark.sparkContext
         self._reporter.change(
             SinkState.STARTING,
@@ -135,8 +134,7 @@ class _Job:
             spark_app_id=context.applicationId or "",
         )
         start = Start(spark, self._spec, self._launch, self._connections, self._reporter.waits)
-        needs_workers = modules and not copies_here(spark, self._spec, start.connector)
-        warmup = Warmup(spark, modules) if needs_workers else None
+        warmup = warm_up(spark, self._spec, start.connector)
         source: SourceReading | None = None
         try:
             if self._comes_late():
@@ -195,7 +193,10 @@ class _Job:
 
         met = RETRIES[schema_met(row_wise=self._spec.shape.row_wise)]
         learns = source.learns if met.epoch.goes_on() else _never
-        epochs = self._epochs(spark, query, target, started, guard=guard, learns=learns, finished=finished)
+        first = FirstEpoch.of(size, started.account.positions, start.source_end_offsets())
+        epochs = self._epochs(
+            spark, query, target, started, guard=guard, learns=learns, finished=finished, first=first
+        )
         guard.start()
         health.start()
         try:
@@ -240,6 +241,22 @@ class _Job:
         position = sum(started.account.positions.values())
         return EpochSize(records_max, bytes_max, start.source_record_bytes, position)
 
+    def _tasks(
+        self,
+        spark: SparkSession,
+        settings: EpochSettings,
+        query: SinkQuery,
+        target: SinkConnector,
+        first: FirstEpoch,
+    ) -> EpochTasks:
+        how = copying(spark, self._spec, self._source, target)
+        if how is not None:
+            return CopyTasks(settings, how)
+        tasks = RowTasks(settings, query.rows, first)
+        if not tasks.begin_here:
+            warm_up_late(spark, self._spec)
+        return tasks
+
     def _epochs(
         self,
         spark: SparkSession,
@@ -250,12 +267,13 @@ class _Job:
         guard: Guard,
         learns: Callable[[BaseException], bool],
         finished: Callable[[EpochResult], None],
+        first: FirstEpoch,
     ) -> Epochs:
         account, patience = started.account, self._patience
         settings = EpochSettings.of(
             self._spec,
             target,
-            driver_rows_max=query.driver_rows_max(spark),
+            driver=DriverShare.of(spark, self._spec),
             demand_source=DemandSource(self._source.look()),
         )
         action: EngineAction | EpochAction
@@ -269,14 +287,13 @@ class _Job:
                 learns=learns,
             )
         else:
-            how = copying(spark, self._spec, self._source, target)
             action = EpochAction(
                 settings,
                 account=account,
                 target=target,
                 guard=guard,
                 patience=patience,
-                tasks=RowTasks(settings, query.rows) if how is None else CopyTasks(settings, how),
+                tasks=self._tasks(spark, settings, query, target, first),
                 learns=learns,
             )
         return Epochs(

@@ -1,18 +1,27 @@
-"""Rows that are too large for where they go: their contents stay in the JVM, and a mark goes instead."""
+"""Rows that are too large, or too many, for where they go: they stay in the JVM, and a mark goes instead.
+
+Expressions are written as SQL: each that is built in Python is a call of the JVM, and there would be hundreds
+for each epoch.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sql
+from pyspark.sql import DataFrame
 
 from airflow_provider_sinks.connectors import rows
-from airflow_provider_sinks.connectors.encoding import named
+from airflow_provider_sinks.connectors.encoding import quoted
 from airflow_provider_sinks.streaming.measured_input import LARGE
 
 _SIZED = re.compile("string|binary|variant|array<|map<|struct<")
 _PLAIN = ("string", "binary")
+COUNTING = "monotonically_increasing_id"
+"""The function that gives the rows of each task growing numbers; no query may call it."""
+_NUMBER = "__sinks_row"
+_OF_TASK = (1 << 33) - 1
+"""The bits of Spark's growing numbers that count the rows of a task."""
 
 
 def are_plain(frame: DataFrame) -> bool:
@@ -20,22 +29,30 @@ def are_plain(frame: DataFrame) -> bool:
     return all(kind in _PLAIN for kind in _sized(frame).values())
 
 
-def marked(frame: DataFrame, row_bytes_max: int) -> DataFrame:
+def marked(frame: DataFrame, row_bytes_max: int, rows_each: int | None = None) -> DataFrame:
     """Return rows with :data:`.measured_input.LARGE` behind their columns, and large ones without contents.
 
     :param row_bytes_max: what the texts and bytes of a row may have at most.
+    :param rows_each: how many rows of a task there may be; the next one is marked too, and those behind it
+        are left out.
     """
-    sized = _sized(frame)
-    size = sum((sql.coalesce(_length(name, kind), sql.lit(0)) for name, kind in sized.items()), sql.lit(0))
-    judged = frame.withColumn(LARGE, size > row_bytes_max)
-    contents = {name: sql.when(~sql.col(LARGE), named(name)).alias(name) for name in sized}
-    return judged.select(*(contents.get(name, named(name)) for name in frame.columns), LARGE)
+    sized, names = _sized(frame), frame.columns
+    is_large = f"{' + '.join(_lengths(sized)) or '0'} > {row_bytes_max}"
+    if rows_each is not None:
+        frame = frame.selectExpr("*", f"{COUNTING}() & {_OF_TASK} AS {_NUMBER}")
+        frame = frame.where(f"{_NUMBER} <= {rows_each}")
+        is_large = f"{is_large} OR {_NUMBER} = {rows_each}"
+    contents = {name: f"CASE WHEN NOT {LARGE} THEN {quoted(name)} END AS {quoted(name)}" for name in sized}
+    columns = [contents.get(name, quoted(name)) for name in names]
+    return frame.selectExpr("*", f"{is_large} AS {LARGE}").selectExpr(*columns, LARGE)
 
 
 def _sized(frame: DataFrame) -> dict[str, str]:
     return {name: kind for name, kind in frame.dtypes if _SIZED.match(kind) and name != rows.ERROR}
 
 
-def _length(name: str, kind: str) -> Column:
-    """Return how many bytes a value has; of one that has parts, as text."""
-    return sql.octet_length(named(name) if kind in _PLAIN else named(name).cast("string"))
+def _lengths(sized: Mapping[str, str]) -> Iterator[str]:
+    """Give how many bytes each value has; of one that has parts, as text."""
+    for name, kind in sized.items():
+        value = quoted(name) if kind in _PLAIN else f"CAST({quoted(name)} AS STRING)"
+        yield f"coalesce(octet_length({value}), 0)"

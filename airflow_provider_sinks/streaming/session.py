@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.core.query.functions import ALLOWED
 from airflow_provider_sinks.core.spec.spark_conf import OWNED_SETTINGS, PRELOADED, setting_problems
-from airflow_provider_sinks.streaming import arrow_batches
+from airflow_provider_sinks.streaming import arrow_batches, large_rows
 
 REDACTION_REGEX = "(?i)secret|password|token|access[.]?key|jaas|ssl[.]"
 """Whose values Spark must not show, by name."""
@@ -37,6 +37,8 @@ _DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
 }
 
+_IN_PROCESS = "128m"
+"""What a task hands to a driver in its process as it is; more goes through Spark's store of blocks."""
 _LOG_LEVEL = "WARN"
 _SHORT_FOLDER = "/tmp"  # noqa: S108  only sockets are made in it, readable by their owner alone
 
@@ -65,6 +67,8 @@ def open_session(sink: str, writers: str = "") -> SparkSession:
     if (conf.get("spark.master") or "").startswith("yarn"):
         # The name of a socket has at most 107 bytes; the folders of a container alone are often longer.
         conf.setIfMissing("spark.python.unix.domain.socket.dir", _SHORT_FOLDER)
+    if (conf.get("spark.master") or "").partition("[")[0] == "local":
+        conf.setIfMissing("spark.task.maxDirectResultSize", _IN_PROCESS)
     for key, value in _REDACTED.items():
         given = conf.get(key)
         conf.set(key, f"{given}|{value}" if given else value)
@@ -78,16 +82,17 @@ def open_session(sink: str, writers: str = "") -> SparkSession:
 
 
 def _forget_functions(session: SparkSession) -> None:
-    """Take out of Spark's registries what no query may call.
+    """Take out of Spark's registries what no query may call, but for what counts the rows of a task for us.
 
     Queries are checked before; here it does not matter how a name is written. Streaming queries run in a
     copy of this session, which has the same registries.
     """
     state = session._jsparkSession.sessionState()  # noqa: SLF001  PySpark has no public word for it
     jvm: Any = session._jvm  # noqa: SLF001  likewise
+    kept = {*ALLOWED, large_rows.COUNTING}
     for registry in (state.functionRegistry(), state.tableFunctionRegistry()):
         for name in registry.listFunction().mkString(" ").split():
-            if re.fullmatch(r"\w+", name) and name not in ALLOWED:
+            if re.fullmatch(r"\w+", name) and name not in kept:
                 registry.dropFunction(jvm.org.apache.spark.sql.catalyst.FunctionIdentifier(name))
 
 

@@ -8,13 +8,12 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from airflow_provider_sinks.core.spec.sink import OutputMode, SinkSpec
+from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.streaming import transform
 from airflow_provider_sinks.streaming.analysis import misfit
 from airflow_provider_sinks.streaming.checkpoint_files import write_without_processes
 from airflow_provider_sinks.streaming.lookups import Lookups
 from airflow_provider_sinks.streaming.replayed_letters import selected
-from airflow_provider_sinks.streaming.small_epochs import rows_max
 from airflow_provider_sinks.streaming.source import Offsets, read_range, stream_source
 from airflow_provider_sinks.streaming.start import Started
 from airflow_provider_sinks.streaming.written_schemas import WrittenSchemas
@@ -97,17 +96,6 @@ class SinkQuery:
         except AnalysisException as error:  # it fitted at the start
             self._lookups.demand_columns()
             raise misfit(spec, error) from error
-
-    def driver_rows_max(self, spark: SparkSession) -> int:
-        """Return how large an epoch may be for the driver: few records in must mean few rows out.
-
-        That does not hold where windows close: an epoch without a record may give all that was ever counted.
-        Nor where a query makes many rows of one: 2,000 records of 500 KB may be ten million rows.
-        """
-        closes_windows = not self._spec.shape.row_wise and self._spec.stream_mode is OutputMode.APPEND
-        if closes_windows or self._spec.shape.generates:
-            return 0
-        return rows_max(spark)
 
     def _stateful(self, spark: SparkSession, records: DataFrame) -> DataFrame:
         """Return the stream of a query that Spark keeps state for, over the records that parse."""

@@ -39,6 +39,7 @@ from airflow_provider_sinks.streaming.epochs import Epochs
 from airflow_provider_sinks.streaming.guard import Guard
 from airflow_provider_sinks.streaming.patience import Patience
 from airflow_provider_sinks.streaming.session import open_session
+from airflow_provider_sinks.streaming.small_epochs import DriverShare
 from tests.bench.app import tree_cpu_seconds
 from tests.bench.progress import Epoch
 
@@ -99,7 +100,8 @@ def run_ours(file: Path, launch: str, made: Made) -> None:
     spark = open_session(spec.name, registry.kind(spec).writer_module)
     target = registry.connect(spec, connections)
     target.expect(transform.with_source_columns(made.frame(spark)))
-    epochs = _epochs(spec, target, _announced(spec, target, made), made)
+    share = DriverShare.of(spark, spec)
+    epochs = _epochs(spec, target, _announced(spec, target, made), made, share)
     made.time(file, lambda number: epochs(made.frame(spark), number))
 
 
@@ -123,14 +125,16 @@ def _source(spec: SinkSpec, made: Made) -> ResourceFacts:
     return ResourceFacts(spec.source_topic, Existence.PRESENT, "none", "none", partitions=made.partitions)
 
 
-def _epochs(spec: SinkSpec, target: SinkConnector, announced: ProgressRecord, made: Made) -> Epochs:
+def _epochs(
+    spec: SinkSpec, target: SinkConnector, announced: ProgressRecord, made: Made, share: DriverShare
+) -> Epochs:
     """Return what writes epochs, each of the next rows of every partition; there is no source to look at."""
     patience = Patience(timedelta(minutes=5))
 
     def look() -> Mapping[Role, ResourceFacts]:
         return {Role.SOURCE: _source(spec, made), **target.identify()}
 
-    settings = EpochSettings.of(spec, target, driver_rows_max=0, demand_source=lambda _: None)
+    settings = EpochSettings.of(spec, target, driver=share, demand_source=lambda _: None)
     account = Account(announced, dict(announced.to), {}, set(announced.writers))
     guard = Guard(announced.identities, look, target.demand_in_force, patience, target.service)
     parts: dict[str, Any] = {"account": account, "target": target, "guard": guard, "patience": patience}

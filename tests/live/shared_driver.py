@@ -87,11 +87,11 @@ class SharedDriver:
         arguments = ["--jars", brought, "--master", "local[2,4]", __file__, str(self._inbox)]
         self.process = submit("shared driver", folder, *arguments, env=env)
 
-    def run(self, files: LaunchFiles, driver_rows: int = small_epochs.ROWS_MAX) -> HostedLaunch:
+    def run(self, files: LaunchFiles, driver_rows: int | None = None) -> HostedLaunch:
         """Begin a launch.
 
-        :param driver_rows: epochs of at most so many records are written by the driver itself; launches that
-            run at the same time share it.
+        :param driver_rows: epochs of at most so many records are written by the driver itself, and no others;
+            ``None`` for what it does by itself. Launches that run at the same time share it.
         """
         order = self._inbox / f"{time.time_ns()}"
         order.write_text(json.dumps([str(files.directory), driver_rows]))
@@ -118,7 +118,10 @@ def main(inbox: Path) -> None:
         for order in sorted(inbox.glob("*.launch")):
             folder, driver_rows = json.loads(order.read_text())
             order.unlink()
-            spark.conf.set(small_epochs.SETTING, driver_rows)
+            if driver_rows is None:
+                spark.conf.unset(small_epochs.SETTING)
+            else:
+                spark.conf.set(small_epochs.SETTING, driver_rows)
             threading.Thread(target=_run, args=(LaunchFiles(Path(folder)),), daemon=True).start()
         time.sleep(_POLL_SECONDS)
 

@@ -43,7 +43,7 @@ class Sink(SinkUnderTest):
     """A sink whose launches run in the shared driver, or with ``start`` in one of their own."""
 
     host: SharedDriver | None = None
-    driver_rows: int = small_epochs.ROWS_MAX
+    driver_rows: int | None = None
 
     @property
     def out(self) -> str:
@@ -116,7 +116,7 @@ class Stage:
     host: SharedDriver
     folder: Path
     user: str | None = None
-    driver_rows: int = small_epochs.ROWS_MAX
+    driver_rows: int | None = None
     sinks: list[Sink] = field(default_factory=list)
     registry: RegistryOptions | None = None
 

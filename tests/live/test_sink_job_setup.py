@@ -10,12 +10,14 @@ import pytest
 from airflow_provider_sinks.core.errors import ExitCode
 from airflow_provider_sinks.core.launch.status import StatusError
 from airflow_provider_sinks.local import spark
+from airflow_provider_sinks.streaming import small_epochs
 from tests.faults.driver import Driver
 from tests.live.stage import Sink, Stage
 
 _NO_CONFLUENT_KAFKA = (
     'raise ModuleNotFoundError("No module named \'confluent_kafka\'", name="confluent_kafka")\n'
 )
+_ON_EXECUTORS = ("--conf", f"{small_epochs.SETTING}=0")
 
 
 @pytest.fixture
@@ -38,7 +40,7 @@ def test_spark_without_the_kafka_jar(sink: Sink, stage: Stage) -> None:
 def test_executor_without_a_package_that_writers_need(sink: Sink, tmp_path: Path) -> None:
     (tmp_path / "confluent_kafka.py").write_text(_NO_CONFLUENT_KAFKA)
 
-    error = _failed(sink.submit("--conf", f"spark.executorEnv.PYTHONPATH={tmp_path}"))
+    error = _failed(sink.submit(*_ON_EXECUTORS, "--conf", f"spark.executorEnv.PYTHONPATH={tmp_path}"))
 
     assert error.primary == "an executor cannot write for this sink"
     assert "an executor has no confluent_kafka" in error.detail
@@ -55,7 +57,7 @@ def test_a_start_whose_executors_cannot_write_leaves_the_run_in_force_alone(
     running.wait_until(lambda: running.has_passed({0: 1}))
     (tmp_path / "confluent_kafka.py").write_text(_NO_CONFLUENT_KAFKA)
 
-    _failed(sink.submit("--conf", f"spark.executorEnv.PYTHONPATH={tmp_path}"))
+    _failed(sink.submit(*_ON_EXECUTORS, "--conf", f"spark.executorEnv.PYTHONPATH={tmp_path}"))
 
     stage.produce(source, [(0, "k", "v")])
     running.wait_until(lambda: running.has_passed({0: 2}))
@@ -67,14 +69,14 @@ def test_executor_whose_daemon_does_not_start(sink: Sink, tmp_path: Path) -> Non
         'raise ModuleNotFoundError("No module named \'pyarrow\'", name="pyarrow")\n'
     )
 
-    error = _failed(sink.submit("--conf", f"spark.executorEnv.PYTHONPATH={tmp_path}"))
+    error = _failed(sink.submit(*_ON_EXECUTORS, "--conf", f"spark.executorEnv.PYTHONPATH={tmp_path}"))
 
     assert error.primary == "an executor cannot write for this sink"
     assert "an executor has no pyarrow" in error.detail
 
 
 def test_executor_without_the_daemon_that_proves_the_end_of_the_input(sink: Sink) -> None:
-    error = _failed(sink.submit("--conf", "spark.python.use.daemon=false"))
+    error = _failed(sink.submit(*_ON_EXECUTORS, "--conf", "spark.python.use.daemon=false"))
 
     assert "airflow_provider_sinks.streaming.daemon" in error.detail
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
+from airflow_provider_sinks.core.errors import ExitCode
 from airflow_provider_sinks.streaming import large_rows, small_epochs
 from airflow_provider_sinks.streaming.measured_input import LARGE
+from tests.live.stage import Sink, Stage
 
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket.socket:ResourceWarning")
 LONG = f"repeat('x', {small_epochs.ROW_BYTES_MAX + 1})"
@@ -33,3 +35,47 @@ def test_a_row_is_large_by_all_that_it_holds(
 
     assert found[LARGE] is is_large
     assert (found["key"], found["a.b`c"] is None) == ((None, True) if is_large else ("k", "NULL" in column))
+
+
+def test_rows_of_a_task_that_are_too_many_do_not_come(spark_session: SparkSession) -> None:
+    rows = spark_session.range(0, 20, 1, 2).selectExpr("id", "'v' AS value")
+
+    found = large_rows.marked(rows, 100, rows_each=3).collect()
+
+    assert [(row.id, row.value) for row in found if not row[LARGE]] == [
+        (number, "v") for number in (0, 1, 2, 10, 11, 12)
+    ]
+    assert [row.id for row in found if row[LARGE]] == [3, 13]
+
+
+_ROWS = 5_000
+_NO_WORKERS = ("--conf", "spark.python.use.daemon=false")
+"""Whoever needs a worker ends with an error that names the daemon."""
+
+
+def _computed(stage: Stage, name: str, largest: str) -> Sink:
+    """A sink with one epoch of rows that Spark computes, of which one has more bytes."""
+    rows = [("k", f"v{number}") for number in range(_ROWS - 1)]
+    source = stage.source(name, {0: rows, 1: [("k", largest)]})
+    return stage.sink(name, source, from_={"format": "text"}, select=["upper(value) AS value"])
+
+
+def test_a_driver_without_executors_needs_no_worker(stage: Stage) -> None:
+    sink = _computed(stage, "alone", "v" * 2_000)
+
+    assert sink.submit(*_NO_WORKERS).wait() == ExitCode.OK
+
+    assert len(stage.read(sink.out)) == _ROWS
+
+
+def test_a_row_that_its_driver_has_no_room_for_goes_to_workers(stage: Stage) -> None:
+    sink = _computed(stage, "no-room", "v" * 200_000)
+
+    ended = sink.submit(*_NO_WORKERS)
+
+    assert ended.wait() != ExitCode.OK
+    assert ended.status is not None
+    assert ended.status.error is not None
+    assert "airflow_provider_sinks.streaming.daemon" in ended.status.error.hint
+    assert stage.read(sink.out) == []
+    assert sink.run().rows_total == _ROWS

@@ -43,12 +43,11 @@ def _started(
     )
     for name, played in {
         "kind": lambda _: SimpleNamespace(writer_module="writers"),
-        "Warmup": lambda *_: Executors(done, can_write),
+        "warm_up": lambda *_: None if copies else Executors(done, can_write),
         "open_session": lambda *_: SimpleNamespace(
             sparkContext=SimpleNamespace(uiWebUrl="", applicationId="")
         ),
         "Start": lambda *_: start,
-        "copies_here": lambda *_: copies,
         "SourceReading": SimpleNamespace(of=lambda *_: SimpleNamespace(spec=None, close=lambda: None)),
         "demand_analysable": lambda *_: None,
         "say": said.append,

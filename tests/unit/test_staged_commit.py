@@ -24,6 +24,7 @@ from airflow_provider_sinks.streaming.epoch_tasks import RowTasks
 from airflow_provider_sinks.streaming.epochs import Epochs
 from airflow_provider_sinks.streaming.guard import Guard
 from airflow_provider_sinks.streaming.patience import Patience
+from airflow_provider_sinks.streaming.small_epochs import DriverShare
 from airflow_provider_sinks.streaming.staged_commit import commit_staged
 from airflow_provider_sinks.streaming.task_report import Outcome, TaskReport
 from airflow_provider_sinks.testing.played_start import SOURCE, PlayedStart, PlayedTask, begins, ends, rows_of
@@ -168,7 +169,7 @@ def epochs_of(start: PlayedStart, record: ProgressRecord) -> Epochs:
         source_topic="source",
         single=False,
         stateful=False,
-        driver_rows_max=0,
+        driver=DriverShare(0),
         has_dead_letters=False,
         dead_letter_example="",
         limits=SetAsideLimits(),
