@@ -73,9 +73,9 @@ class RowTasks:
     def run(self, rows: DataFrame, plan: EpochPlan) -> list[TaskReport]:
         """Bring a small epoch here, if there is room for it."""
         room = self._room(plan.record.from_, plan.record.to)
-        if room is not None:
-            coming = self._batches.here(rows, room)
-            written = None if coming is None else small_epochs.write_here(plan, coming, is_first=self._is_first)
+        coming = None if room is None else self._batches.here(rows, room)
+        if coming is not None:
+            written = small_epochs.write_here(plan, coming, is_first=self._is_first)
             self._is_first = False
             if written is not None:
                 return written
