@@ -12,7 +12,7 @@ That nothing is behind it is shown without a second parser:
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pyspark.sql import Column, DataFrame
@@ -21,6 +21,7 @@ from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 
 from airflow_provider_sinks.core.query.views import INTERNAL
 from airflow_provider_sinks.streaming import json_fields, json_numbers
+from airflow_provider_sinks.streaming.view_columns import ViewColumns
 
 ERROR = f"{INTERNAL}unreadable"
 """Why nothing could be read."""
@@ -67,7 +68,13 @@ class JsonBytes:
 def read_json(
     records: DataFrame, schema: StructType, given: JsonBytes | None = None
 ) -> tuple[DataFrame, list[Column]]:
-    """Return the records with :data:`ERROR`, and the columns of the schema over them.
+    """Return the records with :data:`ERROR`, and the columns of the schema: see :func:`json_columns`."""
+    found = json_columns(schema, given)
+    return found.added_to(records), list(found.taken)
+
+
+def json_columns(schema: StructType, given: JsonBytes | None = None) -> ViewColumns:
+    """Return what adds :data:`ERROR` to records, and the columns of the schema.
 
     The error is null, and so are the columns, for a record without a value (a tombstone).
 
@@ -79,38 +86,39 @@ def read_json(
     trimmed = sql.when(text.endswith("}"), text).otherwise(sql.btrim(text, sql.lit(_BLANKS)))
     bytes_ = sql.col(TRIMMED).cast("binary")
     opened = sql.substring(bytes_, sql.lit(1), sql.octet_length(bytes_) - 1).cast("string")
-    prepared = (
-        records.withColumn(_DATA, given.data)
-        .withColumn(TRIMMED, trimmed)
-        .withColumn(_OPENED, opened)
-        .withColumn(_FLAT, ~sql.contains(sql.col(_OPENED), sql.lit("}")))
+    added = (
+        (_DATA, given.data),
+        (TRIMMED, trimmed),
+        (_OPENED, opened),
+        (_FLAT, ~sql.contains(sql.col(_OPENED), sql.lit("}"))),
+        *_parsed(schema, given.options),
+        (_AGAIN, _again(schema)),
+        (ERROR, _error(schema, f"The {given.part}")),
     )
-    parsed = _parsed(prepared, schema, given.options)
-    judged = parsed.withColumn(_AGAIN, _again(schema)).withColumn(ERROR, _error(schema, f"The {given.part}"))
     readable = sql.col(ERROR).isNull()
     columns = [sql.when(readable, json_fields.narrow(_field(f.name), f)).alias(f.name) for f in schema]
-    return judged, columns
+    return ViewColumns(added, tuple(columns))
 
 
-def _parsed(prepared: DataFrame, schema: StructType, options: Mapping[str, str]) -> DataFrame:
-    """Add what Spark reads in a value: nothing, where it would take long to read.
+def _parsed(schema: StructType, options: Mapping[str, str]) -> Iterator[tuple[str, Column]]:
+    """Give what Spark reads in a value: nothing, where it would take long to read.
 
     What it takes for broken where each decimal is text is as broken where it is none, and is not read either:
     nobody has looked at its decimals.
     """
     parsed = from_json(_ending(), json_fields.wide(schema), options)
     if not json_numbers.has_decimals(schema):
-        return prepared.withColumn(_COSTLY, sql.lit(False)).withColumn(_PARSED, parsed)
+        yield _COSTLY, sql.lit(False)
+        yield _PARSED, parsed
+        return
     text, texts, is_odd = sql.col(TRIMMED), sql.col(_TEXTS), sql.col(_ODD)
     looked = from_json(text, json_numbers.as_texts(schema))
     costly = json_numbers.holds_costly_number(text) | json_numbers.holds_costly_text(texts, schema)
     no_texts = texts.isNotNull() & texts.getField(_CORRUPT).isNotNull()
-    return (
-        prepared.withColumn(_ODD, json_numbers.is_odd(text))
-        .withColumn(_TEXTS, sql.when(is_odd & json_numbers.may_hold_costly_text(text), looked))
-        .withColumn(_COSTLY, sql.coalesce(is_odd & costly, sql.lit(False)))
-        .withColumn(_PARSED, sql.when(~sql.col(_COSTLY) & ~no_texts, parsed))
-    )
+    yield _ODD, json_numbers.is_odd(text)
+    yield _TEXTS, sql.when(is_odd & json_numbers.may_hold_costly_text(text), looked)
+    yield _COSTLY, sql.coalesce(is_odd & costly, sql.lit(False))
+    yield _PARSED, sql.when(~sql.col(_COSTLY) & ~no_texts, parsed)
 
 
 def not_utf8(text: Column) -> Column:

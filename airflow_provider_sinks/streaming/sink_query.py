@@ -16,6 +16,7 @@ from airflow_provider_sinks.streaming.lookups import Lookups
 from airflow_provider_sinks.streaming.replayed_letters import selected
 from airflow_provider_sinks.streaming.source import Offsets, read_range, stream_source
 from airflow_provider_sinks.streaming.start import Started
+from airflow_provider_sinks.streaming.view_columns import ViewColumns
 from airflow_provider_sinks.streaming.written_schemas import WrittenSchemas
 
 
@@ -36,6 +37,7 @@ class SinkQuery:
         written: WrittenSchemas | None = None,
     ) -> None:
         self._written = written
+        self._columns: ViewColumns | None = None
         self._spec = spec
         self._lookups = lookups
         self._source = source
@@ -89,13 +91,23 @@ class SinkQuery:
         session = batch.sparkSession
         self._lookups.refresh(session)
         taken = batch if spec.replay is None else selected(batch, spec.replay)
-        parsed = transform.parse(taken, spec.source.kafka, self._written)
+        parsed = self._parse(taken)
         parsed.createOrReplaceTempView(transform.SOURCE_VIEW)
         try:
             return self._project(session.sql(spec.job_sql))
         except AnalysisException as error:  # it fitted at the start
             self._lookups.demand_columns()
             raise misfit(spec, error) from error
+
+    def _parse(self, records: DataFrame) -> DataFrame:
+        """Return the view ``source``, by columns of the epochs before where they cannot have changed."""
+        source = self._spec.source.kafka
+        if self._columns is None:
+            with_headers = transform.HEADERS in records.columns
+            self._columns = transform.fixed_columns(source, with_headers=with_headers)
+        if self._columns is not None:
+            return self._columns.over(records)
+        return transform.parse(records, source, self._written)
 
     def _stateful(self, spark: SparkSession, records: DataFrame) -> DataFrame:
         """Return the stream of a query that Spark keeps state for, over the records that parse."""

@@ -27,6 +27,7 @@ from airflow_provider_sinks.streaming import (
     registered_json,
 )
 from airflow_provider_sinks.streaming.text_values import NOT_UTF8
+from airflow_provider_sinks.streaming.view_columns import ViewColumns
 from airflow_provider_sinks.streaming.written_schemas import WrittenSchemas
 
 TOPIC = "__sinks_topic"
@@ -55,15 +56,29 @@ def parse(records: DataFrame, source: KafkaSource, written: WrittenSchemas | Non
     :param written: by what values and keys were written; ``None`` where there are no records, and only types
         count.
     """
+    if (fixed := fixed_columns(source, with_headers=HEADERS in records.columns)) is not None:
+        return fixed.over(records)
     if source.has_deletes:
         return _parse_changes(records, source, written)
     judged, columns = _value(records, source, written)
     if source.key_as is None:
-        return judged.select(*columns, *_source_columns(judged, sql.col(json_values.ERROR)))
+        return judged.select(*columns, *_columns_of(judged))
     judged, key = _key(judged, source.key_as, written)
     readable = sql.col(json_values.ERROR).isNull()
     columns = [sql.when(readable, column).alias(name) for name, column in columns_by_name(judged, columns)]
-    return judged.select(*columns, key, *_source_columns(judged, sql.col(json_values.ERROR)))
+    return judged.select(*columns, key, *_columns_of(judged))
+
+
+def fixed_columns(source: KafkaSource, *, with_headers: bool) -> ViewColumns | None:
+    """Return the view ``source`` where nothing but the spec decides about it; ``None`` else.
+
+    :param with_headers: records come with their headers.
+    """
+    plain = not source.has_deletes and source.key_as is None
+    found = _fixed_value(source) if plain else None
+    if found is None:
+        return None
+    return ViewColumns(found.added, (*found.taken, *_source_columns(with_headers=with_headers)))
 
 
 def _parse_changes(records: DataFrame, source: KafkaSource, written: WrittenSchemas | None) -> DataFrame:
@@ -80,8 +95,7 @@ def _parse_changes(records: DataFrame, source: KafkaSource, written: WrittenSche
         return _decode(found, part, format_, schema, written), sql.col(_decoded(part))
 
     judged, columns, is_gone = changes.read(records, source, decode)
-    internal = _source_columns(judged, sql.col(json_values.ERROR))
-    return judged.select(*columns, *internal, is_gone.alias(rows.DELETED))
+    return judged.select(*columns, *_columns_of(judged), is_gone.alias(rows.DELETED))
 
 
 def columns_by_name(judged: DataFrame, columns: list[Column]) -> list[tuple[str, Column]]:
@@ -93,19 +107,33 @@ def _value(
     records: DataFrame, source: KafkaSource, written: WrittenSchemas | None
 ) -> tuple[DataFrame, list[Column]]:
     """Return the records with :data:`.json_values.ERROR`, and the columns of their values."""
+    if (fixed := _fixed_value(source)) is not None:
+        return fixed.added_to(records), list(fixed.taken)
     match source.format:
-        case Format.JSON:
-            declared = cast("StructType", StructType.fromDDL(str(source.ddl)))
-            return json_values.read_json(records, json_fields.required(declared, source.required or ()))
-        case Format.TEXT:
-            return _parse_text(records)
-        case Format.BYTES:
-            return records.withColumn(json_values.ERROR, sql.lit(None).cast("string")), [sql.col("value")]
         case Format.AVRO | Format.JSON_SCHEMA | Format.PROTOBUF:
             judged = _decode(records, Part.VALUE, source.format, source.schema_, written)
             value, readable = sql.col(_decoded(Part.VALUE)), sql.col(json_values.ERROR).isNull()
             names = [field.name for field in cast("StructType", judged.schema[_decoded(Part.VALUE)].dataType)]
             return judged, [sql.when(readable, value.getField(name)).alias(name) for name in names]
+        case Format.JSON | Format.TEXT | Format.BYTES:
+            raise AssertionError(f"{source.format} is read by what the spec says")
+        case other:
+            assert_never(other)
+
+
+def _fixed_value(source: KafkaSource) -> ViewColumns | None:
+    """Return what adds :data:`.json_values.ERROR`, and the columns of values; ``None`` by a registry."""
+    match source.format:
+        case Format.JSON:
+            declared = cast("StructType", StructType.fromDDL(str(source.ddl)))
+            return json_values.json_columns(json_fields.required(declared, source.required or ()))
+        case Format.TEXT:
+            return _text_columns()
+        case Format.BYTES:
+            none = sql.lit(None).cast("string")
+            return ViewColumns(((json_values.ERROR, none),), (sql.col("value"),))
+        case Format.AVRO | Format.JSON_SCHEMA | Format.PROTOBUF:
+            return None
         case other:
             assert_never(other)
 
@@ -160,25 +188,27 @@ def _decoded(part: Part) -> str:
 _VALUE_ERROR = f"{INTERNAL}value_error"
 
 
-def _parse_text(records: DataFrame) -> tuple[DataFrame, list[Column]]:
+def _text_columns() -> ViewColumns:
     text = sql.col("value").cast("string")
     error = sql.when(json_values.not_utf8(text), sql.lit(NOT_UTF8))
-    judged = records.withColumn(json_values.ERROR, error)
-    return judged, [sql.when(sql.col(json_values.ERROR).isNull(), text).alias("value")]
+    value = sql.when(sql.col(json_values.ERROR).isNull(), text).alias("value")
+    return ViewColumns(((json_values.ERROR, error),), (value,))
 
 
-def _source_columns(records: DataFrame, error: Column) -> list[Column]:
+def _columns_of(records: DataFrame) -> list[Column]:
+    return _source_columns(with_headers=HEADERS in records.columns)
+
+
+def _source_columns(*, with_headers: bool) -> list[Column]:
     return [
         sql.col("topic").alias(TOPIC),
         sql.col("partition").alias(rows.PARTITION),
         sql.col("offset").alias(rows.OFFSET),
-        error.cast("string").alias(rows.ERROR),
+        sql.col(json_values.ERROR).cast("string").alias(rows.ERROR),
         sql.col("key").alias(rows.RAW_KEY),
         sql.col("value").alias(rows.RAW_VALUE),
         sql.unix_millis("timestamp").alias(rows.RAW_TIMESTAMP),
-        (headers_text() if HEADERS in records.columns else sql.lit(None).cast("string")).alias(
-            rows.RAW_HEADERS
-        ),
+        (headers_text() if with_headers else sql.lit(None).cast("string")).alias(rows.RAW_HEADERS),
     ]
 
 
