@@ -77,6 +77,7 @@ FUNCTIONS = {
     "reset": "acting.reset",
     "drop": "acting.drop",
     "new-connector": "new_connector.new_connector",
+    "class-archive": "class_archive.class_archive",
     "dead-letters list": "dead_letters.list_letters",
     "dead-letters count": "dead_letters.count",
     "dead-letters show": "dead_letters.show_letter",
@@ -185,6 +186,19 @@ def get_cli_commands() -> list[CLICommand]:
                 ("-F", "--folder"),
                 help="where the project goes; it must not be there (default: ./sinks-connector-NAME)",
                 metavar="FOLDER",
+            ),
+            ARG_OUTPUT,
+        )
+    )
+    commands.append(
+        _command(
+            "class-archive",
+            "keep Spark's classes in a file: drivers on this machine start sooner; asks no Airflow",
+            Arg(
+                ("--spark-submit",),
+                help="the command that submits (default: %(default)s)",
+                default="spark-submit",
+                metavar="COMMAND",
             ),
             ARG_OUTPUT,
         )

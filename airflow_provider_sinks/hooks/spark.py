@@ -23,6 +23,7 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
 from airflow_provider_sinks.clients.wait import holds_within
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
+from airflow_provider_sinks.hooks.class_archive import ClassArchive
 from airflow_provider_sinks.hooks.connections import spark_connection
 
 LOG4J2_FILE = Path(__file__).with_name("log4j2.properties")
@@ -40,9 +41,13 @@ _POLL_SECONDS = 0.05
 
 
 def with_our_settings(
-    conf: Mapping[str, Any], env_vars: Mapping[str, Any], master: str, log4j2_file: str = LOG4J2_FILE.as_uri()
+    conf: Mapping[str, Any],
+    env_vars: Mapping[str, Any],
+    master: str,
+    log4j2_file: str = LOG4J2_FILE.as_uri(),
+    archive: ClassArchive | None = None,
 ) -> dict[str, Any]:
-    """Return Spark settings with ours added where the user has none: log levels, and a Python.
+    """Return Spark settings with ours added where the user has none: log levels, a Python, classes.
 
     On this machine the driver runs with the Python of Airflow, which has what a driver needs; the ``python3``
     of a worker's ``PATH`` often has not.
@@ -51,11 +56,14 @@ def with_our_settings(
     :param env_vars: environment variables that the user gives to ``spark-submit``.
     :param master: the Spark master.
     :param log4j2_file: where the driver finds its logging settings.
+    :param archive: of Spark's classes, where the driver runs on this machine.
     """
     ours = dict(conf)
     java_options = str(conf.get(_JAVA_OPTIONS) or "")
     if "log4j" not in java_options:
         ours[_JAVA_OPTIONS] = f"{java_options} -Dlog4j2.configurationFile={log4j2_file}".strip()
+    if archive is not None and (option := archive.java_option(java_options)):
+        ours[_JAVA_OPTIONS] = f"{ours[_JAVA_OPTIONS]} {option}"
     chosen = [name for name in _PYTHONS if name in conf or name in env_vars or name in os.environ]
     if master.startswith("local") and not chosen:
         ours["spark.pyspark.python"] = sys.executable

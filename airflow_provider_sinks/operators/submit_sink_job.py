@@ -13,6 +13,7 @@ Airflow keeps that store or not.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -26,9 +27,11 @@ from airflow_provider_sinks.core.launch.home import Home
 from airflow_provider_sinks.core.launch.status import SinkStatus
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.drivers.on_yarn import yarn_client
+from airflow_provider_sinks.hooks.class_archive import ClassArchive
 from airflow_provider_sinks.hooks.spark import (
     LOG4J2_FILE,
     SparkTarget,
+    driver_environment,
     joined,
     with_our_settings,
     with_tags,
@@ -256,7 +259,9 @@ class SubmitSinkJobOperator(NamedInstances, SparkSubmitOperator):
             self.py_files = joined(submission.py_files, users["py_files"])
             self.files = joined(submission.files, users["files"])
             log4j2_file = LOG4J2_FILE.name if on_cluster else LOG4J2_FILE.as_uri()
-            settings = with_our_settings(users["conf"] or {}, self.env_vars or {}, target.master, log4j2_file)
+            settings = with_our_settings(
+                users["conf"] or {}, self.env_vars or {}, target.master, log4j2_file, self._archive(target)
+            )
             self.conf = with_tags(settings, submission.tags) if on_cluster else settings
             self._yarn_track_via_rm_api = on_cluster
             self._conn_id = self.spark_conn_id
@@ -265,6 +270,12 @@ class SubmitSinkJobOperator(NamedInstances, SparkSubmitOperator):
             super(SubmitSinkJobOperator, self).execute(context)
 
         return submit
+
+    def _archive(self, target: SparkTarget) -> ClassArchive | None:
+        """Return the archive of Spark's classes for a driver that runs on this machine."""
+        if target.drives_on_cluster:
+            return None
+        return ClassArchive.of(target.binary, {**driver_environment(os.environ), **(self.env_vars or {})})
 
     def _get_hook(self) -> SparkSubmitHook:
         """Return the provider's hook, which the launch has taken into its hands."""

@@ -26,9 +26,15 @@ from airflow_provider_sinks.streaming.task_report import REPORT_SCHEMA, TaskRepo
 
 _MISSING = "missing"
 _DRIVER, _EXECUTOR = "the driver", "an executor"
-_HINTS = {
-    _DRIVER: "Install the packages in the Python of this driver.",
-    _EXECUTOR: "Install the packages where the executors run: in their image, or by `archives=`.",
+_REFUSALS = {
+    _DRIVER: (
+        "the driver cannot write for this sink",
+        "Install the packages in the Python of this driver.",
+    ),
+    _EXECUTOR: (
+        "an executor cannot write for this sink",
+        "Install the packages where the executors run: in their image, or by `archives=`.",
+    ),
 }
 _NO_MODULE = re.compile(r"No module named '([^']+)'")
 
@@ -66,10 +72,11 @@ class Warmup:
                 raise self._failure
             problems = [f"an executor has no {found[1]}: {found[0]}"]
         if problems:
+            primary, hint = _REFUSALS[self._who]
             raise ConfigurationError(
-                f"{self._who} cannot write for this sink",
+                primary,
                 [Problem("", problem) for problem in problems],
-                _HINTS[self._who],
+                hint,
             ) from self._failure
 
     def _run(self) -> None:

@@ -1,4 +1,7 @@
-"""What a driver asks of Spark in its first seconds: a stream, a query over each batch, Python behind it."""
+"""What a driver asks of Spark in its first seconds: a stream, a query over each batch, Python behind it.
+
+A program for ``spark-submit``, which keeps the classes that it takes (:mod:`..hooks.class_archive`).
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,7 @@ def main() -> None:
         batch.createOrReplaceTempView("source")
         session = batch.sparkSession
         session.sql(_QUERY).coalesce(1).mapInArrow(write, "value LONG, name STRING, a INT").collect()
+        session.sql(_QUERY).toArrow()
 
     rows = spark.readStream.format("rate").option("rowsPerSecond", 100).load()
     query = rows.writeStream.foreachBatch(run).trigger(processingTime="100 milliseconds").start()

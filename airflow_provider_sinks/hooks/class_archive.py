@@ -1,0 +1,162 @@
+"""Spark's classes as a driver has them loaded, in a file that later drivers map instead of reading jars.
+
+A fifth of the processor time of a driver's start goes into loading the same classes. ``airflow sinks
+class-archive`` writes the file once for a Spark and its Java; each launch whose driver runs on this machine
+then takes it. Java compares its version and the class path, and does without an archive that does not fit.
+
+The file is written by a program that does nothing else. Java ends a process that cannot write one as failed,
+and how the driver of a sink ends must mean something.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import airflow_provider_sinks
+from airflow_provider_sinks.core.errors import ConfigurationError, JobFailedError, Problem
+
+STREAM = Path(airflow_provider_sinks.__file__).parent / "streaming" / "usual_stream.py"
+_OPTIONS = ("SharedArchiveFile", "ArchiveClassesAtExit", "-Xshare")
+_QUIET = "-Xlog:cds*=off"
+_MAKE_SECONDS = 600.0
+_LAST_LINES = 15
+
+
+@dataclass(frozen=True)
+class ClassArchive:
+    """The archive of one Spark and its Java on this machine.
+
+    :param binary: the ``spark-submit`` that takes it.
+    :param file: where it is, or will be.
+    """
+
+    binary: Path
+    file: Path
+
+    @classmethod
+    def of(cls, binary: str, environment: Mapping[str, str]) -> ClassArchive | None:
+        """Return it, whether it is there or not; ``None`` where there is no such Spark.
+
+        :param binary: the name of the command that submits, or its path.
+        :param environment: what the command gets.
+        """
+        found = shutil.which(binary, path=environment.get("PATH"))
+        if found is None:
+            return None
+        name = hashlib.sha256("\n".join(_parts(Path(found), environment)).encode()).hexdigest()[:16]
+        caches = Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        return cls(Path(found), caches / "airflow-provider-sinks" / f"spark-{name}.jsa")
+
+    def java_option(self, users: str) -> str:
+        """Return the option of a driver's JVM that takes it; empty where it is not there, or not to be taken.
+
+        Whoever may write it may run what he likes in the driver; so one that others may write is not taken.
+
+        :param users: the options that the user gives to this JVM; who has a word on archives there has it.
+        """
+        if any(word in users for word in _OPTIONS) or not _is_ours(self.file):
+            return ""
+        return f'-XX:SharedArchiveFile="{self.file}" {_QUIET}'
+
+    def make(self, environment: Mapping[str, str]) -> None:
+        """Run a small stream as drivers do, and keep the classes that it takes.
+
+        :param environment: what the command gets.
+        :raises ConfigurationError: there is no place for the file.
+        :raises JobFailedError: with the last lines that were printed.
+        """
+        folder = self.file.parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with tempfile.TemporaryDirectory(dir=folder) as draft:
+                self._write(Path(draft), environment)
+        except OSError as error:
+            problem = Problem("", str(error))
+            raise ConfigurationError(f"{folder} cannot hold an archive of classes", [problem]) from error
+
+    def _write(self, draft: Path, environment: Mapping[str, str]) -> None:
+        new, log = draft / "new.jsa", draft / "log"
+        java = f'-XX:ArchiveClassesAtExit="{new}" {_QUIET}'
+        settings = {"spark.ui.enabled": "false", "spark.driver.extraJavaOptions": java}
+        given = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+        command = [str(self.binary), "--master", "local[2]", *given, str(STREAM)]
+        own = {"PYSPARK_PYTHON": sys.executable, **environment}
+        with log.open("w") as output:
+            try:
+                code = subprocess.run(
+                    command,
+                    env=own,
+                    cwd=draft,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    timeout=_MAKE_SECONDS,
+                    check=False,
+                ).returncode
+            except subprocess.TimeoutExpired:
+                code = None
+        if code != 0 or not new.exists():
+            raise _failed(code, log.read_text(errors="replace"))
+        new.replace(self.file)
+
+
+def _failed(code: int | None, printed: str) -> JobFailedError:
+    ended = f"ended with exit code {code}" if code is not None else f"took longer than {_MAKE_SECONDS:.0f} s"
+    last = "\n".join(printed.splitlines()[-_LAST_LINES:])
+    return JobFailedError(
+        "no archive of Spark's classes was written",
+        f"The program {ended}:\n{last}",
+        "Java 17 or later writes one, where no folder with files in it is on Spark's class path: "
+        "$SPARK_HOME/conf, HADOOP_CONF_DIR and YARN_CONF_DIR are. Drivers start without it as before.",
+    )
+
+
+def _parts(binary: Path, environment: Mapping[str, str]) -> Iterator[str]:
+    """Give what an archive belongs to."""
+    yield str(binary.resolve())
+    jars = _home(binary, environment) / "jars"
+    yield str(jars)
+    yield from sorted(f"{jar.name} {jar.stat().st_size}" for jar in jars.glob("*.jar"))
+    java = _java(environment).resolve()
+    yield str(java)
+    release = java.parent.parent / "release"
+    yield release.read_text() if release.is_file() else ""
+
+
+def _java(environment: Mapping[str, str]) -> Path:
+    home = environment.get("JAVA_HOME")
+    return (
+        Path(home, "bin", "java")
+        if home
+        else Path(shutil.which("java", path=environment.get("PATH")) or "java")
+    )
+
+
+def _home(binary: Path, environment: Mapping[str, str]) -> Path:
+    """Return where Spark is; that of the ``pyspark`` package has its commands elsewhere."""
+    if home := environment.get("SPARK_HOME"):
+        return Path(home)
+    beside = binary.resolve().parent.parent
+    if (beside / "jars").is_dir():
+        return beside
+    spec = importlib.util.find_spec("pyspark")
+    return Path(spec.origin).parent if spec is not None and spec.origin else beside
+
+
+def _is_ours(file: Path) -> bool:
+    """Whether nobody but this user, or root, may write a file and its folder."""
+    try:
+        found = [file.stat(), file.parent.stat()]
+    except OSError:
+        return False
+    owners = (os.getuid(), 0)
+    return all(one.st_uid in owners and not one.st_mode & (stat.S_IWGRP | stat.S_IWOTH) for one in found)

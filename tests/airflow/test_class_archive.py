@@ -1,0 +1,96 @@
+"""The archive of Spark's classes: when a launch takes it, and what is said where none can be made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_sinks.core.errors import JobFailedError
+from airflow_provider_sinks.hooks.class_archive import ClassArchive
+from airflow_provider_sinks.hooks.spark import with_our_settings
+from airflow_provider_sinks.local import spark
+from tests.airflow.desk import answered
+
+JAVA = "spark.driver.extraJavaOptions"
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """A Spark, and a place for caches of its own."""
+    return {**spark.submit_environment(), "XDG_CACHE_HOME": str(tmp_path / "the caches")}
+
+
+@pytest.fixture
+def archive(environment: dict[str, str]) -> ClassArchive:
+    """One that is there."""
+    found = ClassArchive.of("spark-submit", environment)
+    assert found is not None
+    found.file.parent.mkdir(parents=True, mode=0o700)
+    found.file.touch(mode=0o444)
+    return found
+
+
+def test_a_launch_takes_it_beside_the_users_options(archive: ClassArchive) -> None:
+    settings = with_our_settings({JAVA: "-Xss4m"}, {}, "local[2]", archive=archive)
+
+    assert settings[JAVA].startswith("-Xss4m -Dlog4j2")
+    assert f'-XX:SharedArchiveFile="{archive.file}"' in settings[JAVA]
+
+
+@pytest.mark.parametrize("users", ["-Xshare:off", "-XX:SharedArchiveFile=mine.jsa"])
+def test_who_has_a_word_on_archives_has_it(archive: ClassArchive, users: str) -> None:
+    settings = with_our_settings({JAVA: users}, {}, "local[2]", archive=archive)
+
+    assert str(archive.file) not in settings[JAVA]
+
+
+@pytest.mark.parametrize("part", ["file", "folder"])
+def test_one_that_others_may_write_is_not_taken(archive: ClassArchive, part: str) -> None:
+    (archive.file if part == "file" else archive.file.parent).chmod(0o777)
+
+    assert archive.java_option("") == ""
+
+
+def test_one_that_is_not_there_is_not_taken(archive: ClassArchive) -> None:
+    archive.file.unlink()
+
+    assert archive.java_option("") == ""
+
+
+def test_it_belongs_to_one_spark_and_one_java(
+    archive: ClassArchive, environment: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "jars").mkdir()
+    other_spark = ClassArchive.of("spark-submit", {**environment, "SPARK_HOME": str(tmp_path)})
+    other_java = ClassArchive.of("spark-submit", {**environment, "JAVA_HOME": str(tmp_path)})
+
+    assert other_spark is not None
+    assert other_java is not None
+    assert len({archive.file, other_spark.file, other_java.file}) == 3
+
+
+def test_a_program_that_fails_is_told_with_its_last_lines(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    binary = tmp_path / "bin" / "spark-submit"
+    binary.parent.mkdir()
+    binary.write_text("#!/bin/sh\necho Cannot have non-empty directory in paths\nexit 1\n")
+    binary.chmod(0o755)
+    broken = ClassArchive.of(str(binary), environment)
+    assert broken is not None
+
+    with pytest.raises(JobFailedError) as failed:
+        broken.make(environment)
+
+    assert failed.value.primary == "no archive of Spark's classes was written"
+    assert "exit code 1:\nCannot have non-empty directory" in failed.value.detail
+    assert "$SPARK_HOME/conf" in failed.value.hint
+    assert not list(broken.file.parent.iterdir())
+
+
+def test_the_command_names_a_spark_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    refused = answered(capsys, "class-archive", "--spark-submit", "spark9-submit")
+
+    assert refused.code == 64
+    assert "--spark-submit: spark9-submit was not found on the PATH" in refused.err
