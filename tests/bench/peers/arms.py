@@ -12,6 +12,7 @@ from tests.bench.peers.loop_arm import LoopArm
 from tests.bench.peers.spark_arms import OurArm, SparkArm
 
 OURS = OurArm("ours, per_partition", Writers.PER_PARTITION)
+OURS_ARCHIVED = OurArm("ours, with an archive of classes", Writers.PER_PARTITION, archived=True)
 OURS_SINGLE = OurArm("ours, single", Writers.SINGLE)
 SPARK = SparkArm("Spark's own sink (at-least-once)")
 FLINK = FlinkArm("Flink, as many rows per commit", None)
@@ -27,6 +28,7 @@ CONSUMER = ConsumerLimit("limit: ConsumerPerformance")
 ALL: tuple[Arm, ...] = (
     SPARK,
     OURS,
+    OURS_ARCHIVED,
     OURS_SINGLE,
     FLINK_5S,
     FLINK,
@@ -38,8 +40,8 @@ ALL: tuple[Arm, ...] = (
     PRODUCER,
     CONSUMER,
 )
-LONG: tuple[Arm, ...] = tuple(arm for arm in ALL if arm is not MIRROR)
-"""Without the one that commits each 500 rows, and so takes minutes for millions."""
+LONG: tuple[Arm, ...] = tuple(arm for arm in ALL if arm not in (MIRROR, OURS_ARCHIVED))
+"""Without the one that commits each 500 rows, and takes minutes for millions, and what only starts otherwise."""
 SHORT: tuple[Arm, ...] = (
     SPARK,
     OURS,

@@ -30,7 +30,7 @@ _FLINK_CONNECTORS = (
     POSTGRES_JDBC,
 )
 _JAVA = Path(__file__).with_name("java")
-_KEPT = Path(__file__).parents[3] / "build" / "bench" / "peers"
+KEPT = Path(__file__).parents[3] / "build" / "bench" / "peers"
 _HEAP = "-Xmx2g"
 """As Spark's driver gets."""
 _FLINK_OPENS = """
@@ -86,7 +86,7 @@ def _flink() -> list[Path]:
 
     Flink names what it needs itself; of the connectors nothing else is wanted that they name.
     """
-    folder = _KEPT / _FLINK_LIBRARIES
+    folder = KEPT / _FLINK_LIBRARIES
     if not folder.exists():
         with step(f"{_FLINK_LIBRARIES}, 310 MB"):
             _install(_FLINK_LIBRARIES, folder)
@@ -108,7 +108,7 @@ def _install(requirement: str, folder: Path) -> None:
 def _compiled_once(name: str, class_path: str) -> Path:
     source = _JAVA / f"{name}.java"
     digest = hashlib.sha256(source.read_bytes() + class_path.encode()).hexdigest()[:12]
-    folder = _KEPT / f"{name}-{digest}"
+    folder = KEPT / f"{name}-{digest}"
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".incoming-", dir=folder.parent) as incoming:

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,12 @@ from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.launch.files import Launch, LaunchFiles
 from airflow_provider_sinks.core.launch.status import SinkState
 from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
+from airflow_provider_sinks.hooks.class_archive import ClassArchive
 from airflow_provider_sinks.local import jars
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.spark import submit_command, submit_environment
 from tests.bench.peers.arm import CopyingArm, Running, Work
-from tests.bench.peers.artifacts import POSTGRES_JDBC
+from tests.bench.peers.artifacts import KEPT, POSTGRES_JDBC
 from tests.bench.peers.workloads import SCHEMA, USERS_TABLE, Copy, Enrich
 
 _ROOT = Path(__file__).parents[3]
@@ -44,17 +46,20 @@ class OurArm(CopyingArm):
     """A sink of ours.
 
     :param every: the trigger of a run that does not end.
+    :param archived: its driver starts as behind ``airflow sinks class-archive``.
     """
 
     writers: Writers
     every: str = "0s"
+    archived: bool = False
 
     def start(self, work: Work) -> Running:
         """See :class:`.arm.Arm`."""
         files = LaunchFiles(work.folder / "launch")
         launch = Launch(json.loads(self._spec(work).to_json()), 1, "bench", str(work.folder / "checkpoints"))
         files.write(launch, ResolvedConnections(_connections(work)).to_json())
-        driver = submit(work, _SINK_JOB, "--launch", str(files.directory))
+        archive = _class_archive() if self.archived else None
+        driver = submit(work, _SINK_JOB, "--launch", str(files.directory), archive=archive)
         return _Launched(driver.services, launch=files)
 
     def _spec(self, work: Work) -> SinkSpec:
@@ -122,11 +127,11 @@ class SparkArm(CopyingArm):
         return submit(work, _SPARK_SINK, str(file))
 
 
-def submit(work: Work, application: Path, *arguments: str) -> Running:
+def submit(work: Work, application: Path, *arguments: str, archive: ClassArchive | None = None) -> Running:
     """Start a driver as the operator does, the same for both."""
     from airflow_provider_sinks.hooks.spark import with_our_settings  # loads Airflow
 
-    conf = with_our_settings(_CONF, {}, _MASTER)
+    conf = with_our_settings(_CONF, {}, _MASTER, archive=archive)
     given = [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
     place = ["--master", _MASTER, "--driver-memory", "2g"]
     if work.users:
@@ -134,6 +139,17 @@ def submit(work: Work, application: Path, *arguments: str) -> Running:
     environment = {**submit_environment(), "PYTHONPATH": str(_ROOT)}
     command = submit_command(*place, *given, str(application), *arguments)
     return Running([work.service("driver", command, environment)])
+
+
+@cache
+def _class_archive() -> ClassArchive:
+    """Return an archive, made once and kept with what the peers need."""
+    environment = {**submit_environment(), "XDG_CACHE_HOME": str(KEPT)}
+    found = ClassArchive.of("spark-submit", environment)
+    assert found is not None
+    if not found.java_option(""):
+        found.make(environment)
+    return found
 
 
 def epochs_done(work: Work) -> int:
