@@ -41,7 +41,7 @@ ALL: tuple[Arm, ...] = (
     CONSUMER,
 )
 LONG: tuple[Arm, ...] = tuple(arm for arm in ALL if arm not in (MIRROR, OURS_ARCHIVED))
-"""Without the one that commits each 500 rows, so takes minutes for millions, and what only starts otherwise."""
+"""Without one that commits each 500 rows, which takes minutes for millions, and one that starts otherwise."""
 SHORT: tuple[Arm, ...] = (
     SPARK,
     OURS,
