@@ -102,7 +102,7 @@ class DriverShare:
         """
         closes_windows = not spec.shape.row_wise and spec.stream_mode is OutputMode.APPEND
         told = spark.conf.get(SETTING, None)
-        records_max = ROWS_MAX if told is None else int(told)
+        records_max = ROWS_MAX if told is None else int(told or 0)
         if closes_windows or spec.shape.generates or not records_max:
             return cls(0)
         is_alone = told is None and spec.shape.row_wise and has_no_executors(spark)
