@@ -12,8 +12,6 @@ from airflow_provider_sinks.core.errors import SinkError
 from airflow_provider_sinks.hooks.class_archive import ClassArchive
 from airflow_provider_sinks.local import spark
 
-_ENVIRONMENT = {**spark.submit_environment(), "XDG_CACHE_HOME": sys.prefix}
-
 
 @cache
 def options() -> str:
@@ -21,14 +19,18 @@ def options() -> str:
     return _archive().java_option("")
 
 
+def _environment() -> dict[str, str]:
+    return {**spark.submit_environment(), "XDG_CACHE_HOME": sys.prefix}
+
+
 def _archive() -> ClassArchive:
-    found = ClassArchive.of("spark-submit", _ENVIRONMENT)
+    found = ClassArchive.of("spark-submit", _environment())
     assert found is not None
     return found
 
 
 if __name__ == "__main__" and not options():
     try:
-        _archive().make(_ENVIRONMENT)
+        _archive().make(_environment())
     except SinkError as error:  # starts are slower without it
         sys.stderr.write(f"{error}\n")
