@@ -17,7 +17,9 @@ def class_archive(options: argparse.Namespace) -> None:
     environment = driver_environment(os.environ)
     archive = ClassArchive.of(options.spark_submit, environment)
     if archive is None:
-        problem = Problem("--spark-submit", f"{options.spark_submit} was not found on the PATH")
+        problem = Problem(
+            "--spark-submit", f"{options.spark_submit} was not found on the PATH, or HOME is not set"
+        )
         raise ConfigurationError("there is no Spark to keep the classes of", [problem])
-    archive.make(environment)
-    show([{"file": str(archive.file), "bytes": archive.file.stat().st_size}], options.output)
+    file = archive.make(environment)
+    show([{"file": str(file), "bytes": file.stat().st_size}], options.output)

@@ -1,8 +1,9 @@
 """Spark's classes as a driver has them loaded, in a file that later drivers map instead of reading jars.
 
-A fifth of the processor time of a driver's start goes into loading the same classes. ``airflow sinks
+Two fifths of the processor time of Spark's start go into loading the same classes. ``airflow sinks
 class-archive`` writes the file once for a Spark and its Java; each launch whose driver runs on this machine
-then takes it. Java compares its version and the class path, and does without an archive that does not fit.
+then takes it. Java compares its version and the class path, and does without an archive that does not fit;
+but one that is cut off, which still looks well, ends it. So the name of a file says how long it is.
 
 The file is written by a program that does nothing else. Java ends a process that cannot write one as failed,
 and how the driver of a sink ends must mean something.
@@ -37,54 +38,78 @@ class ClassArchive:
     """The archive of one Spark and its Java on this machine.
 
     :param binary: the ``spark-submit`` that takes it.
-    :param file: where it is, or will be.
+    :param folder: where it is, or will be.
+    :param digest: of the Spark and the Java.
     """
 
     binary: Path
-    file: Path
+    folder: Path
+    digest: str
 
     @classmethod
     def of(cls, binary: str, environment: Mapping[str, str]) -> ClassArchive | None:
-        """Return it, whether it is there or not; ``None`` where there is no such Spark.
+        """Return it, whether it is there or not; ``None`` where there is no such Spark, or no place for it.
 
         :param binary: the name of the command that submits, or its path.
         :param environment: what the command gets.
         """
         found = shutil.which(binary, path=environment.get("PATH"))
-        if found is None:
+        home = environment.get("HOME")
+        caches = environment.get("XDG_CACHE_HOME") or (home and f"{home}/.cache")
+        if found is None or not caches:
             return None
-        name = hashlib.sha256("\n".join(_parts(Path(found), environment)).encode()).hexdigest()[:16]
-        caches = Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        return cls(Path(found), caches / "airflow-provider-sinks" / f"spark-{name}.jsa")
+        try:
+            parts = "\n".join(_parts(Path(found), environment))
+        except OSError:
+            return None
+        digest = hashlib.sha256(parts.encode()).hexdigest()[:16]
+        return cls(Path(found), Path(caches) / "airflow-provider-sinks", digest)
+
+    @property
+    def file(self) -> Path | None:
+        """The whole file, where it is there and nobody but this user, or root, may write it."""
+        found = (file for file in self._files() if file == self._named(file) and _is_ours(file))
+        return next(found, None)
 
     def java_option(self, users: str) -> str:
         """Return the option of a driver's JVM that takes it; empty where it is not there, or not to be taken.
 
-        Whoever may write it may run what he likes in the driver; so one that others may write is not taken.
+        Whoever may write it may run what he likes in the driver, so one that others may write is not taken.
 
         :param users: the options that the user gives to this JVM; who has a word on archives there has it.
         """
-        if any(word in users for word in _OPTIONS) or not _is_ours(self.file):
+        if any(word in users for word in _OPTIONS) or (file := self.file) is None:
             return ""
-        return f'-XX:SharedArchiveFile="{self.file}" {_QUIET}'
+        return f'-XX:SharedArchiveFile="{file}" {_QUIET}'
 
-    def make(self, environment: Mapping[str, str]) -> None:
-        """Run a small stream as drivers do, and keep the classes that it takes.
+    def make(self, environment: Mapping[str, str]) -> Path:
+        """Run a small stream as drivers do, and keep the classes that it takes in place of those before.
 
         :param environment: what the command gets.
+        :returns: the file.
         :raises ConfigurationError: there is no place for the file.
         :raises JobFailedError: with the last lines that were printed.
         """
-        folder = self.file.parent
         try:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with tempfile.TemporaryDirectory(dir=folder) as draft:
-                self._write(Path(draft), environment)
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            before = list(self._files())
+            with tempfile.TemporaryDirectory(dir=self.folder) as draft:
+                new = self._written(Path(draft), environment)
+                made = new.replace(self._named(new))
+            for file in set(before) - {made}:
+                file.unlink(missing_ok=True)
         except OSError as error:
             problem = Problem("", str(error))
-            raise ConfigurationError(f"{folder} cannot hold an archive of classes", [problem]) from error
+            raise ConfigurationError(f"{self.folder} cannot hold an archive of classes", [problem]) from error
+        return made
 
-    def _write(self, draft: Path, environment: Mapping[str, str]) -> None:
+    def _files(self) -> Iterator[Path]:
+        return self.folder.glob(f"spark-{self.digest}-*.jsa")
+
+    def _named(self, file: Path) -> Path:
+        return self.folder / f"spark-{self.digest}-{file.stat().st_size}.jsa"
+
+    def _written(self, draft: Path, environment: Mapping[str, str]) -> Path:
         new, log = draft / "new.jsa", draft / "log"
         java = f'-XX:ArchiveClassesAtExit="{new}" {_QUIET}'
         settings = {"spark.ui.enabled": "false", "spark.driver.extraJavaOptions": java}
@@ -106,7 +131,7 @@ class ClassArchive:
                 code = None
         if code != 0 or not new.exists():
             raise _failed(code, log.read_text(errors="replace"))
-        new.replace(self.file)
+        return new
 
 
 def _failed(code: int | None, printed: str) -> JobFailedError:
@@ -115,8 +140,8 @@ def _failed(code: int | None, printed: str) -> JobFailedError:
     return JobFailedError(
         "no archive of Spark's classes was written",
         f"The program {ended}:\n{last}",
-        "Java 17 or later writes one, where no folder with files in it is on Spark's class path: "
-        "$SPARK_HOME/conf, HADOOP_CONF_DIR and YARN_CONF_DIR are. Drivers start without it as before.",
+        "Java writes none where a folder with files in it is on Spark's class path, such as SPARK_CONF_DIR "
+        "or $SPARK_HOME/conf. Drivers start without it as before.",
     )
 
 
@@ -129,7 +154,7 @@ def _parts(binary: Path, environment: Mapping[str, str]) -> Iterator[str]:
     java = _java(environment).resolve()
     yield str(java)
     release = java.parent.parent / "release"
-    yield release.read_text() if release.is_file() else ""
+    yield release.read_text(errors="replace") if release.is_file() else ""
 
 
 def _java(environment: Mapping[str, str]) -> Path:
@@ -153,7 +178,7 @@ def _home(binary: Path, environment: Mapping[str, str]) -> Path:
 
 
 def _is_ours(file: Path) -> bool:
-    """Whether nobody but this user, or root, may write a file and its folder."""
+    """Whether nobody but this user, or root, may write a file, and its folder."""
     try:
         found = [file.stat(), file.parent.stat()]
     except OSError:

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 
 from airflow_provider_sinks.streaming import large_rows
-from airflow_provider_sinks.streaming.small_epochs import ROW_BYTES_MAX, Room
+from airflow_provider_sinks.streaming.driver_share import ROW_BYTES_MAX, Room
 from airflow_provider_sinks.streaming.task_report import Outcome, TaskReport
 
 BATCH_BYTES = 16 * 1024 * 1024

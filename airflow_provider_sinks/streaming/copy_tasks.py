@@ -19,6 +19,7 @@ from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.streaming import small_epochs
 from airflow_provider_sinks.streaming.copied_range import CopiedRange, Copying, numbered_range
 from airflow_provider_sinks.streaming.driver_log import say
+from airflow_provider_sinks.streaming.driver_share import DriverShare, has_no_executors
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
 from airflow_provider_sinks.streaming.epoch_settings import EpochSettings
 from airflow_provider_sinks.streaming.epoch_tasks import run_on_executors
@@ -38,15 +39,13 @@ def copying(spark: SparkSession, spec: SinkSpec, source: SinkSource, target: Sin
         return None
     who = "its driver reads and writes" if copies_here(spark, spec, target) else "tasks read and write"
     say(f'sink "{spec.name}" copies records without Spark: {who}')
-    read = source.read_range(reads_on=small_epochs.has_no_executors(spark))
+    read = source.read_range(reads_on=has_no_executors(spark))
     return Copying(read, columns, is_text=spec.source.kafka.format is Format.TEXT)
 
 
 def copies_here(spark: SparkSession, spec: SinkSpec, target: SinkConnector) -> bool:
     """Whether the driver itself copies all records of a sink: no Python worker has any part in it."""
-    is_copy = _columns(spark, spec, target) is not None
-    share = small_epochs.DriverShare.of(spark, spec)
-    return is_copy and small_epochs.has_no_executors(spark) and share.records_max > 0
+    return _columns(spark, spec, target) is not None and DriverShare.of(spark, spec).is_alone
 
 
 def _columns(spark: SparkSession, spec: SinkSpec, target: SinkConnector) -> RecordColumns | None:
@@ -72,8 +71,7 @@ class CopyTasks:
         Either way not where the user leaves every epoch to executors.
         """
         ranges, record, share = self._ranges(plan.record), plan.record, self._settings.driver
-        is_alone = share.records_max > 0 and small_epochs.has_no_executors(rows.sparkSession)
-        if is_alone or share.has_few(record.from_, record.to):
+        if share.is_alone or share.has_few(record.from_, record.to):
             tasks = {partition_writer(one.partition): one for one in ranges}
             cores = rows.sparkSession.sparkContext.defaultParallelism
             return small_epochs.run_here(plan, tasks, max(_AT_ONCE, cores))

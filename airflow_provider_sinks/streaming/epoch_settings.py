@@ -17,8 +17,8 @@ from airflow_provider_sinks.core.progress.record import (
 )
 from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
 from airflow_provider_sinks.streaming.account import Account
+from airflow_provider_sinks.streaming.driver_share import DriverShare
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
-from airflow_provider_sinks.streaming.small_epochs import DriverShare
 
 STEP_ROWS = 1_000_000
 STEP_SECONDS = 30.0

@@ -16,7 +16,7 @@ False
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 SETTING = "spark.sinks.epochBytes"
@@ -41,10 +41,10 @@ class FirstEpoch:
     record_bytes: float = 0.0
 
     @classmethod
-    def of(cls, size: EpochSize, positions: Mapping[int, int], ends: Mapping[int, int]) -> FirstEpoch:
-        """Return it by where the source's partitions end now."""
-        waiting = sum(end - positions.get(partition, 0) for partition, end in ends.items())
-        return cls(max(0, min(size.records, waiting)), size.record_bytes)
+    def of(cls, size: EpochSize, waiting: int | None) -> FirstEpoch:
+        """Return it by how many records wait to be read, where that is known."""
+        records = size.records if waiting is None else max(0, min(size.records, waiting))
+        return cls(records, size.record_bytes)
 
 
 NOT_KNOWN = FirstEpoch(0)

@@ -11,11 +11,11 @@ from pyspark.sql import DataFrame
 from airflow_provider_sinks.core.progress.record import ProgressRecord
 from airflow_provider_sinks.streaming import small_epochs
 from airflow_provider_sinks.streaming.arrow_batches import ArrowBatches
+from airflow_provider_sinks.streaming.driver_share import Room
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
 from airflow_provider_sinks.streaming.epoch_settings import EpochSettings
 from airflow_provider_sinks.streaming.epoch_size import NOT_KNOWN, FirstEpoch
 from airflow_provider_sinks.streaming.measured_input import MeasuredInput
-from airflow_provider_sinks.streaming.small_epochs import Room
 from airflow_provider_sinks.streaming.source import Offsets
 from airflow_provider_sinks.streaming.task_report import REPORT_SCHEMA, Outcome, TaskReport
 from airflow_provider_sinks.streaming.writer import TaskInput, write_epoch

@@ -1,16 +1,16 @@
 """One launch, from its directory to its exit code: start, run epochs, end for one reason.
 
-Here its parts are put together. What happens meanwhile is watched in :mod:`.query_watch`.
+What writes its epochs is put together in :mod:`.epoch_parts`; what happens meanwhile is watched in
+:mod:`.query_watch`.
 """
 
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable
 
 from pyspark.sql import SparkSession
 
-from airflow_provider_sinks.connectors.base import CommitsOn, SinkConnector
+from airflow_provider_sinks.connectors.base import SinkConnector
 from airflow_provider_sinks.connectors.registry import kind, source_of
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.dead_letters.limits import SetAsideError
@@ -29,16 +29,10 @@ from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.streaming.account import EpochResult
 from airflow_provider_sinks.streaming.analysis import demand_analysable
 from airflow_provider_sinks.streaming.cluster_files import ClusterFiles
-from airflow_provider_sinks.streaming.copy_tasks import CopyTasks, copying
 from airflow_provider_sinks.streaming.driver_log import say
-from airflow_provider_sinks.streaming.engine_action import EngineAction
-from airflow_provider_sinks.streaming.epoch_action import EpochAction
-from airflow_provider_sinks.streaming.epoch_settings import EpochSettings
+from airflow_provider_sinks.streaming.epoch_parts import put_together
 from airflow_provider_sinks.streaming.epoch_size import EPOCH_BYTES, EpochSize, FirstEpoch
 from airflow_provider_sinks.streaming.epoch_size import SETTING as BYTES_SETTING
-from airflow_provider_sinks.streaming.epoch_tasks import EpochTasks, RowTasks
-from airflow_provider_sinks.streaming.epochs import Epochs
-from airflow_provider_sinks.streaming.executors import warm_up, warm_up_late
 from airflow_provider_sinks.streaming.failures import unexpected
 from airflow_provider_sinks.streaming.guard import Guard
 from airflow_provider_sinks.streaming.health import HealthWatch
@@ -48,12 +42,10 @@ from airflow_provider_sinks.streaming.query_watch import QueryWatch
 from airflow_provider_sinks.streaming.reporter import Reporter
 from airflow_provider_sinks.streaming.session import open_session
 from airflow_provider_sinks.streaming.sink_query import SinkQuery
-from airflow_provider_sinks.streaming.small_epochs import DriverShare
-from airflow_provider_sinks.streaming.source import CheckpointLog
-from airflow_provider_sinks.streaming.source_identity import DemandSource
 from airflow_provider_sinks.streaming.source_reading import SourceReading
 from airflow_provider_sinks.streaming.start import Start, Started
 from airflow_provider_sinks.streaming.torn_epoch import judged
+from airflow_provider_sinks.streaming.warm_up import warm_up
 
 _LAST_EPOCH_SECONDS = 10.0
 
@@ -193,9 +185,18 @@ class _Job:
 
         met = RETRIES[schema_met(row_wise=self._spec.shape.row_wise)]
         learns = source.learns if met.epoch.goes_on() else _never
-        first = FirstEpoch.of(size, started.account.positions, start.source_end_offsets())
-        epochs = self._epochs(
-            spark, query, target, started, guard=guard, learns=learns, finished=finished, first=first
+        epochs = put_together(
+            spark,
+            self._spec,
+            self._source,
+            target,
+            query=query,
+            started=started,
+            first=FirstEpoch.of(size, start.records_waiting(started.account.positions)),
+            guard=guard,
+            patience=self._patience,
+            learns=learns,
+            finished=finished,
         )
         guard.start()
         health.start()
@@ -240,70 +241,3 @@ class _Job:
         bytes_max = int(spark.conf.get(BYTES_SETTING, str(EPOCH_BYTES)) or EPOCH_BYTES)
         position = sum(started.account.positions.values())
         return EpochSize(records_max, bytes_max, start.source_record_bytes, position)
-
-    def _tasks(
-        self,
-        spark: SparkSession,
-        settings: EpochSettings,
-        query: SinkQuery,
-        target: SinkConnector,
-        first: FirstEpoch,
-    ) -> EpochTasks:
-        how = copying(spark, self._spec, self._source, target)
-        if how is not None:
-            return CopyTasks(settings, how)
-        tasks = RowTasks(settings, query.rows, first)
-        if not tasks.begin_here:
-            warm_up_late(spark, self._spec)
-        return tasks
-
-    def _epochs(
-        self,
-        spark: SparkSession,
-        query: SinkQuery,
-        target: SinkConnector,
-        started: Started,
-        *,
-        guard: Guard,
-        learns: Callable[[BaseException], bool],
-        finished: Callable[[EpochResult], None],
-        first: FirstEpoch,
-    ) -> Epochs:
-        account, patience = started.account, self._patience
-        settings = EpochSettings.of(
-            self._spec,
-            target,
-            driver=DriverShare.of(spark, self._spec),
-            demand_source=DemandSource(self._source.look()),
-        )
-        action: EngineAction | EpochAction
-        if target.capabilities().commits_on is CommitsOn.ENGINE:
-            action = EngineAction(
-                settings.sink,
-                account=account,
-                target=target,
-                guard=guard,
-                to_rows=query.rows,
-                learns=learns,
-            )
-        else:
-            action = EpochAction(
-                settings,
-                account=account,
-                target=target,
-                guard=guard,
-                patience=patience,
-                tasks=self._tasks(spark, settings, query, target, first),
-                learns=learns,
-            )
-        return Epochs(
-            settings,
-            log=CheckpointLog(spark, started.checkpoint, settings.source_topic),
-            source_log=started.source_log,
-            account=account,
-            target=target,
-            guard=guard,
-            patience=patience,
-            action=action,
-            finished=finished,
-        )

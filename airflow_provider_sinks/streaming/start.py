@@ -142,6 +142,18 @@ class Start:
         """Return the offset after the last record of each source partition."""
         return self._observer.source_end_offsets()
 
+    def records_waiting(self, positions: Mapping[int, int]) -> int | None:
+        """Return how many records of the source lie behind these positions; ``None`` where one cannot see it.
+
+        Nothing hangs on it, so what goes wrong is said and ends no driver.
+        """
+        try:
+            ends = self.source_end_offsets()
+        except SinkError as error:
+            say(f"how many records of the source wait is not known: {error}")
+            return None
+        return sum(end - positions.get(partition, 0) for partition, end in ends.items())
+
     def source_record_bytes(self) -> float | None:
         """Return what a record of the source weighs, in bytes; ``None`` where that cannot be seen.
 

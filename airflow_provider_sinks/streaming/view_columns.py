@@ -1,7 +1,7 @@
 """Columns over records, built once and laid over the records of each epoch.
 
 Each expression that is built in Python is some calls of the JVM. A view of plain text takes over four
-hundred, one of JSON more; they took a twentieth of a second and more of each epoch.
+hundred, and they took a twentieth of a second of each epoch.
 """
 
 from __future__ import annotations

@@ -26,36 +26,56 @@ def archive(environment: dict[str, str]) -> ClassArchive:
     """One that is there."""
     found = ClassArchive.of("spark-submit", environment)
     assert found is not None
-    found.file.parent.mkdir(parents=True, mode=0o700)
-    found.file.touch(mode=0o444)
+    found.folder.mkdir(parents=True, mode=0o700)
+    file = found.folder / f"spark-{found.digest}-7.jsa"
+    file.write_text("classes")
+    file.chmod(0o644)
     return found
+
+
+def file_of(archive: ClassArchive) -> Path:
+    """Return the file that is there."""
+    assert archive.file is not None
+    return archive.file
 
 
 def test_a_launch_takes_it_beside_the_users_options(archive: ClassArchive) -> None:
     settings = with_our_settings({JAVA: "-Xss4m"}, {}, "local[2]", archive=archive)
 
     assert settings[JAVA].startswith("-Xss4m -Dlog4j2")
-    assert f'-XX:SharedArchiveFile="{archive.file}"' in settings[JAVA]
+    assert f'-XX:SharedArchiveFile="{file_of(archive)}"' in settings[JAVA]
 
 
 @pytest.mark.parametrize("users", ["-Xshare:off", "-XX:SharedArchiveFile=mine.jsa"])
 def test_who_has_a_word_on_archives_has_it(archive: ClassArchive, users: str) -> None:
     settings = with_our_settings({JAVA: users}, {}, "local[2]", archive=archive)
 
-    assert str(archive.file) not in settings[JAVA]
+    assert str(file_of(archive)) not in settings[JAVA]
 
 
 @pytest.mark.parametrize("part", ["file", "folder"])
 def test_one_that_others_may_write_is_not_taken(archive: ClassArchive, part: str) -> None:
-    (archive.file if part == "file" else archive.file.parent).chmod(0o777)
+    (file_of(archive) if part == "file" else archive.folder).chmod(0o777)
 
     assert archive.java_option("") == ""
 
 
 def test_one_that_is_not_there_is_not_taken(archive: ClassArchive) -> None:
-    archive.file.unlink()
+    file_of(archive).unlink()
 
     assert archive.java_option("") == ""
+
+
+def test_one_that_is_cut_off_is_not_taken(archive: ClassArchive) -> None:
+    file_of(archive).write_text("class")
+
+    assert archive.java_option("") == ""
+
+
+def test_without_a_home_a_launch_does_without(environment: dict[str, str]) -> None:
+    homeless = {name: value for name, value in environment.items() if name not in ("HOME", "XDG_CACHE_HOME")}
+
+    assert ClassArchive.of("spark-submit", homeless) is None
 
 
 def test_it_belongs_to_one_spark_and_one_java(
@@ -67,7 +87,7 @@ def test_it_belongs_to_one_spark_and_one_java(
 
     assert other_spark is not None
     assert other_java is not None
-    assert len({archive.file, other_spark.file, other_java.file}) == 3
+    assert len({archive.digest, other_spark.digest, other_java.digest}) == 3
 
 
 def test_a_program_that_fails_is_told_with_its_last_lines(
@@ -86,7 +106,7 @@ def test_a_program_that_fails_is_told_with_its_last_lines(
     assert failed.value.primary == "no archive of Spark's classes was written"
     assert "exit code 1:\nCannot have non-empty directory" in failed.value.detail
     assert "$SPARK_HOME/conf" in failed.value.hint
-    assert not list(broken.file.parent.iterdir())
+    assert not list(broken.folder.iterdir())
 
 
 def test_the_command_names_a_spark_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:

@@ -32,6 +32,7 @@ from airflow_provider_sinks.core.progress.record import ProgressRecord, partitio
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.streaming import transform
 from airflow_provider_sinks.streaming.account import Account
+from airflow_provider_sinks.streaming.driver_share import DriverShare
 from airflow_provider_sinks.streaming.epoch_action import EpochAction
 from airflow_provider_sinks.streaming.epoch_settings import EpochSettings
 from airflow_provider_sinks.streaming.epoch_tasks import RowTasks
@@ -39,7 +40,6 @@ from airflow_provider_sinks.streaming.epochs import Epochs
 from airflow_provider_sinks.streaming.guard import Guard
 from airflow_provider_sinks.streaming.patience import Patience
 from airflow_provider_sinks.streaming.session import open_session
-from airflow_provider_sinks.streaming.small_epochs import DriverShare
 from tests.bench.app import tree_cpu_seconds
 from tests.bench.progress import Epoch
 

@@ -10,7 +10,7 @@ from typing import Self, assert_never
 
 from airflow_provider_sinks.core.errors import ExitCode
 from airflow_provider_sinks.core.launch.status import SinkState, SinkStatus
-from airflow_provider_sinks.streaming import small_epochs
+from airflow_provider_sinks.streaming import driver_share
 from tests.faults.between import Between
 from tests.faults.driver import Driver, SinkUnderTest
 from tests.faults.feed import Feed
@@ -28,8 +28,8 @@ _START_SECONDS = 6.0
 _DRAIN_SECONDS = 400.0
 _WAIT_SECONDS = 400.0
 _AIMED_MAX = 5
-_IN_TASKS = {small_epochs.SETTING: "0"}
-_IN_DRIVER = {small_epochs.SETTING: str(10**6)}
+_IN_TASKS = {driver_share.SETTING: "0"}
+_IN_DRIVER = {driver_share.SETTING: str(10**6)}
 """Who writes: writers in the executors, or the driver itself as it does for small epochs."""
 
 

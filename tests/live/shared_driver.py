@@ -18,7 +18,7 @@ from typing import Self
 
 from airflow_provider_sinks.core.launch.files import LaunchFiles
 from airflow_provider_sinks.local import jars, spark
-from airflow_provider_sinks.streaming import small_epochs
+from airflow_provider_sinks.streaming import driver_share
 from tests.faults.driver import ROOT, START_SECONDS, Driver, Process, submit
 
 _INBOX = "inbox"
@@ -119,9 +119,9 @@ def main(inbox: Path) -> None:
             folder, driver_rows = json.loads(order.read_text())
             order.unlink()
             if driver_rows is None:
-                spark.conf.unset(small_epochs.SETTING)
+                spark.conf.unset(driver_share.SETTING)
             else:
-                spark.conf.set(small_epochs.SETTING, driver_rows)
+                spark.conf.set(driver_share.SETTING, driver_rows)
             threading.Thread(target=_run, args=(LaunchFiles(Path(folder)),), daemon=True).start()
         time.sleep(_POLL_SECONDS)
 

@@ -22,7 +22,7 @@ from airflow_provider_sinks.core.launch.status import SinkStatus
 from airflow_provider_sinks.core.progress.record import ProgressRecord
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres
-from airflow_provider_sinks.streaming import small_epochs
+from airflow_provider_sinks.streaming import driver_share
 from tests import administrator
 from tests.faults import topics
 from tests.faults.driver import APPLICATION, Driver, SinkUnderTest, submit
@@ -30,7 +30,7 @@ from tests.faults.topics import Record
 from tests.live.shared_driver import SharedDriver
 
 WHO_WRITES = [
-    pytest.param(small_epochs.ROWS_MAX, id="the driver writes"),
+    pytest.param(driver_share.ROWS_MAX, id="the driver writes"),
     pytest.param(0, id="executors write"),
 ]
 """For tests of what must be the same either way: ``parametrize("stage", WHO_WRITES, indirect=True)``."""

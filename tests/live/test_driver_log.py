@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_sinks.core.errors import ExitCode
-from airflow_provider_sinks.streaming.small_epochs import SETTING
+from airflow_provider_sinks.streaming.driver_share import SETTING
 from tests.live.stage import Stage
 
 _NOISE = re.compile(r"\b(?:WARN|ERROR|FATAL)\b|Traceback|Warning\b|Exception\b|Error\b")

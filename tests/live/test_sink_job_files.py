@@ -15,7 +15,7 @@ import pytest
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import ExitCode
 from airflow_provider_sinks.core.lifecycle.new_generation import Output
-from airflow_provider_sinks.streaming import small_epochs
+from airflow_provider_sinks.streaming import driver_share
 from tests.faults.parts import Part
 from tests.installed_connector import Installed, visible_files, visible_rows
 from tests.live.generations import reset
@@ -146,7 +146,7 @@ def test_drivers_that_are_killed_leave_no_row_out_and_none_twice(
     written, torn, number = 1, 0, 0
     while number < KILLS or (not torn and number < KILLS + 5):
         is_aimed = not number or number >= KILLS  # and again, until one has hit what it is aimed at
-        sink.conf = {small_epochs.SETTING: str(0 if is_aimed else 1000 * (number % 2))}
+        sink.conf = {driver_share.SETTING: str(0 if is_aimed else 1000 * (number % 2))}
         driver = sink.submit("--py-files", str(wheel))
         driver.wait_epochs(1)
         before = _there(sink)

@@ -10,14 +10,14 @@ import pytest
 from airflow_provider_sinks.core.errors import ExitCode
 from airflow_provider_sinks.core.launch.status import StatusError
 from airflow_provider_sinks.local import spark
-from airflow_provider_sinks.streaming import small_epochs
+from airflow_provider_sinks.streaming import driver_share
 from tests.faults.driver import Driver
 from tests.live.stage import Sink, Stage
 
 _NO_CONFLUENT_KAFKA = (
     'raise ModuleNotFoundError("No module named \'confluent_kafka\'", name="confluent_kafka")\n'
 )
-_ON_EXECUTORS = ("--conf", f"{small_epochs.SETTING}=0")
+_ON_EXECUTORS = ("--conf", f"{driver_share.SETTING}=0")
 
 
 @pytest.fixture

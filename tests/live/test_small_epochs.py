@@ -6,12 +6,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from airflow_provider_sinks.core.errors import ExitCode
-from airflow_provider_sinks.streaming import large_rows, small_epochs
+from airflow_provider_sinks.streaming import driver_share, large_rows
 from airflow_provider_sinks.streaming.measured_input import LARGE
 from tests.live.stage import Sink, Stage
 
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket.socket:ResourceWarning")
-LONG = f"repeat('x', {small_epochs.ROW_BYTES_MAX + 1})"
+LONG = f"repeat('x', {driver_share.ROW_BYTES_MAX + 1})"
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_a_row_is_large_by_all_that_it_holds(
 ) -> None:
     rows = spark_session.sql(f"SELECT 1 AS __sinks_offset, 'k' AS key, {column} AS `a.b``c`")
 
-    (found,) = large_rows.marked(rows, small_epochs.ROW_BYTES_MAX).collect()
+    (found,) = large_rows.marked(rows, driver_share.ROW_BYTES_MAX).collect()
 
     assert found[LARGE] is is_large
     assert (found["key"], found["a.b`c"] is None) == ((None, True) if is_large else ("k", "NULL" in column))

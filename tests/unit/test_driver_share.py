@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_sinks.streaming.small_epochs import ROW_BYTES_MAX, ROWS_MAX, DriverShare, Room
+from airflow_provider_sinks.streaming.driver_share import ROW_BYTES_MAX, ROWS_MAX, DriverShare, Room
 from airflow_provider_sinks.streaming.task_report import Outcome, TaskReport
 
 MB = 1024 * 1024

@@ -18,13 +18,13 @@ from airflow_provider_sinks.core.errors import FencedError, JobFailedError, Unav
 from airflow_provider_sinks.core.progress.record import SINGLE_WRITER, ProgressRecord
 from airflow_provider_sinks.streaming import patience
 from airflow_provider_sinks.streaming.account import Account
+from airflow_provider_sinks.streaming.driver_share import DriverShare
 from airflow_provider_sinks.streaming.epoch_action import EpochAction
 from airflow_provider_sinks.streaming.epoch_settings import EpochSettings
 from airflow_provider_sinks.streaming.epoch_tasks import RowTasks
 from airflow_provider_sinks.streaming.epochs import Epochs
 from airflow_provider_sinks.streaming.guard import Guard
 from airflow_provider_sinks.streaming.patience import Patience
-from airflow_provider_sinks.streaming.small_epochs import DriverShare
 from airflow_provider_sinks.streaming.staged_commit import commit_staged
 from airflow_provider_sinks.streaming.task_report import Outcome, TaskReport
 from airflow_provider_sinks.testing.played_start import SOURCE, PlayedStart, PlayedTask, begins, ends, rows_of

@@ -130,7 +130,7 @@ def full() -> Plan:
 
 
 def quick() -> Plan:
-    """Return what shows within ten minutes whether something changed: one round, short runs.
+    """Return what shows within a quarter of an hour whether something changed: one round, short runs.
 
     Most of a short run is its start, which takes an arm on Spark some twenty seconds; so few of them run.
     """

@@ -14,7 +14,7 @@ from airflow_provider_sinks.core.launch.status import SinkState
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.spark import StandaloneCluster
-from airflow_provider_sinks.streaming import small_epochs
+from airflow_provider_sinks.streaming import driver_share
 from airflow_provider_sinks.streaming.orphan import PATIENCE_SECONDS
 from tests.faults import topics
 from tests.live.shared_driver import SharedDriver
@@ -24,7 +24,7 @@ from tests.slow_sql import slow
 _ROWS: list[KeyValue] = [("k", str(number)) for number in range(3_000)]
 _SLOW = f"SELECT value, {slow(200)} AS pause FROM source"  # noqa: S608  no user's text is in it
 _CONF = {
-    small_epochs.SETTING: "0",
+    driver_share.SETTING: "0",
     "spark.executor.memory": "512m",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10",
 }

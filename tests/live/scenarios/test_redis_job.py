@@ -13,7 +13,7 @@ import pytest
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.decision.facts import Role
 from airflow_provider_sinks.core.errors import ExitCode
-from airflow_provider_sinks.streaming import small_epochs
+from airflow_provider_sinks.streaming import driver_share
 from tests.faults.parts import Part
 from tests.installed_connector import Installed
 from tests.live.stage import WHO_WRITES, KeyValue, Sink, Stage
@@ -138,7 +138,7 @@ def test_drivers_that_are_killed_leave_no_row_out_and_none_twice(
     sink = sink_into_redis(stage, redis_server, source, trigger={"every": "100ms"})
     written = 1
     for number in range(KILLS + 1):
-        sink.conf = {small_epochs.SETTING: str(1000 * (number % 2))}
+        sink.conf = {driver_share.SETTING: str(1000 * (number % 2))}
         driver = sink.submit("--py-files", str(wheel))
         driver.wait_epochs(1)
         moment = time.monotonic() + chance.uniform(0.5, 2)

@@ -15,14 +15,14 @@ from airflow_provider_sinks.core.errors import ExitCode
 from airflow_provider_sinks.drivers.application import application_file, write_library
 from airflow_provider_sinks.local.processes import session_members
 from airflow_provider_sinks.local.spark import StandaloneCluster
-from airflow_provider_sinks.streaming import small_epochs
+from airflow_provider_sinks.streaming import driver_share
 from tests.faults.driver import ROOT, Driver, submit
 from tests.live.stage import KeyValue, Sink, Stage
 
 _ROWS: dict[int, list[KeyValue]] = {
     p: [(f"k{p}", f"{p}-{number}") for number in range(2_000)] for p in range(3)
 }
-_SMALL = {small_epochs.SETTING: "0", "spark.executor.memory": "512m", "spark.executor.cores": "1"}
+_SMALL = {driver_share.SETTING: "0", "spark.executor.memory": "512m", "spark.executor.cores": "1"}
 _DAEMON = "airflow_provider_sinks.streaming.daemon"
 
 

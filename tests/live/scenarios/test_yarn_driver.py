@@ -19,7 +19,7 @@ from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.listeners import Mechanism, Sasl
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.yarn import YarnCluster
-from airflow_provider_sinks.streaming import small_epochs
+from airflow_provider_sinks.streaming import driver_share
 from tests.live.cluster import submit_to
 from tests.live.shared_driver import SharedDriver
 from tests.live.stage import Stage
@@ -63,7 +63,7 @@ def test_a_driver_in_a_container_writes_exactly_once_and_keeps_its_secrets(
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": events.as_uri(),
         "spark.eventLog.compress": "false",
-        small_epochs.SETTING: "0",
+        driver_share.SETTING: "0",
     }
     submitted = submit_to(
         yarn,

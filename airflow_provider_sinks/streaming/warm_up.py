@@ -20,7 +20,7 @@ from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.streaming import daemon
 from airflow_provider_sinks.streaming.copy_tasks import copies_here
-from airflow_provider_sinks.streaming.small_epochs import DriverShare
+from airflow_provider_sinks.streaming.driver_share import DriverShare
 from airflow_provider_sinks.streaming.source_reading import packages_of
 from airflow_provider_sinks.streaming.task_report import REPORT_SCHEMA, TaskReport
 
