@@ -104,12 +104,22 @@ class DriverShare:
         records = sum(sizes)
         row_bytes = ROW_BYTES_MAX
         if not self.has_few(begin, end):
-            row_bytes = self.bytes_max // max(1, records)
+            row_bytes = in_steps(self.bytes_max // max(1, records))
         if not self.records_max or row_bytes < ROW_BYTES_MIN:
             return None
         tasks = 1 if single else max(1, len(sizes))
-        rows_each = max(ROWS_MAX, _MULTIPLIED * records // tasks)
+        rows_each = max(ROWS_MAX, in_steps(_MULTIPLIED * records // tasks))
         return Room(row_bytes, rows_each if self.may_multiply else None)
+
+
+def in_steps(number: int) -> int:
+    """Return a number rounded down to one of few, by a third at most.
+
+    It stands in the code that Spark makes of an epoch's plan. Code that is new is compiled, and begins slow;
+    the next epoch has another number of records, and must not have new code for that.
+    """
+    bits = max(0, number.bit_length() - 2)
+    return number >> bits << bits
 
 
 def has_no_executors(spark: SparkSession) -> bool:

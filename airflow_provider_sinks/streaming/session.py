@@ -35,6 +35,7 @@ _DEFAULTS = {
     # Over TCP each task waits 40 ms for its input: Nagle's algorithm against a delayed acknowledgement.
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.ui.showConsoleProgress": "false",
+    "spark.sql.codegen.hugeMethodLimit": "8000",  # HotSpot never compiles a larger method; from 12 fields on
 }
 
 _IN_PROCESS = "128m"

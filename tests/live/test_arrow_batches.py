@@ -86,7 +86,7 @@ def test_rows_that_turn_out_too_large_are_checked_once_and_allowed_for_then(sess
     batches.bounded(_rows(session, 10))
 
     assert again == tuple(CHECKED.values())
-    assert _told(session) == (str(BATCH_BYTES // 6000), _UNCHECKED)
+    assert _told(session) == ("2048", _UNCHECKED)
 
 
 def test_columns_with_parts_keep_sparks_check(session: SparkSession) -> None:

@@ -40,20 +40,10 @@ ALL: tuple[Arm, ...] = (
     PRODUCER,
     CONSUMER,
 )
-LONG: tuple[Arm, ...] = tuple(arm for arm in ALL if arm not in (MIRROR, OURS_ARCHIVED))
-"""Without one that commits each 500 rows, which takes minutes for millions, and one that starts otherwise."""
-SHORT: tuple[Arm, ...] = (
-    SPARK,
-    OURS,
-    FLINK,
-    MIRROR_TUNED,
-    STREAMS_5S,
-    LOOP,
-    PRODUCER,
-    CONSUMER,
-)
-MAIN: tuple[Arm, ...] = (SPARK, OURS, OURS_SINGLE, FLINK, STREAMS_5S)
-SQL: tuple[Arm, ...] = (SPARK, OURS, OURS_SINGLE, FLINK)
+MAIN: tuple[Arm, ...] = (SPARK, OURS, OURS_SINGLE, FLINK, MIRROR_TUNED, STREAMS_5S, LOOP)
+SHORT: tuple[Arm, ...] = (SPARK, OURS, FLINK, MIRROR_TUNED)
+FEW: tuple[Arm, ...] = (SPARK, OURS, FLINK)
+"""Each run of the others takes minutes that tell little new."""
 
 OURS_0S = OurArm("ours, every: 0s", Writers.PER_PARTITION, "0s")
 OURS_100MS = OurArm("ours, every: 100ms", Writers.PER_PARTITION, "100ms")
