@@ -69,8 +69,9 @@ bench-lakes: jars ## rows per second into Iceberg and Delta tables, ours beside 
 bench-formats: jars ## rows per second with Avro, JSON Schema and Protobuf by a registry, beside JSON
 	@$(VENV_PYTHON) -m tests.bench.formats
 
-bench-row: jars ## processor time of a row: read as JSON, from Spark to Python, and from there into Kafka
+bench-row: jars ## processor time of a row: read as JSON, of many fields, from Spark to Python, and from there into Kafka
 	@$(VENV_PYTHON) -m tests.bench.json_values
+	@$(VENV_PYTHON) -m tests.bench.wide_rows
 	@$(VENV_PYTHON) -m tests.bench.arrow_crossing
 	@$(VENV_PYTHON) -m tests.bench.kafka_producers
 

@@ -28,6 +28,11 @@ PLAN_REDACTION_REGEX = (
 """What Spark must cut out of the text of a plan: a view over a stream shows the options of its source there,
 with their values, in the UI and in the event log."""
 
+METHOD_BYTES = "spark.sql.codegen.hugeMethodLimit"
+METHOD_BYTES_MAX = "8000"
+"""HotSpot never compiles a larger method, and the one that Spark makes of a plan with a dozen JSON fields is
+larger: then each operator has code of its own (``tests/bench/wide_rows.py``)."""
+
 _DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.streaming.stopTimeout": "20s",
@@ -35,7 +40,7 @@ _DEFAULTS = {
     # Over TCP each task waits 40 ms for its input: Nagle's algorithm against a delayed acknowledgement.
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.ui.showConsoleProgress": "false",
-    "spark.sql.codegen.hugeMethodLimit": "8000",  # HotSpot never compiles a larger method; from 12 fields on
+    METHOD_BYTES: METHOD_BYTES_MAX,
 }
 
 _IN_PROCESS = "128m"
@@ -90,11 +95,12 @@ def _forget_functions(session: SparkSession) -> None:
     """
     state = session._jsparkSession.sessionState()  # noqa: SLF001  PySpark has no public word for it
     jvm: Any = session._jvm  # noqa: SLF001  likewise
+    identifier = jvm.org.apache.spark.sql.catalyst.FunctionIdentifier  # each dot is a call of the JVM
     kept = {*ALLOWED, large_rows.COUNTING}
     for registry in (state.functionRegistry(), state.tableFunctionRegistry()):
         for name in registry.listFunction().mkString(" ").split():
             if re.fullmatch(r"\w+", name) and name not in kept:
-                registry.dropFunction(jvm.org.apache.spark.sql.catalyst.FunctionIdentifier(name))
+                registry.dropFunction(identifier(name))
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 1. **Look** (advice): decide once without touching anything, so that a start that will be refused does not
    stop the sink's rightful driver. It may wait for long; a start that is not wanted any more ends behind it,
-   and so does one whose executors cannot write (:mod:`.executors`).
+   and so does one whose executors cannot write (:mod:`.warm_up`).
 2. **Open** the target: it fences every older run and every writer of it. 3. **Read** the progress, only now.
    4. **Observe** the resources. Why nothing can follow what is read stands in :mod:`.connectors.fencing`.
 5. **Decide**, and this time it counts.

@@ -2,6 +2,7 @@
 
 python -m tests.bench [--quick] [--rounds 3] [--scale 1.0] [--cases TEXT ...] [--arms TEXT ...] [--plots]
 python -m tests.bench --soak 60
+python -m tests.bench --told build/bench/FOLDER ...    the tables of runs that are over
 
 Each arm runs alone, in turn, against one broker on this machine. Logs and figures stay in ``build/bench``.
 """
@@ -23,6 +24,8 @@ from tests.bench.peers import artifacts, plan, plots, report
 from tests.bench.peers.bench import Bench
 from tests.bench.peers.place import Place, fill_users
 from tests.bench.peers.plan import Plan
+from tests.bench.peers.results import Results
+from tests.bench.peers.stored import stored
 from tests.bench.peers.workloads import Enrich
 from tests.bench.rounds import machine
 
@@ -37,10 +40,13 @@ _ALSO = (plan.LATENCY, plan.GROWTH, plan.SCALE, plan.SHARED)
 def main() -> None:
     """Run the whole benchmark."""
     given = _arguments()
+    chosen = _chosen(given)
+    if given.told:
+        _tell(given, chosen, stored(given.told))
+        return
     unwind_on_signals()
     folder = _RESULTS / time.strftime("%Y%m%d-%H%M%S")
     folder.mkdir(parents=True)
-    chosen = _chosen(given)
     services = f"Kafka {jars.KAFKA_VERSION}, one broker on the same machine"
     _say(f"{machine(services)}\n{artifacts.versions()}")
     began = time.monotonic()
@@ -49,16 +55,21 @@ def main() -> None:
         try:
             bench.run()
         finally:
-            for line in report.tables(chosen, bench.results):
-                _say(line)
+            _tell(given, chosen, bench.results)
             minutes = (time.monotonic() - began) / 60
             _say(f"\n{minutes:.1f} minutes; logs and figures of each run: {folder.relative_to(_ROOT)}")
-    if given.plots:
-        _IMAGES.mkdir(exist_ok=True)
-        for file in plots.draw(bench.results, [case.title for case in chosen.cases], _IMAGES):
-            _say(f"drawn: {file.relative_to(_ROOT)}")
     if not bench.results.all_right:
         raise SystemExit("some runs failed or were wrong; see above")
+
+
+def _tell(given: argparse.Namespace, chosen: Plan, results: Results) -> None:
+    """Print the tables, and draw."""
+    for line in report.tables(chosen, results):
+        _say(line)
+    if given.plots:
+        _IMAGES.mkdir(exist_ok=True)
+        for file in plots.draw(results, [case.title for case in chosen.cases], _IMAGES):
+            _say(f"drawn: {file.relative_to(_ROOT)}")
 
 
 def _arguments() -> argparse.Namespace:
@@ -70,6 +81,8 @@ def _arguments() -> argparse.Namespace:
     for what, also in (("cases", f"; also: {', '.join(_ALSO)}"), ("arms", "")):
         these = f"only those whose names have one of these{also}"
         parser.add_argument(f"--{what}", nargs="+", default=[], metavar="TEXT", help=these)
+    told = "the folders of runs that are over: nothing runs, they are told together"
+    parser.add_argument("--told", type=Path, nargs="+", default=[], metavar="FOLDER", help=told)
     parser.add_argument("--plots", action="store_true", help="draw pictures into docs/images")
     return parser.parse_args()
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 
@@ -22,6 +21,7 @@ from tests.bench.peers.results import Results, Run
 from tests.bench.peers.scale import scale
 from tests.bench.peers.shared_progress import look_ups
 from tests.bench.peers.soak import Footprint, soak
+from tests.bench.peers.stored import keep
 from tests.bench.peers.workloads import Enrich
 
 _PARTITIONS = 4
@@ -158,8 +158,7 @@ class Bench:
     def _note(self, run: Run) -> None:
         self.results.runs.append(run)
         self.say(line(run))
-        with (self.place.folder / "runs.jsonl").open("a") as file:
-            file.write(json.dumps(asdict(run)) + "\n")
+        keep(self.place.folder, self.results)
 
 
 def _told(error: Exception) -> str:

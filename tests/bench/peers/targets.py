@@ -89,6 +89,7 @@ def _grown(results: Results) -> Sequence[Spread | None]:
     return [Spread.of([held[-1] / held[0]] if held else [])]
 
 
+_ARCHIVED = arms.OURS_ARCHIVED.name
 _SPARK, _FLINK, _MIRROR = arms.SPARK.name, arms.FLINK.name, arms.MIRROR_TUNED.name
 _COLD = _title(Regime.COLD, plan.SMALL)
 _SMALL = _title(Regime.STEADY, plan.SMALL)
@@ -144,6 +145,14 @@ TARGETS = (
         found=_against(_COLD, _SPARK, figures=[_whole_cpu]),
     ),
     Target(
+        "the same behind `airflow sinks class-archive`",
+        "1.14",
+        (0.8,),
+        (0.5,),
+        more_is_better=False,
+        found=_against(_COLD, _SPARK, figures=[_whole_cpu], ours=_ARCHIVED),
+    ),
+    Target(
         "cold: rows/s of that run, against Flink / MirrorMaker 2 tuned",
         "0.34 / 0.57",
         (0.7, 1.0),
@@ -158,6 +167,14 @@ TARGETS = (
         (0.7,),
         more_is_better=False,
         found=_against(_COLD, _SPARK, figures=[_first_row]),
+    ),
+    Target(
+        "the same behind `airflow sinks class-archive`",
+        "1.3",
+        (1.0,),
+        (0.7,),
+        more_is_better=False,
+        found=_against(_COLD, _SPARK, figures=[_first_row], ours=_ARCHIVED),
     ),
     Target(
         "the same with every: 100ms",

@@ -1,0 +1,52 @@
+"""What benchmarks have kept in their folders, to be told together, or when one was broken off."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from tests.bench.peers.figures import Audit, Figures, Latency
+from tests.bench.peers.results import Results, Run
+from tests.bench.peers.scale import Scale
+from tests.bench.peers.soak import Footprint
+
+_RUNS, _OF_OURS = "runs.jsonl", "ours.json"
+
+
+def keep(folder: Path, results: Results) -> None:
+    """Write what was found so far."""
+    (folder / _RUNS).write_text("".join(f"{json.dumps(asdict(run))}\n" for run in results.runs))
+    found = {name: value for name, value in asdict(results).items() if name != "runs"}
+    (folder / _OF_OURS).write_text(json.dumps(found))
+
+
+def stored(folders: Iterable[Path]) -> Results:
+    """Return what was found in all of them; of what is in several of them, the last one."""
+    results = Results()
+    for folder in folders:
+        results.runs += [_run(json.loads(line)) for line in (folder / _RUNS).read_text().splitlines()]
+        if (file := folder / _OF_OURS).exists():
+            _add(results, json.loads(file.read_text()))
+    return results
+
+
+def _run(data: Mapping[str, Any]) -> Run:
+    figures = data["figures"]
+    return Run(**{**data, "figures": figures and _figures(figures), "notes": tuple(data["notes"])})
+
+
+def _figures(data: Mapping[str, Any]) -> Figures | Latency:
+    if "p50_ms" in data:
+        return Latency(**data)
+    audit = data["audit"]
+    return Figures(**{**data, "audit": audit and Audit(**audit)})
+
+
+def _add(results: Results, found: Mapping[str, Any]) -> None:
+    results.bytes_after |= {int(epochs): held for epochs, held in found["bytes_after"].items()}
+    results.scale |= {int(partitions): Scale(**one) for partitions, one in found["scale"].items()}
+    results.look_ups = found["look_ups"] or results.look_ups
+    results.footprints = [Footprint(**one) for one in found["footprints"]] or results.footprints
