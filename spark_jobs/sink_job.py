@@ -19,16 +19,12 @@ def main() -> None:
     parser.add_argument("--launch", required=True, type=Path, help="the launch's private directory")
     arguments = parser.parse_args()
 
-    from airflow_provider_sinks.streaming.early_jvm import EarlyJvm
-
-    early = EarlyJvm()
     from airflow_provider_sinks.core.launch.files import LaunchFiles
     from airflow_provider_sinks.streaming.job import run
     from airflow_provider_sinks.streaming.orphan import OrphanWatch
 
     files = LaunchFiles(arguments.launch)
     OrphanWatch(files).start()
-    early.wait()
     code = run(files)
     sys.stdout.flush()
     sys.stderr.flush()

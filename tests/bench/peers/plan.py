@@ -128,18 +128,18 @@ def full() -> Plan:
 
 
 def quick() -> Plan:
-    """Return what shows within ten minutes whether something changed: one round, short runs, few arms.
+    """Return what shows within a quarter of an hour whether something changed: one round, short runs, few arms.
 
     Most of a short run is its start, which takes an arm on Spark some twenty seconds.
     """
     return Plan(
         rounds=1,
         cases=(
-            _cold(SMALL, 4, arms.SHORT).scaled(0.2),
+            _cold(SMALL, 4, arms.FEW).scaled(0.2),
             _steady(SMALL, 4, arms.FEW).scaled(0.1),
             _steady(SQL, 4, arms.FEW).scaled(0.03),
         ),
-        late=(arms.SPARK, arms.OURS_100MS, arms.OURS_1S),
+        late=(arms.SPARK, arms.OURS_100MS),
         rate=Rate(warm_up_seconds=5, seconds=10),
         epochs=(),
         told="One round of runs that are too short to be steady: what is said here of targets is no figure.",
