@@ -128,7 +128,7 @@ def full() -> Plan:
 
 
 def quick() -> Plan:
-    """Return what shows within a quarter of an hour whether something changed: one round, short runs, few arms.
+    """Return what shows in a quarter of an hour whether something changed: one round, short runs, few arms.
 
     Most of a short run is its start, which takes an arm on Spark some twenty seconds.
     """
