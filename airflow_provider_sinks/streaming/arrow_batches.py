@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 
 from airflow_provider_sinks.streaming import large_rows
-from airflow_provider_sinks.streaming.driver_share import ROW_BYTES_MAX, Room, in_steps
+from airflow_provider_sinks.streaming.driver_share import ROW_BYTES_MAX, Room
 from airflow_provider_sinks.streaming.task_report import Outcome, TaskReport
 
 BATCH_BYTES = 16 * 1024 * 1024
@@ -83,5 +83,5 @@ class ArrowBatches:
         """Return how many rows a batch may have without a check of its bytes; 0 where it needs one."""
         if self._must_check or self._largest_row_bytes is None:
             return 0
-        fitting = in_steps(min(_ROWS_MAX, BATCH_BYTES // (2 * self._largest_row_bytes)))
+        fitting = large_rows.in_steps(min(_ROWS_MAX, BATCH_BYTES // (2 * self._largest_row_bytes)))
         return fitting if fitting >= _ROWS_MIN else 0

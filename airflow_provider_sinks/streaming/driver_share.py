@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 
 from airflow_provider_sinks.core.spec.sink import OutputMode, SinkSpec
 from airflow_provider_sinks.streaming import held_writers
+from airflow_provider_sinks.streaming.large_rows import in_steps
 from airflow_provider_sinks.streaming.task_report import TaskReport
 
 ROWS_MAX = 2_000
@@ -110,16 +111,6 @@ class DriverShare:
         tasks = 1 if single else max(1, len(sizes))
         rows_each = max(ROWS_MAX, in_steps(_MULTIPLIED * records // tasks))
         return Room(row_bytes, rows_each if self.may_multiply else None)
-
-
-def in_steps(number: int) -> int:
-    """Return a number rounded down to one of few, by a third at most.
-
-    It stands in the code that Spark makes of an epoch's plan. Code that is new is compiled, and begins slow;
-    the next epoch has another number of records, and must not have new code for that.
-    """
-    bits = max(0, number.bit_length() - 2)
-    return number >> bits << bits
 
 
 def has_no_executors(spark: SparkSession) -> bool:

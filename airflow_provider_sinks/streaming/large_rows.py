@@ -47,6 +47,16 @@ def marked(frame: DataFrame, row_bytes_max: int, rows_each: int | None = None) -
     return frame.selectExpr("*", f"{is_large} AS {LARGE}").selectExpr(*columns, LARGE)
 
 
+def in_steps(number: int) -> int:
+    """Return a bound for :func:`marked`, rounded down to one of few, by a third at most.
+
+    It stands in the code that Spark makes of an epoch's plan. Code that is new is compiled, and begins slow;
+    the next epoch has another number of records, and must not have new code for that.
+    """
+    bits = max(0, number.bit_length() - 2)
+    return number >> bits << bits
+
+
 def _sized(frame: DataFrame) -> dict[str, str]:
     return {name: kind for name, kind in frame.dtypes if _SIZED.match(kind) and name != rows.ERROR}
 

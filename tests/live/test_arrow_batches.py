@@ -126,7 +126,7 @@ def test_spark_does_as_it_is_told_and_a_large_row_leaves_its_contents_behind(
 
     assert [rows for rows, _, _ in seen] == [2048, 2048, 904]
     assert [large for _, _, large in seen] == [0, 1, 0]
-    assert max(size for _, size, _ in seen) < 2097 * 110
+    assert max(size for _, size, _ in seen) < 2048 * 110
 
 
 @pytest.mark.parametrize("stage", [0], indirect=True, ids=["executors"])

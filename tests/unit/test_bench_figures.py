@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from tests.bench.peers.kafka_arms import consumed_per_second
 from tests.bench.peers.meter import Sample
 from tests.bench.peers.reader import Examiner
 from tests.bench.peers.results import Results, Run
+from tests.bench.peers.stored import keep, stored
 from tests.bench.peers.workloads import KEYS, Copy, Enrich, Workload, key, rows_out
 
 COPY, ENRICH = Copy(100), Enrich()
@@ -166,6 +168,23 @@ def test_ratios_are_of_one_round() -> None:
     )
 
     assert found == Spread(1.75, 0.5, 3.0)
+
+
+def test_sittings_are_told_together_and_a_ratio_is_of_one_of_them(tmp_path: Path) -> None:
+    sittings = [
+        replace(results([100.0], [50.0]), bytes_after={100: 7}),
+        results([300.0, 90.0], [100.0, None]),
+    ]
+    folders = [tmp_path / name for name in "ab"]
+    for folder, found in zip(folders, sittings, strict=True):
+        folder.mkdir()
+        keep(folder, found)
+
+    together = stored(folders)
+
+    assert [run.number for run in together.runs] == [1, 1, 2, 3, 2, 3]
+    assert together.ratio(STEADY, (arms.OURS.name, arms.SPARK.name), targets.rate) == Spread(2.5, 2.0, 3.0)
+    assert together.bytes_after == {100: 7}
 
 
 def test_a_run_with_a_wrong_count_is_no_result() -> None:

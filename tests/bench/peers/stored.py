@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +24,15 @@ def keep(folder: Path, results: Results) -> None:
 
 
 def stored(folders: Iterable[Path]) -> Results:
-    """Return what was found in all of them; of what is in several of them, the last one."""
+    """Return what was found in all of them; of what has no rounds, what the last one has.
+
+    Rounds go on from folder to folder: a ratio has both of its figures from one sitting.
+    """
     results = Results()
     for folder in folders:
-        results.runs += [_run(json.loads(line)) for line in (folder / _RUNS).read_text().splitlines()]
+        before = max((run.number for run in results.runs), default=0)
+        runs = [_run(json.loads(line)) for line in (folder / _RUNS).read_text().splitlines()]
+        results.runs += [replace(run, number=before + run.number) for run in runs]
         if (file := folder / _OF_OURS).exists():
             _add(results, json.loads(file.read_text()))
     return results
