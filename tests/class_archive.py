@@ -9,28 +9,24 @@ import sys
 from functools import cache
 
 from airflow_provider_sinks.core.errors import SinkError
-from airflow_provider_sinks.hooks.class_archive import ClassArchive
+from airflow_provider_sinks.hooks.class_archive import ClassArchive, TakenArchive
 from airflow_provider_sinks.local import spark
 
 
 @cache
-def options() -> str:
-    """Return the option of a JVM that starts with Spark's own jars; empty if there is no archive."""
-    return _archive().java_option("")
-
-
-def _environment() -> dict[str, str]:
-    return {**spark.submit_environment(), "XDG_CACHE_HOME": sys.prefix}
+def taken() -> TakenArchive | None:
+    """Return how a driver starts with it that has no settings but those of its arguments."""
+    return _archive().taken("")
 
 
 def _archive() -> ClassArchive:
-    found = ClassArchive.of("spark-submit", _environment())
+    found = ClassArchive.of("spark-submit", spark.submit_environment())
     assert found is not None
     return found
 
 
-if __name__ == "__main__" and not options():
+if __name__ == "__main__" and taken() is None:
     try:
-        _archive().make(_environment())
+        _archive().make(spark.submit_environment())
     except SinkError as error:  # starts are slower without it
         sys.stderr.write(f"{error}\n")

@@ -5,6 +5,10 @@ class-archive`` writes the file once for a Spark and its Java; each launch whose
 then takes it. Java compares its version and the class path, and does without an archive that does not fit;
 but one that is cut off, which still looks well, ends it. So the name of a file says how long it is.
 
+Java neither writes nor takes one where a folder on the class path has files, and Spark puts its folder of
+settings there. So a driver that takes an archive is told of another folder, that is never there, and by
+``--properties-file`` of the settings themselves.
+
 The file is written by a program that does nothing else. Java ends a process that cannot write one as failed,
 and how the driver of a sink ends must mean something.
 """
@@ -19,18 +23,36 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import airflow_provider_sinks
 from airflow_provider_sinks.core.errors import ConfigurationError, JobFailedError, Problem
 
+SETTINGS_FOLDER = "SPARK_CONF_DIR"
 STREAM = Path(airflow_provider_sinks.__file__).parent / "streaming" / "usual_stream.py"
 _OPTIONS = ("SharedArchiveFile", "ArchiveClassesAtExit", "-Xshare")
 _QUIET = "-Xlog:cds*=off"
+_DEFAULTS = "spark-defaults.conf"
+_UNREAD = (_DEFAULTS, "log4j2.properties")
+"""Files of the folder that are not missed there: one is named otherwise, one stands behind our own."""
 _MAKE_SECONDS = 600.0
 _LAST_LINES = 15
+
+
+@dataclass(frozen=True)
+class TakenArchive:
+    """How a driver is started that takes an archive.
+
+    :param java_option: of its JVM.
+    :param variables: of the environment of ``spark-submit``.
+    :param properties_file: for its argument of this name: the settings that it does not find any more.
+    """
+
+    java_option: str
+    variables: Mapping[str, str]
+    properties_file: str | None
 
 
 @dataclass(frozen=True)
@@ -40,11 +62,13 @@ class ClassArchive:
     :param binary: the ``spark-submit`` that takes it.
     :param folder: where it is, or will be.
     :param digest: of the Spark and the Java.
+    :param settings: the folder of Spark's settings.
     """
 
     binary: Path
     folder: Path
     digest: str
+    settings: Path
 
     @classmethod
     def of(cls, binary: str, environment: Mapping[str, str]) -> ClassArchive | None:
@@ -63,7 +87,9 @@ class ClassArchive:
         except OSError:
             return None
         digest = hashlib.sha256(parts.encode()).hexdigest()[:16]
-        return cls(Path(found), Path(caches) / "airflow-provider-sinks", digest)
+        named = environment.get(SETTINGS_FOLDER)
+        settings = Path(named) if named else _home(Path(found), environment) / "conf"
+        return cls(Path(found), Path(caches) / "airflow-provider-sinks", digest, settings)
 
     @property
     def file(self) -> Path | None:
@@ -71,25 +97,38 @@ class ClassArchive:
         found = (file for file in self._files() if file == self._named(file) and _is_ours(file))
         return next(found, None)
 
-    def java_option(self, users: str) -> str:
-        """Return the option of a driver's JVM that takes it; empty where it is not there, or not to be taken.
+    @property
+    def held_up_by(self) -> tuple[str, ...]:
+        """The names of those of Spark's settings that only their folder brings; empty: it can be taken."""
+        try:
+            names = sorted(one.name for one in self.settings.iterdir())
+        except OSError:  # Spark does not find any, either
+            return ()
+        return tuple(name for name in names if name not in _UNREAD and not name.endswith(".template"))
+
+    def taken(self, users: str) -> TakenArchive | None:
+        """Return how a driver takes it; ``None`` where it is not there, or not to be taken.
 
         Whoever may write it may run what he likes in the driver, so one that others may write is not taken.
 
         :param users: the options that the user gives to this JVM; who has a word on archives there has it.
         """
-        if any(word in users for word in _OPTIONS) or (file := self.file) is None:
-            return ""
-        return f'-XX:SharedArchiveFile="{file}" {_QUIET}'
+        if any(word in users for word in _OPTIONS) or self.held_up_by or (file := self.file) is None:
+            return None
+        defaults = self.settings / _DEFAULTS
+        option = f'-XX:SharedArchiveFile="{file}" {_QUIET}'
+        return TakenArchive(option, self._variables, str(defaults) if defaults.is_file() else None)
 
     def make(self, environment: Mapping[str, str]) -> Path:
         """Run a small stream as drivers do, and keep the classes that it takes in place of those before.
 
         :param environment: what the command gets.
         :returns: the file.
-        :raises ConfigurationError: there is no place for the file.
+        :raises ConfigurationError: there is no place for the file, or no launch would take it.
         :raises JobFailedError: with the last lines that were printed.
         """
+        if names := self.held_up_by:
+            raise _would_not_be_taken(self.settings, names)
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             before = list(self._files())
@@ -103,6 +142,11 @@ class ClassArchive:
             raise ConfigurationError(f"{self.folder} cannot hold an archive of classes", [problem]) from error
         return made
 
+    @property
+    def _variables(self) -> Mapping[str, str]:
+        """In a folder that nobody else may write: settings that appeared there would be read."""
+        return {SETTINGS_FOLDER: str(self.folder / "no-settings")}
+
     def _files(self) -> Iterator[Path]:
         return self.folder.glob(f"spark-{self.digest}-*.jsa")
 
@@ -115,7 +159,7 @@ class ClassArchive:
         settings = {"spark.ui.enabled": "false", "spark.driver.extraJavaOptions": java}
         given = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
         command = [str(self.binary), "--master", "local[2]", *given, str(STREAM)]
-        own = {"PYSPARK_PYTHON": sys.executable, **environment}
+        own = {"PYSPARK_PYTHON": sys.executable, **environment, **self._variables}
         with log.open("w") as output:
             try:
                 code = subprocess.run(
@@ -134,19 +178,28 @@ class ClassArchive:
         return new
 
 
+def _would_not_be_taken(settings: Path, names: Sequence[str]) -> ConfigurationError:
+    reason = "only its folder brings it, and Java takes no archive where a folder on the class path has files"
+    return ConfigurationError(
+        f"no driver could start with an archive of classes while {settings} is Spark's folder of settings",
+        [Problem(name, reason) for name in names],
+    )
+
+
 def _failed(code: int | None, printed: str) -> JobFailedError:
     ended = f"ended with exit code {code}" if code is not None else f"took longer than {_MAKE_SECONDS:.0f} s"
     last = "\n".join(printed.splitlines()[-_LAST_LINES:])
     return JobFailedError(
         "no archive of Spark's classes was written",
         f"The program {ended}:\n{last}",
-        "Java writes none where a folder with files in it is on Spark's class path, such as SPARK_CONF_DIR "
-        "or $SPARK_HOME/conf. Drivers start without it as before.",
+        "Java writes none where a folder with files in it is on Spark's class path, such as HADOOP_CONF_DIR. "
+        "Drivers start without it as before.",
     )
 
 
 def _parts(binary: Path, environment: Mapping[str, str]) -> Iterator[str]:
     """Give what an archive belongs to."""
+    yield SETTINGS_FOLDER  # stands first on the class path, as :attr:`ClassArchive._variables` say
     yield str(binary.resolve())
     jars = _home(binary, environment) / "jars"
     yield str(jars)

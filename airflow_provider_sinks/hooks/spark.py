@@ -23,11 +23,14 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
 from airflow_provider_sinks.clients.wait import holds_within
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
-from airflow_provider_sinks.hooks.class_archive import ClassArchive
+from airflow_provider_sinks.hooks.class_archive import ClassArchive, TakenArchive
 from airflow_provider_sinks.hooks.connections import spark_connection
 
 LOG4J2_FILE = Path(__file__).with_name("log4j2.properties")
-_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_FIRST_COMPILER = "-XX:TieredStopAtLevel=1"
+_COMPILERS = ("Tiered", "-Xint", "-Xcomp", "JVMCI")
+"""How options of a JVM begin, or go on, that say how it compiles."""
 _YARN_TAGS = "spark.yarn.tags"
 _YARN_ATTEMPTS = "spark.yarn.maxAppAttempts"
 _HISTORY_SERVER = "history-server"
@@ -45,29 +48,46 @@ def with_our_settings(
     env_vars: Mapping[str, Any],
     master: str,
     log4j2_file: str = LOG4J2_FILE.as_uri(),
-    archive: ClassArchive | None = None,
+    archive: TakenArchive | None = None,
+    *,
+    has_rows: bool = True,
 ) -> dict[str, Any]:
-    """Return Spark settings with ours added where the user has none: log levels, a Python, classes.
+    """Return Spark settings with ours added where the user has none: log levels, a Python, how Java starts.
 
     On this machine the driver runs with the Python of Airflow, which has what a driver needs; the ``python3``
-    of a worker's ``PATH`` often has not.
+    of a worker's ``PATH`` often has not. A JVM that only plans epochs never gets back what its second
+    compiler takes.
 
     :param conf: the user's Spark settings.
     :param env_vars: environment variables that the user gives to ``spark-submit``.
     :param master: the Spark master.
     :param log4j2_file: where the driver finds its logging settings.
     :param archive: of Spark's classes, where the driver runs on this machine.
+    :param has_rows: whether rows may pass through the JVM of the driver.
     """
     ours = dict(conf)
-    java_options = str(conf.get(_JAVA_OPTIONS) or "")
+    java_options = str(conf.get(JAVA_OPTIONS) or "")
     if "log4j" not in java_options:
-        ours[_JAVA_OPTIONS] = f"{java_options} -Dlog4j2.configurationFile={log4j2_file}".strip()
-    if archive is not None and (option := archive.java_option(java_options)):
-        ours[_JAVA_OPTIONS] = f"{ours[_JAVA_OPTIONS]} {option}"
+        ours[JAVA_OPTIONS] = f"{java_options} -Dlog4j2.configurationFile={log4j2_file}".strip()
+    if archive is not None:
+        ours[JAVA_OPTIONS] = f"{ours[JAVA_OPTIONS]} {archive.java_option}"
+    if not has_rows and not any(word in java_options for word in _COMPILERS):
+        ours[JAVA_OPTIONS] = f"{ours[JAVA_OPTIONS]} {_FIRST_COMPILER}"
     chosen = [name for name in _PYTHONS if name in conf or name in env_vars or name in os.environ]
     if master.startswith("local") and not chosen:
         ours["spark.pyspark.python"] = sys.executable
     return ours
+
+
+def taken_archive(binary: str, env_vars: Mapping[str, Any], conf: Mapping[str, Any]) -> TakenArchive | None:
+    """Return how a driver on this machine takes the archive of Spark's classes; ``None`` if there is none.
+
+    :param binary: the command that submits.
+    :param env_vars: environment variables that the user gives to it.
+    :param conf: the user's Spark settings.
+    """
+    found = ClassArchive.of(binary, {**driver_environment(os.environ), **env_vars})
+    return None if found is None else found.taken(str(conf.get(JAVA_OPTIONS) or ""))
 
 
 def driver_environment(worker: Mapping[str, str]) -> dict[str, str]:

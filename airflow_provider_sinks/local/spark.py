@@ -47,13 +47,17 @@ def submit_command(*arguments: str) -> list[str]:
 
 
 def spark_environment() -> dict[str, str]:
-    """Return the variables that choose this Spark, and this Python for the driver and the executors."""
+    """Return the variables that choose this Spark, and this Python for the driver and the executors.
+
+    An archive of Spark's classes is kept beside them.
+    """
     return {
         "PATH": f"{spark_home() / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
         "SPARK_HOME": str(spark_home()),
         "SPARK_LOCAL_IP": LOCALHOST,
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "XDG_CACHE_HOME": sys.prefix,
     }
 
 

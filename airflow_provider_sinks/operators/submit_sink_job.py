@@ -13,7 +13,6 @@ Airflow keeps that store or not.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -25,14 +24,14 @@ from airflow_provider_sinks.arguments import as_list, parse, plain
 from airflow_provider_sinks.assets import connection_assets, outlets_of_one, sink_asset
 from airflow_provider_sinks.core.launch.home import Home
 from airflow_provider_sinks.core.launch.status import SinkStatus
+from airflow_provider_sinks.core.spec.copies import SETTING, copies_without_spark
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.drivers.on_yarn import yarn_client
-from airflow_provider_sinks.hooks.class_archive import ClassArchive
 from airflow_provider_sinks.hooks.spark import (
     LOG4J2_FILE,
     SparkTarget,
-    driver_environment,
     joined,
+    taken_archive,
     with_our_settings,
     with_tags,
 )
@@ -182,7 +181,7 @@ class SubmitSinkJobOperator(NamedInstances, SparkSubmitOperator):
         self._sink_run = SinkRun(
             spec,
             listeners,
-            self._submitter(context, target),
+            self._submitter(context, spec, target),
             retry=_retry_after_change(context),
             cluster=self._on_cluster(context, spec, listeners) if target.drives_on_cluster else None,
             asked=self,
@@ -248,9 +247,9 @@ class SubmitSinkJobOperator(NamedInstances, SparkSubmitOperator):
         }
         return ClusterTask(spec, listeners, site_of(context, spec, client, **wishes))
 
-    def _submitter(self, context: Context, target: SparkTarget) -> Submit:
+    def _submitter(self, context: Context, spec: SinkSpec, target: SparkTarget) -> Submit:
         """Return what runs ``spark-submit`` as the provider does, with the user's arguments and ours."""
-        users = {name: getattr(self, name) for name in ("py_files", "files", "conf")}
+        users = {name: getattr(self, name) for name in ("py_files", "files", "conf", "env_vars")}
         on_cluster = target.drives_on_cluster
 
         def submit(submission: Submission, take: Callable[[SparkSubmitHook], None]) -> None:
@@ -259,23 +258,24 @@ class SubmitSinkJobOperator(NamedInstances, SparkSubmitOperator):
             self.py_files = joined(submission.py_files, users["py_files"])
             self.files = joined(submission.files, users["files"])
             log4j2_file = LOG4J2_FILE.name if on_cluster else LOG4J2_FILE.as_uri()
+            conf, variables = users["conf"] or {}, users["env_vars"] or {}
+            archive = None if on_cluster else taken_archive(target.binary, variables, conf)
+            has_rows = not copies_without_spark(spec, conf.get(SETTING))
             settings = with_our_settings(
-                users["conf"] or {}, self.env_vars or {}, target.master, log4j2_file, self._archive(target)
+                conf, variables, target.master, log4j2_file, archive, has_rows=has_rows
             )
             self.conf = with_tags(settings, submission.tags) if on_cluster else settings
             self._yarn_track_via_rm_api = on_cluster
             self._conn_id = self.spark_conn_id
             self._java_class = self.properties_file = None  # default_args may name them for other tasks
+            self.env_vars = users["env_vars"]
+            if archive is not None:
+                self.env_vars = {**variables, **archive.variables}
+                self.properties_file = archive.properties_file
             self._hook, self._take_hook = None, take
             super(SubmitSinkJobOperator, self).execute(context)
 
         return submit
-
-    def _archive(self, target: SparkTarget) -> ClassArchive | None:
-        """Return the archive of Spark's classes for a driver that runs on this machine."""
-        if target.drives_on_cluster:
-            return None
-        return ClassArchive.of(target.binary, {**driver_environment(os.environ), **(self.env_vars or {})})
 
     def _get_hook(self) -> SparkSubmitHook:
         """Return the provider's hook, which the launch has taken into its hands."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import pyarrow as pa
 
@@ -17,6 +18,7 @@ from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.connectors.rows import RecordColumns
 from airflow_provider_sinks.connectors.source import ReadRange
 from airflow_provider_sinks.streaming.text_values import errors_of_text
+from airflow_provider_sinks.streaming.writer import TaskInput
 
 
 @dataclass(frozen=True)
@@ -59,10 +61,22 @@ class CopiedRange:
         return map(self.how.to_rows, self.how.read(self.partition, self.begin, self.end, self.leader_epoch))
 
 
-def numbered_range(ranges: tuple[CopiedRange, ...], batches: Iterable[pa.RecordBatch]) -> CopiedRange:
-    """Return the range of a task.
+@dataclass(frozen=True)
+class CopiedRanges:
+    """The ranges of the one task of ``single``, one behind the other. See :class:`.writer.TaskInput`."""
 
-    :param batches: what Spark hands over: one row with one column, the place of the range.
+    ranges: tuple[CopiedRange, ...]
+    largest_row_bytes: int = 0
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        """Read the ranges, as Spark would: partition by partition."""
+        return chain.from_iterable(self.ranges)
+
+
+def numbered(inputs: tuple[TaskInput, ...], batches: Iterable[pa.RecordBatch]) -> TaskInput:
+    """Return what a task reads.
+
+    :param batches: what Spark hands over: one row with one column, the place of the input.
     """
     numbers = [int(number) for batch in batches for number in rows.integers(batch.column(0))]
-    return ranges[numbers[0]]
+    return inputs[numbers[0]]

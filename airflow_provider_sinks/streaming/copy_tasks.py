@@ -5,6 +5,7 @@ Spark plans the offsets, gives each task to a process, and repeats one that fail
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
@@ -12,21 +13,24 @@ from pyspark.sql import DataFrame, SparkSession
 from airflow_provider_sinks.connectors.base import SinkConnector
 from airflow_provider_sinks.connectors.rows import RecordColumns
 from airflow_provider_sinks.connectors.source import SinkSource
-from airflow_provider_sinks.core.progress.record import ProgressRecord, partition_writer
-from airflow_provider_sinks.core.spec.copies import takes_whole_records
+from airflow_provider_sinks.core.progress.record import (
+    SINGLE_WRITER,
+    ProgressRecord,
+    WriterId,
+    partition_writer,
+)
+from airflow_provider_sinks.core.spec.copies import SETTING, copies_without_spark
 from airflow_provider_sinks.core.spec.parts import Format
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.streaming import small_epochs
-from airflow_provider_sinks.streaming.copied_range import CopiedRange, Copying, numbered_range
+from airflow_provider_sinks.streaming.copied_range import CopiedRange, CopiedRanges, Copying, numbered
 from airflow_provider_sinks.streaming.driver_log import say
 from airflow_provider_sinks.streaming.driver_share import DriverShare, has_no_executors
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
 from airflow_provider_sinks.streaming.epoch_settings import EpochSettings
 from airflow_provider_sinks.streaming.epoch_tasks import run_on_executors
 from airflow_provider_sinks.streaming.task_report import TaskReport
-
-SETTING = "spark.sinks.copyWithoutSpark"
-"""The Spark setting that lets records pass through Spark all the same: ``false``."""
+from airflow_provider_sinks.streaming.writer import TaskInput
 
 _AT_ONCE = 4
 """They wait for brokers most of the time, and more of them would hold more memory. Or as many as cores."""
@@ -49,8 +53,7 @@ def copies_here(spark: SparkSession, spec: SinkSpec, target: SinkConnector) -> b
 
 
 def _columns(spark: SparkSession, spec: SinkSpec, target: SinkConnector) -> RecordColumns | None:
-    is_wanted = str(spark.conf.get(SETTING, "true")).lower() != "false"
-    return target.record_columns() if is_wanted and takes_whole_records(spec) else None
+    return target.record_columns() if copies_without_spark(spec, spark.conf.get(SETTING, None)) else None
 
 
 class CopyTasks:
@@ -61,8 +64,8 @@ class CopyTasks:
         self._how = how
 
     def rows(self, batch: DataFrame, record: ProgressRecord) -> DataFrame:
-        """Return the numbers of the ranges that have records, each for a task of its own."""
-        count = len(self._ranges(record))
+        """Return the numbers of the tasks that have records, each for a task of its own."""
+        count = len(self._inputs(record))
         return batch.sparkSession.range(0, count, 1, max(1, count))
 
     def run(self, rows: DataFrame, plan: EpochPlan) -> list[TaskReport]:
@@ -70,20 +73,26 @@ class CopyTasks:
 
         Either way not where the user leaves every epoch to executors.
         """
-        ranges, record, share = self._ranges(plan.record), plan.record, self._settings.driver
+        inputs, record, share = self._inputs(plan.record), plan.record, self._settings.driver
         if share.is_alone or share.has_few(record.from_, record.to):
-            tasks = {partition_writer(one.partition): one for one in ranges}
             cores = rows.sparkSession.sparkContext.defaultParallelism
-            return small_epochs.run_here(plan, tasks, max(_AT_ONCE, cores))
-        return run_on_executors(rows, plan, partial(numbered_range, ranges))
+            return small_epochs.run_here(plan, inputs, max(_AT_ONCE, cores))
+        return run_on_executors(rows, plan, partial(numbered, tuple(inputs.values())))
 
     def must_write_again(self, reports: list[TaskReport]) -> bool:
         """Return that nothing was left out: a batch is bounded by what a fetch brings."""
         del reports
         return False
 
+    def _inputs(self, record: ProgressRecord) -> Mapping[WriterId, TaskInput]:
+        """Return what each writer reads, in their order."""
+        ranges = self._ranges(record)
+        if self._settings.single:
+            return {SINGLE_WRITER: CopiedRanges(ranges)} if ranges else {}
+        return {partition_writer(one.partition): one for one in ranges}
+
     def _ranges(self, record: ProgressRecord) -> tuple[CopiedRange, ...]:
-        """Return them in the order of the writers."""
+        """Return those that have records, in the order of partitions."""
         begin = record.from_
         ranges = [
             (p, begin[p], end, record.leader_epochs.get(p))

@@ -86,7 +86,7 @@ def _brought(plan: EpochPlan, frame: DataFrame) -> Mapping[WriterId, list[pa.Rec
 def run_here(
     plan: EpochPlan, tasks: Mapping[WriterId, Iterable[pa.RecordBatch]], at_once: int = held_writers.HELD_MAX
 ) -> list[TaskReport]:
-    """Run tasks of ``per_partition`` in this process, side by side.
+    """Run tasks in this process, side by side.
 
     :param tasks: by writer its rows; iterated anew for each try.
     :param at_once: how many of them.

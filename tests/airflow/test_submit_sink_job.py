@@ -83,6 +83,30 @@ def test_sparks_log_is_quiet_and_keeps_the_users_java_options(
     assert option.startswith("spark.driver.extraJavaOptions=-Xss4m -Dlog4j2.configurationFile=file://")
 
 
+_FIRST_COMPILER = "-XX:TieredStopAtLevel=1"
+_COPIES = "spark.sinks.copyWithoutSpark"
+_JAVA = "spark.driver.extraJavaOptions"
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        pytest.param({}, True, id="a-copy"),
+        pytest.param({"conf": {_JAVA: "-Xss4m"}}, True, id="beside-the-users-options"),
+        pytest.param({"sink": {**SINK, "where": "value IS NOT NULL"}}, False, id="rows-pass-through-it"),
+        pytest.param({"conf": {_COPIES: "false"}}, False, id="rows-are-to-pass-through-it"),
+        pytest.param({"conf": {_JAVA: "-XX:-TieredCompilation"}}, False, id="the-user-says-how-it-compiles"),
+    ],
+)
+def test_a_drivers_jvm_that_sees_no_row_has_one_compiler(
+    run_task: RunTask, submit: Submit, spark: FakeSpark, changes: dict[str, Any], expected: bool
+) -> None:
+    run_task(submit(**changes))
+
+    option = next(word for word in spark.seen["argv"] if word.startswith(_JAVA))
+    assert (_FIRST_COMPILER in option) is expected
+
+
 @pytest.mark.parametrize(
     ("master", "expected"),
     [

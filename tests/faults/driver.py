@@ -125,7 +125,9 @@ def submit(
     """
     scratch = Path(tempfile.mkdtemp())  # a short path: Spark makes Unix sockets in it
     logging = f"-Dlog4j2.configurationFile={LOG4J2_FILE.as_uri()}"
-    options = f"{QUICK_START} -Djava.io.tmpdir={scratch} {logging} {java or class_archive.options()}"
+    archive = None if java else class_archive.taken()
+    java = archive.java_option if archive else java
+    options = f"{QUICK_START} -Djava.io.tmpdir={scratch} {logging} {java}"
     settings = {
         "spark.driver.extraJavaOptions": options,
         "spark.driver.memory": "700m",
@@ -142,6 +144,7 @@ def submit(
         "SPARK_HOME": str(_private_home() if any(map(_has_workers, arguments)) else spark.spark_home()),
         "PYTHONDONTWRITEBYTECODE": "",  # nothing, for Python: a second start need not compile again
         "PYTHONPYCACHEPREFIX": str(_private_home() / "compiled"),
+        **(archive.variables if archive else {}),
         **(env or {}),
     }
     service = Service(name, spark.submit_command(*given, *arguments), folder, env=environment)

@@ -66,10 +66,10 @@ def row_wise_table(world: World, mode: Mode) -> History:
     return History(f"Postgres, {mode}", world, feed, sink)
 
 
-def copy(world: World) -> History:
+def copy(world: World, writers: Writers) -> History:
     """Return a sink that copies records as they are: its tasks read them without Spark."""
     feed = world.feed("copy", PARTITIONS)
-    return History("copies", world, feed, world.copy("copy", feed))
+    return History(f"copies, {writers}", world, feed, world.copy("copy", feed, writers))
 
 
 def windowed(world: World) -> History:
@@ -94,9 +94,9 @@ def table_story(world: World, wanted: Collection[str], mode: Mode) -> Iterator[t
         yield from told_phases(history, TABLE_PHASES, wanted)
 
 
-def copy_story(world: World, wanted: Collection[str]) -> Iterator[tuple[str, object]]:
+def copy_story(world: World, wanted: Collection[str], writers: Writers) -> Iterator[tuple[str, object]]:
     """Everything is killed that reads and writes."""
-    with copy(world) as history:
+    with copy(world, writers) as history:
         yield from told_phases(history, PHASES, wanted)
 
 
@@ -134,7 +134,8 @@ STORIES: dict[str, Story] = {
     "single": partial(row_wise_story, writers=Writers.SINGLE),
     "Postgres, append": partial(table_story, mode=Mode.APPEND),
     "Postgres, upsert": partial(table_story, mode=Mode.UPSERT),
-    "copies": copy_story,
+    "copies": partial(copy_story, writers=Writers.PER_PARTITION),
+    "copies, one writer": partial(copy_story, writers=Writers.SINGLE),
     "windowed counts": windowed_story,
     "deletion": deletion_story,
     "at least once": control_story,

@@ -14,8 +14,9 @@ TABLES: tuple[str, ...] = ("Postgres, append", "Postgres, upsert")
 What writes into tables is killed in each run of the contract's tests, and its driver in the demo."""
 if ROUNDS < FULL_COUNT:
     ROW_WISE, TABLES = ROW_WISE[:1], ()
-KILLED = [(sink, "driver") for sink in (*ROW_WISE, "copies", *TABLES)]
-JOINED = [chapter for chapter in KILLED if chapter[0] != "copies"]
+COPIES = ("copies", "copies, one writer")
+KILLED = [(sink, "driver") for sink in (*ROW_WISE, *COPIES, *TABLES)]
+JOINED = [chapter for chapter in KILLED if chapter[0] not in COPIES]
 CHECKPOINT_LOST = [(writers, "driver, checkpoint lost") for writers in ROW_WISE]
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.faults.history import Refusal
 from tests.faults.outcome import FULL_COUNT, ROUNDS, Outcome
 
-WRITERS = ("per_partition", "single", "copies")
+WRITERS = ("per_partition", "single", "copies", "copies, one writer")
 TABLES = ("Postgres, append", "Postgres, upsert")
 KILLED = (
     ("single", "JVM"),

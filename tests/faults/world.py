@@ -15,6 +15,7 @@ from airflow_provider_sinks.connectors.iceberg.options import IcebergOptions
 from airflow_provider_sinks.connectors.kafka.options import KafkaOptions
 from airflow_provider_sinks.connectors.postgres.options import PostgresOptions
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
+from airflow_provider_sinks.core.spec.sink import Writers
 from airflow_provider_sinks.local.broker import KafkaBroker
 from airflow_provider_sinks.local.postgres import Postgres
 from tests import administrator
@@ -127,7 +128,7 @@ class World:
         self.sinks.append(sink)
         return sink
 
-    def copy(self, name: str, source: Feed) -> SinkUnderTest:
+    def copy(self, name: str, source: Feed, writers: Writers) -> SinkUnderTest:
         """Return a sink that copies records as they are, and is given them slowly."""
         unique = f"{name}-{uuid.uuid4().hex[:8]}"
         quota.limit_reading(self.broker.admin_bootstrap, unique, _COPIED_BYTES_PER_SECOND)
@@ -139,12 +140,14 @@ class World:
             "max_offsets_per_epoch": 3_000,
         }
         topic = f"pytest_faults_{unique}"
-        written = {"connection": "kafka", "topic": topic, "partitions": source.partitions}
+        partitions = 1 if writers is Writers.SINGLE else source.partitions
+        written = {"connection": "kafka", "topic": topic, "partitions": partitions}
         spec = {
             "name": unique,
             "source": {"kafka": read},
             "target": {"kafka": written},
             "trigger": {"every": "50ms"},
+            "writers": writers,
         }
         connections = ResolvedConnections({**self._connections().options, "slow": slow})
         sink = SinkUnderTest(spec, connections, self.folder / unique)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_sinks.core.errors import ExitCode
-from airflow_provider_sinks.core.progress.record import DRIVER
-from airflow_provider_sinks.streaming.copy_tasks import SETTING
+from airflow_provider_sinks.core.progress.record import DRIVER, SINGLE_WRITER
+from airflow_provider_sinks.core.spec.copies import SETTING
 from tests.live.stage import WHO_WRITES, KeyValue, Sink, Stage
 
 _BYTES = {"from_": {"format": "bytes", "max_offsets_per_epoch": 3_000}, "to": {"partitions": 3}}
@@ -63,6 +63,22 @@ def test_epochs_are_copied_in_the_order_of_each_key_and_a_second_launch_goes_on(
         assert sorted(values) == sorted(once * 2)  # type: ignore[type-var]
         assert [v for n, v in enumerate(values) if v not in values[:n]] == once
     assert {writer for writer, _ in stage.progress(sink)} == {DRIVER, "p0", "p1"}
+
+
+@pytest.mark.parametrize("stage", WHO_WRITES, indirect=True)
+def test_one_writer_copies_each_epoch_whole_without_spark(stage: Stage) -> None:
+    source = stage.source("whole", dict.fromkeys(range(3), _MANY))
+    sink = stage.sink("whole", source, **{**_BYTES, "to": {"partitions": 1}}, writers="single")
+
+    status = sink.run()
+
+    assert status.rows_total == 15_000
+    wanted = [tuple(str(part).encode() for part in pair) for pair in _MANY]
+    found = [(record.key, record.value) for record in stage.read(sink.out)]
+    assert found == [pair for begin in range(0, 5_000, 1_000) for pair in wanted[begin : begin + 1_000] * 3]
+    assert stage.host is not None
+    stage.host.process.wait_until(lambda: _copied(sink) in stage.host.process.log)
+    assert {writer for writer, _ in stage.progress(sink)} == {DRIVER, SINGLE_WRITER}
 
 
 @pytest.mark.parametrize("stage", WHO_WRITES, indirect=True)

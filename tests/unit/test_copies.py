@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_sinks.connectors.kafka.spec import KafkaSink
-from airflow_provider_sinks.core.spec.copies import takes_whole_records
+from airflow_provider_sinks.core.spec.copies import copies_without_spark
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 
 _COPY: Mapping[str, Any] = {"name": "copy", "source": "prod/clicks", "target": "prod/copied"}
@@ -30,6 +29,7 @@ COPIES = {
     "the short form": {},
     "texts": _read(format="text"),
     "its one column, by name": {"select": ["value"]},
+    "one writer": {"writers": "single"},
     "an endless one": {"trigger": {"every": "1s"}},
     "bytes as texts": _written(format="text"),
     "a topic's own settings": _written(partitions=3, compression="zstd", config={"retention.ms": "1000"}),
@@ -38,7 +38,6 @@ READ_OTHERWISE = {
     "a column is computed": {"select": ["upper(value) AS value"]},
     "rows are left out": {"where": "value IS NOT NULL"},
     "a query": {"query": "SELECT value FROM source"},
-    "one writer": {"writers": "single"},
     "records are set aside": {"dead_letter": {"topic": "letters"}},
     "the key is a column": _read(key_as={"column": "k"}) | {"select": ["value"]} | _written(format="bytes"),
     "the user tells Spark how to read": _read(options={"kafkaConsumer.pollTimeoutMs": "1000"}),
@@ -55,21 +54,22 @@ WRITTEN_OTHERWISE = {
 
 @pytest.mark.parametrize("changes", COPIES.values(), ids=COPIES)
 def test_a_sink_that_changes_nothing_copies_whole_records(changes: Mapping[str, Any]) -> None:
-    spec = _parsed(changes)
+    assert copies_without_spark(_parsed(changes), None)
 
-    assert isinstance(spec, KafkaSink)
-    assert takes_whole_records(spec)
-    assert spec.target.kafka.takes_whole_records
+
+@pytest.mark.parametrize("setting", ["false", "False", False])
+def test_the_user_may_let_records_pass_through_spark(setting: object) -> None:
+    assert not copies_without_spark(_parsed({}), setting)
 
 
 @pytest.mark.parametrize("changes", READ_OTHERWISE.values(), ids=READ_OTHERWISE)
 def test_a_sink_that_asks_more_of_its_records_does_not(changes: Mapping[str, Any]) -> None:
-    assert not takes_whole_records(_parsed(changes))
+    assert not copies_without_spark(_parsed(changes), None)
 
 
 @pytest.mark.parametrize("changes", WRITTEN_OTHERWISE.values(), ids=WRITTEN_OTHERWISE)
 def test_a_message_that_is_more_than_its_record_is_no_copy(changes: Mapping[str, Any]) -> None:
     spec = _parsed(changes)
 
-    assert isinstance(spec, KafkaSink)
-    assert not spec.target.kafka.takes_whole_records
+    assert not spec.takes_whole_records
+    assert not copies_without_spark(spec, None)

@@ -111,7 +111,7 @@ class KafkaConnector(PlainConnector):
 
     def record_columns(self) -> RecordColumns | None:
         """Return key and value, where the options of the target change neither and add nothing."""
-        return RecordColumns(KEY, VALUE) if self._spec.target.kafka.takes_whole_records else None
+        return RecordColumns(KEY, VALUE) if self._spec.takes_whole_records else None
 
     def expect(self, output: DataFrame) -> None:
         """Ask the registry what it would say about the schemas to be written; nothing is registered."""

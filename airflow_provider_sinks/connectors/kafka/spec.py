@@ -139,6 +139,11 @@ class KafkaSink(SinkSpec):
         return self.replaces_by_key or target.deletes_rows or is_compacted
 
     @property
+    def takes_whole_records(self) -> bool:
+        """Whether the options of the target change neither keys nor values, and add nothing."""
+        return self.target.kafka.takes_whole_records
+
+    @property
     def reads_headers(self) -> bool:
         """Whether the source's headers are read: for what is set aside, or because they go through."""
         return super().reads_headers or self.target.kafka.passes_headers

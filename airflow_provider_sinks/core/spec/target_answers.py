@@ -71,6 +71,11 @@ class TargetAnswers(Part, ABC):
         return self.replaces_by_key or bool(self.deletes_by)
 
     @property
+    def takes_whole_records(self) -> bool:
+        """Whether the target writes a source's records as they are: its options change and add nothing."""
+        return False
+
+    @property
     def columns_apart(self) -> tuple[str, ...] | None:
         """The columns of the rows in a target that has them apart from each other, such as a table.
 

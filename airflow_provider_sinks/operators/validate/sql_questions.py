@@ -23,6 +23,8 @@ import airflow_provider_sinks
 from airflow_provider_sinks.core.launch.liveness_lock import held
 from airflow_provider_sinks.core.query.questions import NoAnswer, QuestionFiles, SqlAnswer, SqlQuestion
 from airflow_provider_sinks.drivers.application import application_file
+from airflow_provider_sinks.hooks.class_archive import TakenArchive
+from airflow_provider_sinks.hooks.spark import JAVA_OPTIONS, taken_archive
 
 _APPLICATION = "sql_check.py"
 _PASSED_ON = (
@@ -43,9 +45,9 @@ _SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.ui.enabled": "false",
-    # It lives for some seconds: what is compiled thoroughly, or collected in parallel, does not pay any more.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto",
 }
+_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+"""It lives for some seconds: what is compiled thoroughly, or collected in parallel, does not pay any more."""
 _MEMORY = "768m"
 _NO_JAVA = re.compile(r"JAVA_HOME is not set|java: (?:command )?not found|java: No such file|Java Runtime")
 _JAVA_HINT = "Install Java 17 or newer, or let JAVA_HOME name it."
@@ -68,9 +70,10 @@ def ask_spark(
     with tempfile.TemporaryDirectory(prefix="sinks-sql-") as folder:
         files = QuestionFiles(Path(folder))
         files.ask(questions)
-        files.settings.write_text("".join(f"{name}={value}\n" for name, value in _SETTINGS.items()))
+        archive = taken_archive(program, {}, {})
+        files.settings.write_text(_settings(archive))
         with held(files.liveness_lock):
-            is_in_time = _run(_command(program, files), files, seconds)
+            is_in_time = _run(_command(program, files), files, seconds, archive.variables if archive else {})
         return files.answers() or [_silence(files, seconds, is_in_time=is_in_time)] * len(questions)
 
 
@@ -81,13 +84,22 @@ def _command(program: str, files: QuestionFiles) -> list[str]:
     return [program, *where, *settings, *application]
 
 
-def _run(command: Sequence[str], files: QuestionFiles, seconds: float) -> bool:
-    """Run a command to its end and return whether it ended in time."""
+def _settings(archive: TakenArchive | None) -> str:
+    """Return the lines of a properties file, in the place of the user's own."""
+    java = f"{_JAVA} {archive.java_option}" if archive else _JAVA
+    return "".join(f"{name}={value}\n" for name, value in {**_SETTINGS, JAVA_OPTIONS: java}.items())
+
+
+def _run(command: Sequence[str], files: QuestionFiles, seconds: float, more: Mapping[str, str]) -> bool:
+    """Run a command to its end and return whether it ended in time.
+
+    :param more: variables of its environment.
+    """
     with files.log.open("wb") as log:
         process = subprocess.Popen(
             command,
             cwd=files.directory,
-            env=_environment(os.environ),
+            env={**_environment(os.environ), **more},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,

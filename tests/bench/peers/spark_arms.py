@@ -17,8 +17,9 @@ from airflow_provider_sinks.core.connection.options import ConnectionOptions
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
 from airflow_provider_sinks.core.launch.files import Launch, LaunchFiles
 from airflow_provider_sinks.core.launch.status import SinkState
+from airflow_provider_sinks.core.spec.copies import copies_without_spark
 from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
-from airflow_provider_sinks.hooks.class_archive import ClassArchive
+from airflow_provider_sinks.hooks.class_archive import ClassArchive, TakenArchive
 from airflow_provider_sinks.local import jars
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.spark import submit_command, submit_environment
@@ -56,10 +57,13 @@ class OurArm(CopyingArm):
     def start(self, work: Work) -> Running:
         """See :class:`.arm.Arm`."""
         files = LaunchFiles(work.folder / "launch")
-        launch = Launch(json.loads(self._spec(work).to_json()), 1, "bench", str(work.folder / "checkpoints"))
+        spec = self._spec(work)
+        launch = Launch(json.loads(spec.to_json()), 1, "bench", str(work.folder / "checkpoints"))
         files.write(launch, ResolvedConnections(_connections(work)).to_json())
         archive = _class_archive() if self.archived else None
-        driver = submit(work, _SINK_JOB, "--launch", str(files.directory), archive=archive)
+        has_rows = not copies_without_spark(spec, None)
+        given = ("--launch", str(files.directory))
+        driver = submit(work, _SINK_JOB, *given, archive=archive, has_rows=has_rows)
         return _Launched(driver.services, launch=files)
 
     def _spec(self, work: Work) -> SinkSpec:
@@ -127,29 +131,37 @@ class SparkArm(CopyingArm):
         return submit(work, _SPARK_SINK, str(file))
 
 
-def submit(work: Work, application: Path, *arguments: str, archive: ClassArchive | None = None) -> Running:
+def submit(
+    work: Work,
+    application: Path,
+    *arguments: str,
+    archive: TakenArchive | None = None,
+    has_rows: bool = True,
+) -> Running:
     """Start a driver as the operator does, the same for both."""
     from airflow_provider_sinks.hooks.spark import with_our_settings  # loads Airflow
 
-    conf = with_our_settings(_CONF, {}, _MASTER, archive=archive)
+    conf = with_our_settings(_CONF, {}, _MASTER, archive=archive, has_rows=has_rows)
     given = [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
     place = ["--master", _MASTER, "--driver-memory", "2g"]
     if work.users:
         place += ["--driver-class-path", str(jars.resolve(POSTGRES_JDBC)[0])]
-    environment = {**submit_environment(), "PYTHONPATH": str(_ROOT)}
+    environment = {**submit_environment(), "PYTHONPATH": str(_ROOT), **(archive.variables if archive else {})}
     command = submit_command(*place, *given, str(application), *arguments)
     return Running([work.service("driver", command, environment)])
 
 
 @cache
-def _class_archive() -> ClassArchive:
+def _class_archive() -> TakenArchive:
     """Return an archive, made once and kept with what the peers need."""
     environment = {**submit_environment(), "XDG_CACHE_HOME": str(KEPT)}
     found = ClassArchive.of("spark-submit", environment)
     assert found is not None
-    if not found.java_option(""):
+    if found.file is None:
         found.make(environment)
-    return found
+    taken = found.taken("")
+    assert taken is not None
+    return taken
 
 
 def epochs_done(work: Work) -> int:
