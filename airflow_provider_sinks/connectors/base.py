@@ -83,9 +83,12 @@ class Capabilities:
     """What a target can give, as far as the runtime decides by it; static, without I/O.
 
     :param commits_on: who commits.
+    :param kept_writers: how many writers a driver may keep open from one epoch to the next; each may have
+        connections, threads and memory of its own.
     """
 
     commits_on: CommitsOn
+    kept_writers: int = 16
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,8 @@ from airflow_provider_sinks.streaming.writer import TaskInput
 
 _AT_ONCE = 4
 """They wait for brokers most of the time, and more of them would hold more memory. Or as many as cores."""
+_FEW_AT_ONCE = 16
+"""Tasks of few records: they do nothing but wait."""
 
 
 def copying(spark: SparkSession, spec: SinkSpec, source: SinkSource, target: SinkConnector) -> Copying | None:
@@ -74,9 +76,10 @@ class CopyTasks:
         Either way not where the user leaves every epoch to executors.
         """
         inputs, record, share = self._inputs(plan.record), plan.record, self._settings.driver
-        if share.is_alone or share.has_few(record.from_, record.to):
+        has_few = share.has_few(record.from_, record.to)
+        if share.is_alone or has_few:
             cores = rows.sparkSession.sparkContext.defaultParallelism
-            return small_epochs.run_here(plan, inputs, max(_AT_ONCE, cores))
+            return small_epochs.run_here(plan, inputs, _FEW_AT_ONCE if has_few else max(_AT_ONCE, cores))
         return run_on_executors(rows, plan, partial(numbered, tuple(inputs.values())))
 
     def must_write_again(self, reports: list[TaskReport]) -> bool:

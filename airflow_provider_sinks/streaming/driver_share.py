@@ -94,7 +94,7 @@ class DriverShare:
     def has_few(self, begin: Mapping[int, int], end: Mapping[int, int]) -> bool:
         """Whether a range has few records, and of few enough source partitions to keep their writers."""
         sizes = _sizes(begin, end)
-        return sum(sizes) <= self.records_max and len(sizes) <= held_writers.HELD_MAX
+        return sum(sizes) <= self.records_max and len(sizes) <= held_writers.most()
 
     def room(self, begin: Mapping[int, int], end: Mapping[int, int], *, single: bool = False) -> Room | None:
         """Return the room for the rows of a range; ``None`` where executors write them.

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from airflow_provider_sinks.connectors.base import CommitsOn, SinkConnector
 from airflow_provider_sinks.connectors.source import SinkSource
 from airflow_provider_sinks.core.spec.sink import SinkSpec
+from airflow_provider_sinks.streaming import held_writers
 from airflow_provider_sinks.streaming.account import EpochResult
 from airflow_provider_sinks.streaming.copied_range import Copying
 from airflow_provider_sinks.streaming.copy_tasks import CopyTasks, copying
@@ -49,6 +50,7 @@ def put_together(
     :param finished: told of each whole epoch.
     """
     account = started.account
+    held_writers.allow(target.capabilities().kept_writers)
     settings = EpochSettings.of(
         spec,
         target,

@@ -7,11 +7,27 @@ from collections import OrderedDict
 from airflow_provider_sinks.connectors.epoch_writer import EpochWriter
 
 HELD_MAX = 16
+"""In a worker: any of them may get any source partition, so each comes to hold as many."""
 
 HeldKey = tuple[str, str, str]
 """Sink, run and writer id."""
 
 _held: OrderedDict[HeldKey, EpochWriter] = OrderedDict()
+_most = HELD_MAX
+
+
+def most() -> int:
+    """Return how many this process keeps."""
+    return _most
+
+
+def allow(count: int) -> None:
+    """Let this process, which is a driver, keep so many: it gets each source partition again and again.
+
+    More partitions than that are served in turn, so that none of their writers is still there.
+    """
+    global _most  # noqa: PLW0603  of the process, as the writers are
+    _most = count
 
 
 def holder_id(key: HeldKey) -> str | None:
@@ -27,7 +43,7 @@ def take(key: HeldKey) -> EpochWriter | None:
 def keep(key: HeldKey, writer: EpochWriter) -> None:
     """Keep a writer; the one that was idle for longest is closed when there are too many."""
     _held[key] = writer
-    while len(_held) > HELD_MAX:
+    while len(_held) > _most:
         _held.popitem(last=False)[1].close()
 
 

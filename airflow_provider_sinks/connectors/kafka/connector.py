@@ -54,6 +54,9 @@ if TYPE_CHECKING:
 
     from airflow_provider_sinks.connectors.kafka.factory import KafkaWriterFactory
 
+_KEPT_WRITERS = 64
+"""A producer that has nothing to do takes half a megabyte, a thread for each broker and three more."""
+
 
 class KafkaConnector(PlainConnector):
     """See :class:`.base.SinkConnector` for who calls what, and when.
@@ -88,7 +91,7 @@ class KafkaConnector(PlainConnector):
 
     def capabilities(self) -> Capabilities:
         """Return that each writer commits by itself, without anything left over that could be committed."""
-        return Capabilities(CommitsOn.EXECUTOR)
+        return Capabilities(CommitsOn.EXECUTOR, kept_writers=_KEPT_WRITERS)
 
     def suggested_timeout(self) -> timedelta:
         """Return after what time the broker aborts a transaction."""
