@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
 
 import pyarrow as pa
 
 from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.connectors.rows import RecordColumns
 from airflow_provider_sinks.connectors.source import ReadRange
+from airflow_provider_sinks.streaming.read_ahead import in_turn
 from airflow_provider_sinks.streaming.text_values import errors_of_text
 from airflow_provider_sinks.streaming.writer import TaskInput
 
@@ -63,14 +63,18 @@ class CopiedRange:
 
 @dataclass(frozen=True)
 class CopiedRanges:
-    """The ranges of the one task of ``single``, one behind the other. See :class:`.writer.TaskInput`."""
+    """The ranges of the one task of ``single``, one behind the other. See :class:`.writer.TaskInput`.
+
+    :param at_once: how many are read, while they wait for their turn.
+    """
 
     ranges: tuple[CopiedRange, ...]
+    at_once: int
     largest_row_bytes: int = 0
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        """Read the ranges, as Spark would: partition by partition."""
-        return chain.from_iterable(self.ranges)
+        """Read the ranges, and give them as Spark would: partition by partition."""
+        return in_turn(self.ranges, self.at_once)
 
 
 def numbered(inputs: tuple[TaskInput, ...], batches: Iterable[pa.RecordBatch]) -> TaskInput:

@@ -75,9 +75,8 @@ class CopyTasks:
 
         Either way not where the user leaves every epoch to executors.
         """
-        inputs, record, share = self._inputs(plan.record), plan.record, self._settings.driver
-        has_few = share.has_few(record.from_, record.to)
-        if share.is_alone or has_few:
+        inputs, has_few = self._inputs(plan.record), self._has_few(plan.record)
+        if self._settings.driver.is_alone or has_few:
             cores = rows.sparkSession.sparkContext.defaultParallelism
             return small_epochs.run_here(plan, inputs, _FEW_AT_ONCE if has_few else max(_AT_ONCE, cores))
         return run_on_executors(rows, plan, partial(numbered, tuple(inputs.values())))
@@ -87,11 +86,15 @@ class CopyTasks:
         del reports
         return False
 
+    def _has_few(self, record: ProgressRecord) -> bool:
+        return self._settings.driver.has_few(record.from_, record.to)
+
     def _inputs(self, record: ProgressRecord) -> Mapping[WriterId, TaskInput]:
         """Return what each writer reads, in their order."""
         ranges = self._ranges(record)
         if self._settings.single:
-            return {SINGLE_WRITER: CopiedRanges(ranges)} if ranges else {}
+            at_once = _FEW_AT_ONCE if self._has_few(record) else _AT_ONCE
+            return {SINGLE_WRITER: CopiedRanges(ranges, at_once)} if ranges else {}
         return {partition_writer(one.partition): one for one in ranges}
 
     def _ranges(self, record: ProgressRecord) -> tuple[CopiedRange, ...]:
