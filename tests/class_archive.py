@@ -26,6 +26,8 @@ def _archive() -> ClassArchive:
 
 
 if __name__ == "__main__" and taken() is None:
+    sys.stdout.write("Spark's classes: kept in an archive, once, so that drivers start sooner; a minute\n")
+    sys.stdout.flush()
     try:
         _archive().make(spark.submit_environment())
     except SinkError as error:  # starts are slower without it
