@@ -83,7 +83,10 @@ def test_a_driver_is_shipped_what_it_needs(
     assert "spark.yarn.submit.waitAppCompletion=false" in settings
     assert "spark.yarn.maxAppAttempts=1" in settings
     assert any(word.startswith("spark.yarn.tags=mine,sink:orders,sinks-") for word in settings)
-    assert "spark.driver.extraJavaOptions=-Dlog4j2.configurationFile=log4j2.properties" in settings
+    assert (
+        "spark.driver.extraJavaOptions=-Dlog4j2.configurationFile=log4j2.properties -XX:TieredStopAtLevel=1"
+        in settings
+    )
     assert seen["launch"]["status_uri"].startswith(f"{tmp_path.as_uri()}/orders/launches/")
     assert len(manager.apps) == 1
 

@@ -190,15 +190,21 @@ class Driver(Process):
         """Whether the process itself has ended."""
         return not self.service.running
 
-    def wait_epochs(self, count: int) -> None:
+    def wait_epochs(self, count: int, ends: Mapping[int, int] | None = None) -> None:
         """Return when so many epochs are whole, or nothing is left to read.
 
+        :param ends: of the source; ``None`` where there will be rows enough.
         :raises LocalServiceError: when the job ends before.
         """
         self.wait_until(lambda: self.in_state(SinkState.RUNNING))
         begun = self.status
         first = begun.epoch if begun else 0
-        self.wait_until(lambda: (now := self.status) is not None and now.epoch >= first + count)
+        self.wait_until(
+            lambda: (
+                ((now := self.status) is not None and now.epoch >= first + count)
+                or (ends is not None and self.has_passed(ends))
+            )
+        )
 
     def has_passed(self, ends: Mapping[int, int]) -> bool:
         """Whether everything up to some source offsets is committed."""

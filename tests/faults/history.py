@@ -159,7 +159,7 @@ class History:
             driver.wait_until(lambda: driver.in_state(SinkState.RUNNING))
             time.sleep(self._random.uniform(0, _AFTER_START_SECONDS))
         else:
-            driver.wait_epochs(self._random.choice((1, 2)))
+            driver.wait_epochs(self._random.choice((1, 2)), self.feed.ends)
             time.sleep(self._random.uniform(0, _AFTER_EPOCH_SECONDS))
         return moment.value
 
