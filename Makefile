@@ -12,7 +12,7 @@ help: ## print this help
 		/^##@/ {printf "\n%s\n", substr($$0, 5)} \
 		/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
-demo: jars quick-start ## run the main job for real; KEEP=1 leaves everything up
+demo: jars ## run the main job for real; KEEP=1 leaves everything up
 	@$(VENV_PYTHON) scripts/demo $(if $(KEEP),--keep)
 
 setup: ## make .venv with the pinned packages (every target does it when needed)
