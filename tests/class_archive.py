@@ -25,10 +25,22 @@ def _archive() -> ClassArchive:
     return found
 
 
-if __name__ == "__main__" and taken() is None:
+def made() -> TakenArchive | None:
+    """Return the same, made now if it is missing.
+
+    :raises SinkError: it cannot be made.
+    """
+    if (found := taken()) is not None:
+        return found
     sys.stdout.write("Spark's classes: kept in an archive, once, so that drivers start sooner; a minute\n")
     sys.stdout.flush()
+    _archive().make(spark.submit_environment())
+    taken.cache_clear()
+    return taken()
+
+
+if __name__ == "__main__":
     try:
-        _archive().make(spark.submit_environment())
+        made()
     except SinkError as error:  # starts are slower without it
         sys.stderr.write(f"{error}\n")

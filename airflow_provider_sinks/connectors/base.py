@@ -139,10 +139,10 @@ class SinkConnector(Protocol):
         """
 
     def record_columns(self) -> RecordColumns | None:
-        """Return the columns of a writer where they are a record's own key and value; ``None`` else. No I/O.
+        """Return the columns of a writer for a record's own key and value; ``None`` if it has none. No I/O.
 
-        Where the sink takes whole records too (:mod:`.core.spec.copies`), its tasks read them without Spark,
-        and :meth:`project` is not called for an epoch.
+        Where a sink copies whole records (:mod:`.core.spec.copies`), its tasks read them without Spark, and
+        :meth:`project` is not called for an epoch.
         """
 
     def schema(self) -> Mapping[str, str]:

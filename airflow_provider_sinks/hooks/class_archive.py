@@ -30,13 +30,11 @@ from pathlib import Path
 import airflow_provider_sinks
 from airflow_provider_sinks.core.errors import ConfigurationError, JobFailedError, Problem
 
-SETTINGS_FOLDER = "SPARK_CONF_DIR"
+_FOLDER_VARIABLE = "SPARK_CONF_DIR"
 STREAM = Path(airflow_provider_sinks.__file__).parent / "streaming" / "usual_stream.py"
 _OPTIONS = ("SharedArchiveFile", "ArchiveClassesAtExit", "-Xshare")
 _QUIET = "-Xlog:cds*=off"
 _DEFAULTS = "spark-defaults.conf"
-_UNREAD = (_DEFAULTS, "log4j2.properties")
-"""Files of the folder that are not missed there: one is named otherwise, one stands behind our own."""
 _MAKE_SECONDS = 600.0
 _LAST_LINES = 15
 
@@ -87,7 +85,7 @@ class ClassArchive:
         except OSError:
             return None
         digest = hashlib.sha256(parts.encode()).hexdigest()[:16]
-        named = environment.get(SETTINGS_FOLDER)
+        named = environment.get(_FOLDER_VARIABLE)
         settings = Path(named) if named else _home(Path(found), environment) / "conf"
         return cls(Path(found), Path(caches) / "airflow-provider-sinks", digest, settings)
 
@@ -104,7 +102,7 @@ class ClassArchive:
             names = sorted(one.name for one in self.settings.iterdir())
         except OSError:  # Spark does not find any, either
             return ()
-        return tuple(name for name in names if name not in _UNREAD and not name.endswith(".template"))
+        return tuple(name for name in names if name != _DEFAULTS and not name.endswith(".template"))
 
     def taken(self, users: str) -> TakenArchive | None:
         """Return how a driver takes it; ``None`` where it is not there, or not to be taken.
@@ -145,7 +143,7 @@ class ClassArchive:
     @property
     def _variables(self) -> Mapping[str, str]:
         """In a folder that nobody else may write: settings that appeared there would be read."""
-        return {SETTINGS_FOLDER: str(self.folder / "no-settings")}
+        return {_FOLDER_VARIABLE: str(self.folder / "no-settings")}
 
     def _files(self) -> Iterator[Path]:
         return self.folder.glob(f"spark-{self.digest}-*.jsa")
@@ -199,7 +197,7 @@ def _failed(code: int | None, printed: str) -> JobFailedError:
 
 def _parts(binary: Path, environment: Mapping[str, str]) -> Iterator[str]:
     """Give what an archive belongs to."""
-    yield SETTINGS_FOLDER  # stands first on the class path, as :attr:`ClassArchive._variables` say
+    yield _FOLDER_VARIABLE  # stands first on the class path, as :attr:`ClassArchive._variables` say
     yield str(binary.resolve())
     jars = _home(binary, environment) / "jars"
     yield str(jars)

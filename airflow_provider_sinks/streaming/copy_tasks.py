@@ -34,8 +34,6 @@ from airflow_provider_sinks.streaming.writer import TaskInput
 
 _AT_ONCE = 4
 """They wait for brokers most of the time, and more of them would hold more memory. Or as many as cores."""
-_FEW_AT_ONCE = 16
-"""Tasks of few records: they do nothing but wait."""
 
 
 def copying(spark: SparkSession, spec: SinkSpec, source: SinkSource, target: SinkConnector) -> Copying | None:
@@ -75,10 +73,10 @@ class CopyTasks:
 
         Either way not where the user leaves every epoch to executors.
         """
-        inputs, has_few = self._inputs(plan.record), self._has_few(plan.record)
-        if self._settings.driver.is_alone or has_few:
+        inputs = self._inputs(plan.record)
+        if self._settings.driver.is_alone or self._has_few(plan.record):
             cores = rows.sparkSession.sparkContext.defaultParallelism
-            return small_epochs.run_here(plan, inputs, _FEW_AT_ONCE if has_few else max(_AT_ONCE, cores))
+            return small_epochs.run_here(plan, inputs, max(self._at_once(plan.record), cores))
         return run_on_executors(rows, plan, partial(numbered, tuple(inputs.values())))
 
     def must_write_again(self, reports: list[TaskReport]) -> bool:
@@ -89,12 +87,14 @@ class CopyTasks:
     def _has_few(self, record: ProgressRecord) -> bool:
         return self._settings.driver.has_few(record.from_, record.to)
 
+    def _at_once(self, record: ProgressRecord) -> int:
+        return small_epochs.AT_ONCE if self._has_few(record) else _AT_ONCE
+
     def _inputs(self, record: ProgressRecord) -> Mapping[WriterId, TaskInput]:
         """Return what each writer reads, in their order."""
         ranges = self._ranges(record)
         if self._settings.single:
-            at_once = _FEW_AT_ONCE if self._has_few(record) else _AT_ONCE
-            return {SINGLE_WRITER: CopiedRanges(ranges, at_once)} if ranges else {}
+            return {SINGLE_WRITER: CopiedRanges(ranges, self._at_once(record))} if ranges else {}
         return {partition_writer(one.partition): one for one in ranges}
 
     def _ranges(self, record: ProgressRecord) -> tuple[CopiedRange, ...]:

@@ -17,7 +17,7 @@ def in_turn(inputs: Sequence[Iterable[T]], at_once: int) -> Iterator[T]:
     """Give all of an input, then all of the next one. Those that wait for their turn are begun already.
 
     The inputs are begun in their order, so the one whose turn it is is always read. What fails is raised in
-    its turn. Whoever stops before the end leaves no thread behind that goes on reading.
+    its turn. Where somebody stops before the end, each thread ends behind the item that it waits for.
 
     :param at_once: how many are read; of those that wait one item each is kept, and one is in hand.
     """

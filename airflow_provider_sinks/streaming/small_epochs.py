@@ -29,11 +29,13 @@ from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.core.errors import JobFailedError, SinkError
 from airflow_provider_sinks.core.progress.record import WriterId, partition_writer
 from airflow_provider_sinks.core.retries import RETRIES
-from airflow_provider_sinks.streaming import held_writers
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
 from airflow_provider_sinks.streaming.measured_input import LARGE, LargeRowError
 from airflow_provider_sinks.streaming.task_report import Outcome, TaskReport
 from airflow_provider_sinks.streaming.writer import run_task
+
+AT_ONCE = 16
+"""Tasks of few rows: they do nothing but wait."""
 
 
 def write_here(plan: EpochPlan, frame: DataFrame, *, is_first: bool = False) -> list[TaskReport] | None:
@@ -84,7 +86,7 @@ def _brought(plan: EpochPlan, frame: DataFrame) -> Mapping[WriterId, list[pa.Rec
 
 
 def run_here(
-    plan: EpochPlan, tasks: Mapping[WriterId, Iterable[pa.RecordBatch]], at_once: int = held_writers.HELD_MAX
+    plan: EpochPlan, tasks: Mapping[WriterId, Iterable[pa.RecordBatch]], at_once: int = AT_ONCE
 ) -> list[TaskReport]:
     """Run tasks in this process, side by side.
 

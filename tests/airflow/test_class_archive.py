@@ -59,7 +59,7 @@ def test_who_has_a_word_on_archives_has_it(archive: ClassArchive, users: str) ->
 def settings(archive: ClassArchive) -> Path:
     """Return the folder of Spark's settings, with a user's beside what a release brings."""
     archive.settings.mkdir()
-    for name in ("spark-defaults.conf", "log4j2.properties", "spark-env.sh.template"):
+    for name in ("spark-defaults.conf", "spark-env.sh.template"):
         (archive.settings / name).write_text("")
     return archive.settings
 
@@ -81,7 +81,7 @@ def test_without_settings_there_is_no_file_of_them(archive: ClassArchive) -> Non
     assert taken.properties_file is None
 
 
-@pytest.mark.parametrize("name", ["hive-site.xml", "spark-env.sh"])
+@pytest.mark.parametrize("name", ["hive-site.xml", "log4j2.properties", "spark-env.sh"])
 def test_settings_that_are_only_found_in_their_folder_stay_there(
     archive: ClassArchive, environment: dict[str, str], settings: Path, name: str
 ) -> None:

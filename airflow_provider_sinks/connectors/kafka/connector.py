@@ -112,9 +112,9 @@ class KafkaConnector(PlainConnector):
         taken = self._limits.surely_taken(self._writer_factory) if aside else None
         return encode(output, self._spec, taken, self._written)
 
-    def record_columns(self) -> RecordColumns | None:
-        """Return key and value, where the options of the target change neither and add nothing."""
-        return RecordColumns(KEY, VALUE) if self._spec.takes_whole_records else None
+    def record_columns(self) -> RecordColumns:
+        """Return key and value."""
+        return RecordColumns(KEY, VALUE)
 
     def expect(self, output: DataFrame) -> None:
         """Ask the registry what it would say about the schemas to be written; nothing is registered."""

@@ -90,16 +90,16 @@ def _settings(archive: TakenArchive | None) -> str:
     return "".join(f"{name}={value}\n" for name, value in {**_SETTINGS, JAVA_OPTIONS: java}.items())
 
 
-def _run(command: Sequence[str], files: QuestionFiles, seconds: float, more: Mapping[str, str]) -> bool:
+def _run(command: Sequence[str], files: QuestionFiles, seconds: float, variables: Mapping[str, str]) -> bool:
     """Run a command to its end and return whether it ended in time.
 
-    :param more: variables of its environment.
+    :param variables: more of its environment.
     """
     with files.log.open("wb") as log:
         process = subprocess.Popen(
             command,
             cwd=files.directory,
-            env={**_environment(os.environ), **more},
+            env={**_environment(os.environ), **variables},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,

@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,13 @@ from airflow_provider_sinks.core.launch.files import Launch, LaunchFiles
 from airflow_provider_sinks.core.launch.status import SinkState
 from airflow_provider_sinks.core.spec.copies import copies_without_spark
 from airflow_provider_sinks.core.spec.sink import SinkSpec, Writers
-from airflow_provider_sinks.hooks.class_archive import ClassArchive, TakenArchive
+from airflow_provider_sinks.hooks.class_archive import TakenArchive
 from airflow_provider_sinks.local import jars
 from airflow_provider_sinks.local.postgres import Postgres
 from airflow_provider_sinks.local.spark import submit_command, submit_environment
+from tests import class_archive
 from tests.bench.peers.arm import CopyingArm, Running, Work
-from tests.bench.peers.artifacts import KEPT, POSTGRES_JDBC
+from tests.bench.peers.artifacts import POSTGRES_JDBC
 from tests.bench.peers.workloads import SCHEMA, USERS_TABLE, Copy, Enrich
 
 _ROOT = Path(__file__).parents[3]
@@ -60,7 +60,7 @@ class OurArm(CopyingArm):
         spec = self._spec(work)
         launch = Launch(json.loads(spec.to_json()), 1, "bench", str(work.folder / "checkpoints"))
         files.write(launch, ResolvedConnections(_connections(work)).to_json())
-        archive = _class_archive() if self.archived else None
+        archive = class_archive.made() if self.archived else None
         has_rows = not copies_without_spark(spec, None)
         given = ("--launch", str(files.directory))
         driver = submit(work, _SINK_JOB, *given, archive=archive, has_rows=has_rows)
@@ -149,19 +149,6 @@ def submit(
     environment = {**submit_environment(), "PYTHONPATH": str(_ROOT), **(archive.variables if archive else {})}
     command = submit_command(*place, *given, str(application), *arguments)
     return Running([work.service("driver", command, environment)])
-
-
-@cache
-def _class_archive() -> TakenArchive:
-    """Return an archive, made once and kept with what the peers need."""
-    environment = {**submit_environment(), "XDG_CACHE_HOME": str(KEPT)}
-    found = ClassArchive.of("spark-submit", environment)
-    assert found is not None
-    if found.file is None:
-        found.make(environment)
-    taken = found.taken("")
-    assert taken is not None
-    return taken
 
 
 def epochs_done(work: Work) -> int:
