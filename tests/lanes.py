@@ -67,6 +67,8 @@ def formats() -> list[Path]:
         "schema_registry",
         "evolution_commands",
         "installed_target_commands",
+        "schema_commands",
+        "dead_letter_commands",
     )
     return [
         *_jobs(*targets, *messages),
@@ -92,14 +94,14 @@ def waiting() -> list[Path]:
     Behind them some that start drivers or processes of Airflow: this lane has the time.
     """
     jobs = ("silence", "exit_codes", "dead_letters", "refusals", "setup", "postgres")
-    commands = ("dead_letter_commands", "decisions")
     airflow = [_HERE / "airflow" / f"test_{name}.py" for name in ("checker", "orphans", "submit_on_cluster")]
-    return [*_live("kafka_client"), *_jobs(*jobs), *_live(*commands), *airflow]
+    others = ("decisions", "source_log", "source_ends", "small_epochs", "wheel")
+    return [*_live("kafka_client"), *_jobs(*jobs), *_live(*others), *airflow]
 
 
 def contracts() -> list[Path]:
     """The contract of connectors, which waits for fenced writers to find out by whom; and others."""
-    readers = ("row_producers", "epoch_bytes", "range_reader", "schema_commands", "check_topics")
+    readers = ("row_producers", "epoch_bytes", "range_reader", "check_topics")
     return [_CONTRACT, *_live(*readers)]
 
 
