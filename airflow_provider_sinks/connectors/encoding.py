@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
@@ -37,10 +39,15 @@ def is_there(output: DataFrame) -> Column:
     return parsed & ~sql.col(rows.DELETED) if rows.DELETED in output.columns else parsed
 
 
-def coordinates(output: DataFrame, error: Column) -> list[Column | str]:
+def coordinates(output: DataFrame, error: Column) -> list[Column]:
     """Return the columns in front of those of a target, with another error."""
     deleted = [rows.DELETED] if rows.DELETED in output.columns else []
-    return [rows.PARTITION, rows.OFFSET, error.alias(rows.ERROR), *deleted]
+    return [*plainly([rows.PARTITION, rows.OFFSET]), error.alias(rows.ERROR), *plainly(deleted)]
+
+
+def plainly(names: Iterable[str]) -> list[Column]:
+    """Return columns by names that need no quotes."""
+    return [sql.col(name) for name in names]
 
 
 def as_json(value: Column, *, without_nulls: bool = False) -> Column:

@@ -19,9 +19,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 
+from airflow_provider_sinks.connectors.laid_columns import LaidColumns
 from airflow_provider_sinks.core.query.views import INTERNAL
 from airflow_provider_sinks.streaming import json_fields, json_numbers
-from airflow_provider_sinks.streaming.view_columns import ViewColumns
 
 ERROR = f"{INTERNAL}unreadable"
 """Why nothing could be read."""
@@ -73,7 +73,7 @@ def read_json(
     return found.added_to(records), list(found.taken)
 
 
-def json_columns(schema: StructType, given: JsonBytes | None = None) -> ViewColumns:
+def json_columns(schema: StructType, given: JsonBytes | None = None) -> LaidColumns:
     """Return what adds :data:`ERROR` to records, and the columns of the schema.
 
     The error is null, and so are the columns, for a record without a value (a tombstone).
@@ -97,7 +97,7 @@ def json_columns(schema: StructType, given: JsonBytes | None = None) -> ViewColu
     )
     readable = sql.col(ERROR).isNull()
     columns = [sql.when(readable, json_fields.narrow(_field(f.name), f)).alias(f.name) for f in schema]
-    return ViewColumns(added, tuple(columns))
+    return LaidColumns(added, tuple(columns))
 
 
 def _parsed(schema: StructType, options: Mapping[str, str]) -> Iterator[tuple[str, Column]]:

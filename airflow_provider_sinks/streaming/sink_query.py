@@ -8,6 +8,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from airflow_provider_sinks.connectors.laid_columns import LaidColumns
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.streaming import transform
 from airflow_provider_sinks.streaming.analysis import misfit
@@ -16,7 +17,6 @@ from airflow_provider_sinks.streaming.lookups import Lookups
 from airflow_provider_sinks.streaming.replayed_letters import selected
 from airflow_provider_sinks.streaming.source import Offsets, read_range, stream_source
 from airflow_provider_sinks.streaming.start import Started
-from airflow_provider_sinks.streaming.view_columns import ViewColumns
 from airflow_provider_sinks.streaming.written_schemas import WrittenSchemas
 
 
@@ -37,7 +37,7 @@ class SinkQuery:
         written: WrittenSchemas | None = None,
     ) -> None:
         self._written = written
-        self._columns: ViewColumns | None = None
+        self._columns: LaidColumns | None = None
         self._spec = spec
         self._lookups = lookups
         self._source = source

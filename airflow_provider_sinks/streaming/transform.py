@@ -10,6 +10,7 @@ from pyspark.sql.types import StructType
 
 from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.connectors.encoding import named
+from airflow_provider_sinks.connectors.laid_columns import LaidColumns
 from airflow_provider_sinks.core.query.analysis import INTERNAL, SOURCE
 from airflow_provider_sinks.core.schemas import languages
 from airflow_provider_sinks.core.schemas.avro_types import AvroSchema
@@ -27,7 +28,6 @@ from airflow_provider_sinks.streaming import (
     registered_json,
 )
 from airflow_provider_sinks.streaming.text_values import NOT_UTF8
-from airflow_provider_sinks.streaming.view_columns import ViewColumns
 from airflow_provider_sinks.streaming.written_schemas import WrittenSchemas
 
 TOPIC = "__sinks_topic"
@@ -69,7 +69,7 @@ def parse(records: DataFrame, source: KafkaSource, written: WrittenSchemas | Non
     return judged.select(*columns, key, *_columns_of(judged))
 
 
-def fixed_columns(source: KafkaSource, *, with_headers: bool) -> ViewColumns | None:
+def fixed_columns(source: KafkaSource, *, with_headers: bool) -> LaidColumns | None:
     """Return the view ``source`` where nothing but the spec decides about it; ``None`` else.
 
     :param with_headers: records come with their headers.
@@ -78,7 +78,7 @@ def fixed_columns(source: KafkaSource, *, with_headers: bool) -> ViewColumns | N
     found = _fixed_value(source) if plain else None
     if found is None:
         return None
-    return ViewColumns(found.added, (*found.taken, *_source_columns(with_headers=with_headers)))
+    return LaidColumns(found.added, (*found.taken, *_source_columns(with_headers=with_headers)))
 
 
 def _parse_changes(records: DataFrame, source: KafkaSource, written: WrittenSchemas | None) -> DataFrame:
@@ -121,7 +121,7 @@ def _value(
             assert_never(other)
 
 
-def _fixed_value(source: KafkaSource) -> ViewColumns | None:
+def _fixed_value(source: KafkaSource) -> LaidColumns | None:
     """Return what adds :data:`.json_values.ERROR`, and the columns of values; ``None`` by a registry."""
     match source.format:
         case Format.JSON:
@@ -131,7 +131,7 @@ def _fixed_value(source: KafkaSource) -> ViewColumns | None:
             return _text_columns()
         case Format.BYTES:
             none = sql.lit(None).cast("string")
-            return ViewColumns(((json_values.ERROR, none),), (sql.col("value"),))
+            return LaidColumns(((json_values.ERROR, none),), (sql.col("value"),))
         case Format.AVRO | Format.JSON_SCHEMA | Format.PROTOBUF:
             return None
         case other:
@@ -188,11 +188,11 @@ def _decoded(part: Part) -> str:
 _VALUE_ERROR = f"{INTERNAL}value_error"
 
 
-def _text_columns() -> ViewColumns:
+def _text_columns() -> LaidColumns:
     text = sql.col("value").cast("string")
     error = sql.when(json_values.not_utf8(text), sql.lit(NOT_UTF8))
     value = sql.when(sql.col(json_values.ERROR).isNull(), text).alias("value")
-    return ViewColumns(((json_values.ERROR, error),), (value,))
+    return LaidColumns(((json_values.ERROR, error),), (value,))
 
 
 def _columns_of(records: DataFrame) -> list[Column]:

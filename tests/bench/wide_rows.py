@@ -71,7 +71,8 @@ def _by_a_sink(records: DataFrame, fields: int) -> DataFrame:
     spec = kafka_sink(SinkSpec.parse({**data, "query": "SELECT * FROM source"}))
     parsed = transform.parse(records, spec.source.kafka)
     parsed.createOrReplaceTempView(transform.SOURCE_VIEW)
-    rows = encode(records.sparkSession.sql(spec.job_sql), spec, None)
+    output = records.sparkSession.sql(spec.job_sql)
+    rows = encode(output, spec, None).over(output)
     return large_rows.marked(rows, _ROW_BYTES)
 
 

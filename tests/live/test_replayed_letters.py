@@ -109,7 +109,9 @@ def test_what_a_table_does_not_take_as_a_partition_is_of_the_class_of_conversion
     )
     columns = {name: Column(name, kind, kind) for name, kind in (("name", "string"), ("day", "date"))}
 
-    found = encode(given, columns, (), keeps_raw=False, never_empty=["name"], common_years=["day"])
+    found = encode(given, columns, (), keeps_raw=False, never_empty=["name"], common_years=["day"]).over(
+        given
+    )
 
     errors = [row[0] for row in found.select(sql.col("__sinks_error")).collect()]
     assert [ErrorClass.of_row(error) for error in errors] == [ErrorClass.CONVERT] * 2

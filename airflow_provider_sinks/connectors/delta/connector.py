@@ -88,7 +88,13 @@ class DeltaConnector(TableConnector[DeltaVersion]):
         texts = [name for name in layout.partitioned_by if table[name].kind == "string"]
         dates = [name for name in layout.partitioned_by if table[name].kind == "date"]
         keeps_raw = self._sink.dead_letter is not None
-        return encode(output, columns, target.key, keeps_raw=keeps_raw, never_empty=texts, common_years=dates)
+        return self._kept.over(
+            output,
+            lambda: encode(
+                output, columns, target.key, keeps_raw=keeps_raw, never_empty=texts, common_years=dates
+            ),
+            (tuple(columns.items()), texts, dates),
+        )
 
     # ---- looking
 

@@ -89,7 +89,10 @@ class IcebergConnector(TableConnector["Table"]):
         self._columns = types_of(output)
         table, target = columns_of(self._fitting(self._columns)), self._target
         columns = {name: table[name] for name in written(list(self._columns), target.columns)}
-        return encode(output, columns, target.key, keeps_raw=self._sink.dead_letter is not None)
+        keeps_raw = self._sink.dead_letter is not None
+        return self._kept.over(
+            output, lambda: encode(output, columns, target.key, keeps_raw=keeps_raw), tuple(columns.items())
+        )
 
     # ---- looking
 

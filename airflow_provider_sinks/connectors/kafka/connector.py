@@ -37,6 +37,7 @@ from airflow_provider_sinks.connectors.kafka.transactional_ids import (
 )
 from airflow_provider_sinks.connectors.kafka.transactions import fence, fence_dead
 from airflow_provider_sinks.connectors.kafka.written_schemas import TargetSchemas, WrittenBy
+from airflow_provider_sinks.connectors.laid_columns import KeptColumns
 from airflow_provider_sinks.connectors.plain import PlainConnector
 from airflow_provider_sinks.connectors.rows import RecordColumns
 from airflow_provider_sinks.core.connection.resolved import ResolvedConnections
@@ -88,6 +89,7 @@ class KafkaConnector(PlainConnector):
         self._connections = connections
         self._schemas: TargetSchemas | None = None
         self._written: Mapping[Part, WrittenBy] | None = None
+        self._kept = KeptColumns()
 
     def capabilities(self) -> Capabilities:
         """Return that each writer commits by itself, without anything left over that could be committed."""
@@ -110,7 +112,9 @@ class KafkaConnector(PlainConnector):
             raise JobFailedError("rows are to be written by schemas that no start has registered")
         aside = self._spec.dead_letter is not None
         taken = self._limits.surely_taken(self._writer_factory) if aside else None
-        return encode(output, self._spec, taken, self._written)
+        return self._kept.over(
+            output, lambda: encode(output, self._spec, taken, self._written), taken, self._written
+        )
 
     def record_columns(self) -> RecordColumns:
         """Return key and value."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -10,7 +10,7 @@ from pyspark.sql import functions as sql
 from pyspark.sql.types import StructType
 
 from airflow_provider_sinks.connectors import rows
-from airflow_provider_sinks.connectors.encoding import as_json, named, own_columns
+from airflow_provider_sinks.connectors.encoding import as_json, named, own_columns, plainly
 from airflow_provider_sinks.connectors.kafka import carried_columns
 from airflow_provider_sinks.connectors.kafka.carried_columns import as_bytes
 from airflow_provider_sinks.connectors.kafka.columns import (
@@ -33,6 +33,7 @@ from airflow_provider_sinks.connectors.kafka.spec import KafkaSink
 from airflow_provider_sinks.connectors.kafka.surely_taken import SurelyTaken
 from airflow_provider_sinks.connectors.kafka.target import KafkaTarget
 from airflow_provider_sinks.connectors.kafka.written_schemas import WrittenBy
+from airflow_provider_sinks.connectors.laid_columns import LaidColumns
 from airflow_provider_sinks.core.errors import ConfigurationError, Problem
 from airflow_provider_sinks.core.schemas.subjects import Part
 from airflow_provider_sinks.core.spec.parts import Format
@@ -43,7 +44,7 @@ def encode(
     sink: KafkaSink,
     taken: SurelyTaken | None,
     written: Mapping[Part, WrittenBy] | None = None,
-) -> DataFrame:
+) -> LaidColumns:
     """Return the columns of a Kafka writer (:data:`.columns.WRITER_COLUMNS`) for the rows of a query.
 
     :param output: the query's columns, then the source columns.
@@ -57,17 +58,17 @@ def encode(
     carried_columns.demand_columns(output, given.names, given.target)
     _demand_key(given)
     found = {KEY: _key(given), VALUE: _value(given), **_carried(given)}
-    if errors := list(_errors(given)):
-        output = output.withColumn(rows.ERROR, sql.coalesce(sql.col(rows.ERROR), *errors))
+    errors = list(_errors(given))
+    judged = ((rows.ERROR, sql.coalesce(sql.col(rows.ERROR), *errors)),) if errors else ()
     is_good = sql.col(rows.ERROR).isNull()
     own = [sql.when(is_good, column).alias(name) for name, column in found.items()]
+    place = plainly(rows.COORDINATES)
     if taken is None:
         # Spark asks each column for its size after each row (spark.sql.execution.arrow.maxBytesPerBatch)
-        return output.select(*rows.COORDINATES, *own)
-    encoded = output.select(*rows.COORDINATES, *own, *rows.RAW)
-    needed = ~is_good | ~_is_surely_taken(encoded, taken)
+        return LaidColumns(judged, (*place, *own))
+    needed = ~is_good | ~_is_surely_taken(found, taken)
     raw = [sql.when(needed, sql.col(name)).alias(name) for name in rows.RAW]
-    return encoded.select(*rows.COORDINATES, *found, *raw)
+    return LaidColumns(judged, (*place, *own, *plainly(rows.RAW)), (*place, *plainly(found), *raw))
 
 
 @dataclass(frozen=True)
@@ -115,14 +116,14 @@ def _carried(given: _Given) -> dict[str, Column]:
     return found
 
 
-def _is_surely_taken(encoded: DataFrame, taken: SurelyTaken) -> Column:
+def _is_surely_taken(encoded: Collection[str], taken: SurelyTaken) -> Column:
     size = sum((sql.coalesce(sql.length(name), sql.lit(0)) for name in (KEY, VALUE)), sql.lit(0))
-    if HEADERS in encoded.columns:
+    if HEADERS in encoded:
         size = size + carried_columns.headers_bytes(sql.col(HEADERS))
     is_taken = size <= taken.size_bytes
     if not taken.without_key:
         is_taken = is_taken & sql.col(KEY).isNotNull()
-    if TIME not in encoded.columns:
+    if TIME not in encoded:
         return is_taken
     return is_taken & sql.coalesce(sql.col(TIME).between(*taken.times_ms), sql.lit(True))
 

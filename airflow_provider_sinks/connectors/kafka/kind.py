@@ -143,7 +143,7 @@ class KafkaKind:
 
         sink = kafka_sink(spec)
         demand_writable(sink, output.schema.jsonValue())
-        encode(output, sink, None)
+        encode(output, sink, None).over(output)
 
     def target_checks(self, spec: SinkSpec, options: ConnectionOptions | None) -> Iterable[Check]:
         """Return none: topics, of the source too, are judged with their cluster."""

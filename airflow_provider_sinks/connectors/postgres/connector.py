@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from airflow_provider_sinks.connectors.base import Capabilities, CommitsOn, Health, MetricValue, Run, Say
+from airflow_provider_sinks.connectors.laid_columns import KeptColumns
 from airflow_provider_sinks.connectors.plain import PlainConnector
 from airflow_provider_sinks.connectors.postgres import observe as look
 from airflow_provider_sinks.connectors.postgres import progress_table
@@ -65,6 +66,7 @@ class PostgresConnector(PlainConnector):
         self._version = ""
         self._control = ControlConnection(self._session(""))
         self._written = WrittenTables(sink, self._seen, say)
+        self._kept = KeptColumns()
 
     @property
     def service(self) -> str:
@@ -100,7 +102,10 @@ class PostgresConnector(PlainConnector):
 
         self._written.given = types_of(output)
         keeps_raw = self._sink.dead_letter is not None
-        return encode(output, self._written.columns(), self._sink.target.key, keeps_raw=keeps_raw)
+        columns, key = self._written.columns(), self._sink.target.key
+        return self._kept.over(
+            output, lambda: encode(output, columns, key, keeps_raw=keeps_raw), tuple(columns.items())
+        )
 
     def observe(self, source: ResourceFacts) -> Observation:
         """Look at the tables and read the progress."""

@@ -8,7 +8,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 from airflow_provider_sinks.connectors import rows
-from airflow_provider_sinks.connectors.encoding import as_json, coordinates, is_there, named
+from airflow_provider_sinks.connectors.encoding import as_json, coordinates, is_there, named, plainly
+from airflow_provider_sinks.connectors.laid_columns import LaidColumns
 from airflow_provider_sinks.connectors.postgres.types import Column as TableColumn
 from airflow_provider_sinks.connectors.postgres.types import Conversion, conversion
 from airflow_provider_sinks.core.query.analysis import INTERNAL
@@ -21,7 +22,7 @@ def types_of(output: DataFrame) -> dict[str, str]:
 
 def encode(
     output: DataFrame, columns: Mapping[str, TableColumn], key: Sequence[str], *, keeps_raw: bool
-) -> DataFrame:
+) -> LaidColumns:
     """Return source columns, then the table's, for the rows of a query.
 
     A value that no cast makes fit, and a key that is null, is the error of its row. Of a row that takes its
@@ -44,8 +45,8 @@ def encode(
         sql.when(is_good if name in key else counts, _value(given[name], column)).alias(name)
         for name, column in columns.items()
     ]
-    raw = rows.RAW if keeps_raw else ()
-    return output.select(*coordinates(output, error), *values, *raw)
+    raw = plainly(rows.RAW) if keeps_raw else ()
+    return LaidColumns((), (*coordinates(output, error), *values, *raw))
 
 
 def _value(given: str, column: TableColumn) -> Column:

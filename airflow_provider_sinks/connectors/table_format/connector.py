@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Generic
 
 from airflow_provider_sinks.connectors.base import Capabilities, CommitsOn, Health, MetricValue, Run, Say
 from airflow_provider_sinks.connectors.epoch_writer import Token, WriterFactory
+from airflow_provider_sinks.connectors.laid_columns import KeptColumns
 from airflow_provider_sinks.connectors.plain import PlainConnector
 from airflow_provider_sinks.connectors.table_format.altering import TableEvolution
 from airflow_provider_sinks.connectors.table_format.creation import CreateTable, KeepProgress
@@ -53,6 +54,7 @@ class TableConnector(PlainConnector, ABC, Generic[Table]):
         self._publisher: Publisher[Table] | None = None
         self._has_taken = False
         self._columns: Mapping[str, SparkType] = {}
+        self._kept = KeptColumns()
         self._layout: Any = None
         """Of the data table, once it was looked at; it is forgotten where a table is made or reset."""
         self._metrics: dict[str, MetricValue] = {}

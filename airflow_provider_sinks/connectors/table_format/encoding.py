@@ -8,7 +8,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 from airflow_provider_sinks.connectors import rows
-from airflow_provider_sinks.connectors.encoding import coordinates, is_there, named
+from airflow_provider_sinks.connectors.encoding import coordinates, is_there, named, plainly
+from airflow_provider_sinks.connectors.laid_columns import LaidColumns
 from airflow_provider_sinks.connectors.table_format.types import Column as TableColumn
 from airflow_provider_sinks.connectors.table_format.types import (
     Conversion,
@@ -33,7 +34,7 @@ def encode(
     keeps_raw: bool,
     never_empty: Sequence[str] = (),
     common_years: Sequence[str] = (),
-) -> DataFrame:
+) -> LaidColumns:
     """Return source columns, then the table's, for the rows of a query.
 
     A null where the table, or the key, takes none is the error of its row. Of a row that takes its key away
@@ -58,8 +59,8 @@ def encode(
         sql.when(is_good if name in key else counts, as_column(given[name], column)).alias(name)
         for name, column in columns.items()
     ]
-    raw = rows.RAW if keeps_raw else ()
-    return output.select(*coordinates(output, error), *values, *raw)
+    raw = plainly(rows.RAW) if keeps_raw else ()
+    return LaidColumns((), (*coordinates(output, error), *values, *raw))
 
 
 def as_column(given: SparkType, column: TableColumn) -> Column:
