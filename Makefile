@@ -55,7 +55,7 @@ test-scenarios: jars ## what takes minutes: lost workers, clears, timeouts, YARN
 test-faults: jars ## kills, cuts and replaced topics
 	@$(PYTEST) tests/faults
 
-bench: jars ## ours beside Spark's own Kafka sink, Flink and others; QUICK=1 in a quarter of an hour, PLOTS=1 draws
+bench: jars ## ours beside Spark's own Kafka sink, Flink and others; QUICK=1 in ten minutes, PLOTS=1 draws
 	@$(VENV_PYTHON) -m tests.bench $(if $(QUICK),--quick) $(if $(PLOTS),--plots)
 
 bench-postgres: jars ## rows per second into Postgres, ours beside Spark's JDBC writer

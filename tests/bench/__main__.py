@@ -74,7 +74,7 @@ def _tell(given: argparse.Namespace, chosen: Plan, results: Results) -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one round of short runs: a quarter of an hour")
+    parser.add_argument("--quick", action="store_true", help="one round of short runs: ten minutes")
     parser.add_argument("--rounds", type=int, help="how often each arm runs")
     parser.add_argument("--scale", type=float, default=1.0, help="of all numbers of rows")
     parser.add_argument("--soak", type=float, default=0.0, metavar="MINUTES", help="nothing but a long run")

@@ -128,7 +128,7 @@ def full() -> Plan:
 
 
 def quick() -> Plan:
-    """Return what shows in a quarter of an hour whether something changed: one round, short runs, few arms.
+    """Return what shows in ten minutes whether something changed: one round, short runs, few arms.
 
     Most of a short run is its start, which takes an arm on Spark some twenty seconds.
     """
@@ -136,7 +136,6 @@ def quick() -> Plan:
         rounds=1,
         cases=(
             _cold(SMALL, 4, arms.FEW).scaled(0.2),
-            _steady(SMALL, 4, arms.FEW).scaled(0.1),
             _steady(SQL, 4, arms.FEW).scaled(0.03),
         ),
         late=(arms.SPARK, arms.OURS_100MS),
