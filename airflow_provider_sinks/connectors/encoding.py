@@ -42,10 +42,10 @@ def is_there(output: DataFrame) -> Column:
 def coordinates(output: DataFrame, error: Column) -> list[Column]:
     """Return the columns in front of those of a target, with another error."""
     deleted = [rows.DELETED] if rows.DELETED in output.columns else []
-    return [*plainly([rows.PARTITION, rows.OFFSET]), error.alias(rows.ERROR), *plainly(deleted)]
+    return [*unquoted([rows.PARTITION, rows.OFFSET]), error.alias(rows.ERROR), *unquoted(deleted)]
 
 
-def plainly(names: Iterable[str]) -> list[Column]:
+def unquoted(names: Iterable[str]) -> list[Column]:
     """Return columns by names that need no quotes."""
     return [sql.col(name) for name in names]
 

@@ -172,7 +172,7 @@ def test_ratios_are_of_one_round() -> None:
 
 def test_sittings_are_told_together_and_a_ratio_is_of_one_of_them(tmp_path: Path) -> None:
     sittings = [
-        replace(results([100.0], [50.0]), bytes_after={100: 7}),
+        replace(results([100.0], [50.0]), bytes_after=[{100: 7}]),
         results([300.0, 90.0], [100.0, None]),
     ]
     folders = [tmp_path / name for name in "ab"]
@@ -184,7 +184,7 @@ def test_sittings_are_told_together_and_a_ratio_is_of_one_of_them(tmp_path: Path
 
     assert [run.number for run in together.runs] == [1, 1, 2, 3, 2, 3]
     assert together.ratio(STEADY, (arms.OURS.name, arms.SPARK.name), targets.rate) == Spread(2.5, 2.0, 3.0)
-    assert together.bytes_after == {100: 7}
+    assert together.bytes_after == [{100: 7}]
 
 
 def test_a_run_with_a_wrong_count_is_no_result() -> None:
@@ -207,8 +207,8 @@ def test_a_target_says_what_is_reached(ratio: float | None, expected: str) -> No
 def test_a_target_where_less_is_better_is_reached_from_above() -> None:
     memory = targets.TARGETS[-1]
 
-    assert memory.reached(memory.found(Results(bytes_after={100: 1000, 1000: 1010}))) == "aim"
-    assert memory.reached(memory.found(Results(bytes_after={100: 1000, 1000: 1100}))) == "not reached"
+    assert memory.reached(memory.found(Results(bytes_after=[{100: 1000, 1000: 1010}]))) == "aim"
+    assert memory.reached(memory.found(Results(bytes_after=[{100: 1000, 1000: 1100}]))) == "not reached"
 
 
 def test_the_table_has_a_line_for_each_target_even_where_nothing_was_measured() -> None:

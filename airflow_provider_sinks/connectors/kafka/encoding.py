@@ -10,7 +10,7 @@ from pyspark.sql import functions as sql
 from pyspark.sql.types import StructType
 
 from airflow_provider_sinks.connectors import rows
-from airflow_provider_sinks.connectors.encoding import as_json, named, own_columns, plainly
+from airflow_provider_sinks.connectors.encoding import as_json, named, own_columns, unquoted
 from airflow_provider_sinks.connectors.kafka import carried_columns
 from airflow_provider_sinks.connectors.kafka.carried_columns import as_bytes
 from airflow_provider_sinks.connectors.kafka.columns import (
@@ -62,13 +62,13 @@ def encode(
     judged = ((rows.ERROR, sql.coalesce(sql.col(rows.ERROR), *errors)),) if errors else ()
     is_good = sql.col(rows.ERROR).isNull()
     own = [sql.when(is_good, column).alias(name) for name, column in found.items()]
-    place = plainly(rows.COORDINATES)
+    place = unquoted(rows.COORDINATES)
     if taken is None:
         # Spark asks each column for its size after each row (spark.sql.execution.arrow.maxBytesPerBatch)
         return LaidColumns(judged, (*place, *own))
     needed = ~is_good | ~_is_surely_taken(found, taken)
     raw = [sql.when(needed, sql.col(name)).alias(name) for name in rows.RAW]
-    return LaidColumns(judged, (*place, *own, *plainly(rows.RAW)), (*place, *plainly(found), *raw))
+    return LaidColumns(judged, (*place, *own, *unquoted(rows.RAW)), (*place, *unquoted(found), *raw))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 from airflow_provider_sinks.connectors import rows
-from airflow_provider_sinks.connectors.encoding import as_json, coordinates, is_there, named, plainly
+from airflow_provider_sinks.connectors.encoding import as_json, coordinates, is_there, named, unquoted
 from airflow_provider_sinks.connectors.laid_columns import LaidColumns
 from airflow_provider_sinks.connectors.postgres.types import Column as TableColumn
 from airflow_provider_sinks.connectors.postgres.types import Conversion, conversion
@@ -45,7 +45,7 @@ def encode(
         sql.when(is_good if name in key else counts, _value(given[name], column)).alias(name)
         for name, column in columns.items()
     ]
-    raw = plainly(rows.RAW) if keeps_raw else ()
+    raw = unquoted(rows.RAW) if keeps_raw else ()
     return LaidColumns((), (*coordinates(output, error), *values, *raw))
 
 

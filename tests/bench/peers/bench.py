@@ -55,8 +55,8 @@ class Bench:
         for case in self.plan.cases:
             self._whole_case(case)
         self._latencies()
-        if self.plan.epochs:
-            self._note(self._tried(GROWTH, arms.OURS_0S.name, 1, self._grow))
+        for number in range(1, self.plan.rounds + 1) if self.plan.epochs else ():
+            self._note(self._tried(GROWTH, arms.OURS_0S.name, number, self._grow))
         for partitions in self.plan.partitions:
             measure = partial(self._scale, partitions)
             self._note(self._tried(f"{SCALE}: {partitions:,} partitions", arms.OURS_0S.name, 1, measure))
@@ -113,7 +113,7 @@ class Bench:
 
     def _grow(self) -> tuple[None, list[str]]:
         found = growth(self.place, arms.OURS_0S, self._endless(arms.OURS_0S), self.plan.epochs)
-        self.results.bytes_after = found
+        self.results.bytes_after.append(found)
         return None, [f"{held:,} bytes after {epochs:,} epochs" for epochs, held in found.items()]
 
     def _scale(self, partitions: int) -> tuple[None, list[str]]:

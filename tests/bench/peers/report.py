@@ -114,8 +114,9 @@ def _of_sinks(plan: Plan, results: Results) -> Iterator[str]:
     """Give what was found of our sinks alone."""
     if results.bytes_after:
         yield ""
-    for epochs, held in sorted(results.bytes_after.items()):
-        yield f"memory of a driver of ours after {epochs:,} epochs, garbage left out: {held / _MB:,.0f} MB"
+    for epochs in plan.epochs if results.bytes_after else ():
+        held = _spread([found[epochs] / _MB for found in results.bytes_after], ",.0f")
+        yield f"memory of a driver of ours after {epochs:,} epochs, garbage left out: {held} MB"
     if results.scale:
         yield from ("", "## ours, by partitions of the source, at 1,000 rows/s", "")
         yield "| partitions | first visible row, s | an epoch, s | memory, MB |"

@@ -38,14 +38,14 @@ class Results:
     """What was found.
 
     :param runs: all but those that warm up, in order.
-    :param bytes_after: what a driver of ours held after so many epochs.
+    :param bytes_after: by round, what a driver of ours held after so many epochs.
     :param scale: of a sink of ours, by the partitions of its source.
     :param look_ups: the seconds that sinks took to find their progress among that of many.
     :param footprints: of a long run.
     """
 
     runs: list[Run] = field(default_factory=list)
-    bytes_after: dict[int, int] = field(default_factory=dict)
+    bytes_after: list[dict[int, int]] = field(default_factory=list)
     scale: dict[int, Scale] = field(default_factory=dict)
     look_ups: list[float] = field(default_factory=list)
     footprints: list[Footprint] = field(default_factory=list)

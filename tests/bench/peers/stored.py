@@ -51,7 +51,9 @@ def _figures(data: Mapping[str, Any]) -> Figures | Latency:
 
 
 def _add(results: Results, found: Mapping[str, Any]) -> None:
-    results.bytes_after |= {int(epochs): held for epochs, held in found["bytes_after"].items()}
+    results.bytes_after += [
+        {int(epochs): held for epochs, held in one.items()} for one in found["bytes_after"]
+    ]
     results.scale |= {int(partitions): Scale(**one) for partitions, one in found["scale"].items()}
     results.look_ups = found["look_ups"] or results.look_ups
     results.footprints = [Footprint(**one) for one in found["footprints"]] or results.footprints

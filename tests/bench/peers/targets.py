@@ -90,8 +90,7 @@ def _archived(figure: Figure) -> Callable[[Results], Sequence[Spread | None]]:
 
 
 def _grown(results: Results) -> Sequence[Spread | None]:
-    held = [results.bytes_after[epochs] for epochs in sorted(results.bytes_after)]
-    return [Spread.of([held[-1] / held[0]] if held else [])]
+    return [Spread.of(found[max(found)] / found[min(found)] for found in results.bytes_after)]
 
 
 _SPARK, _FLINK, _MIRROR = arms.SPARK.name, arms.FLINK.name, arms.MIRROR_TUNED.name
