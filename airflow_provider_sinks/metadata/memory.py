@@ -4,9 +4,8 @@ It is one JSON object under the key ``witness`` of the asset ``sink:<name>``: th
 ``owner``, ``launch`` (the number of the newest launch) and ``home`` (the task that began it) there from the
 first start on. Airflow deletes an
 asset's store about a minute after the last DAG that names it is gone or fails to import, so each write also
-goes to the Variable ``sinks.<name>.witness``; the newer copy counts. The newest status stands beside it,
-under the key ``status``, and what came before under ``history`` (:mod:`.state_history`), for whoever asks;
-nothing hangs on them, so they have no second copy.
+goes to the Variable ``sinks.<name>.witness``; the newer copy counts. What is only shown stands beside it
+(:mod:`.shown_status`).
 
 A memory that cannot be read is not an empty one: the decision that a sink never wrote hangs on it.
 """
@@ -16,42 +15,29 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Variable
 
 from airflow_provider_sinks.core.errors import UnavailableError
 from airflow_provider_sinks.core.launch.home import Home, demand_own
-from airflow_provider_sinks.core.launch.published import published
 from airflow_provider_sinks.core.launch.status import SinkStatus
-from airflow_provider_sinks.core.lifecycle.state_history import StateHistory, from_mappings, to_mappings, told
 from airflow_provider_sinks.core.progress.witness import Witness
+from airflow_provider_sinks.metadata.shown_status import ShownStatus
+from airflow_provider_sinks.metadata.store import KEY, Store, attempt
 
 if TYPE_CHECKING:
-    from airflow.sdk import Asset, Context
     from airflow.sdk.types import Logger
 
-KEY = "witness"
-STATUS_KEY = "status"
-HISTORY_KEY = "history"
 STORE_BYTES_MAX = 60_000
 """Airflow takes 64 KiB; a witness of a source with thousands of partitions is only in the Variable then."""
 OWNER_VARIABLE = "sinks.owner"
 OWNER_SETTLES_SECONDS = 1.0
 """Longer than a task takes from finding no owner to having written one."""
-
-
-class Store(Protocol):
-    """The part of Airflow's asset state store that is used here."""
-
-    def get(self, key: str, default: Any = None) -> Any:
-        """Return a value; raises when Airflow cannot say."""
-
-    def set(self, key: str, value: Any) -> None:
-        """Write a value."""
 
 
 @dataclass(frozen=True)
@@ -100,21 +86,6 @@ class Memory:
         return replace(newest, launch=max(memory.launch for memory in known), home=known[0].home)
 
 
-def store_of(context: Context, asset: Asset | None) -> Store | None:
-    """Return the state store of a sink's asset, or ``None`` where Airflow gives the task none.
-
-    That is so for a sink whose name is a template, and for a mapped task: Airflow learns its assets too late.
-
-    :param asset: the asset of the sink.
-    """
-    if asset is None or "asset_state_store" not in context:
-        return None
-    try:
-        return context["asset_state_store"][asset]
-    except KeyError:
-        return None
-
-
 class SinkMemory:
     """Read and write the memory of one sink, in both its places.
 
@@ -139,12 +110,10 @@ class SinkMemory:
         self._sink = sink
         self._store = store
         self._log = log
-        self._follows = follows
+        self._shown = None if store is None else ShownStatus(sink, store, log, follows=follows)
         self._home = home
         self._own = own
         self._variable = f"sinks.{sink}.witness"
-        self._history: StateHistory | None = None
-        self._shown: Mapping[str, Any] | None = None
 
     def recall(self) -> Memory:
         """Return the newer copy; a sink without one belongs to this Airflow, and has never been launched.
@@ -209,34 +178,7 @@ class SinkMemory:
 
         :return: whether it was written.
         """
-        if (store := self._store) is None:
-            return True
-        written = self._attempt("status", "asset store", lambda: self._publish(store, status))
-        return written and self._tell(store, status)
-
-    def _publish(self, store: Store, status: SinkStatus) -> None:
-        """Write the status, with what is still known from before."""
-        if self._shown is None or self._shown.get("launch") != status.launch:
-            self._shown = store.get(STATUS_KEY) or {}
-        document = published(status, follows=self._follows, before=self._shown)
-        store.set(STATUS_KEY, document)
-        self._shown = document
-
-    def _tell(self, store: Store, status: SinkStatus) -> bool:
-        """Add to the history what the status has to tell; most of the time that is nothing.
-
-        Before it writes it reads again: a person may have paused the sink meanwhile, by the REST API.
-        """
-
-        def write() -> None:
-            if self._history is not None and told(self._history, status) is self._history:
-                return
-            before = from_mappings(store.get(HISTORY_KEY) or ())
-            self._history = told(before, status)
-            if self._history is not before:
-                store.set(HISTORY_KEY, to_mappings(self._history))
-
-        return self._attempt("history", "asset store", write)
+        return self._shown is None or self._shown.show(status)
 
     def _from_store(self) -> Any:
         return None if self._store is None else self._store.get(KEY)
@@ -244,26 +186,15 @@ class SinkMemory:
     def _write(self, memory: Memory) -> bool:
         text = json.dumps(memory.to_mapping(), sort_keys=True)
         description = f"Progress of sink {self._sink}, second copy; the first is in the store of its asset."
-        written = self._attempt(
-            "witness", "Variable", lambda: Variable.set(self._variable, text, description)
-        )
+        write = partial(Variable.set, self._variable, text, description)
+        written = attempt(self._log, self._sink, "witness", "Variable", write)
         return written & self._write_to_store(memory)
 
     def _write_to_store(self, memory: Memory) -> bool:
         value, store = memory.to_mapping(), self._store
         if store is None or len(json.dumps(value, sort_keys=True)) > STORE_BYTES_MAX:
             return True
-        return self._attempt("witness", "asset store", lambda: store.set(KEY, value))
-
-    def _attempt(self, what: str, place: str, write: Callable[[], None]) -> bool:
-        try:
-            write()
-        except Exception as error:  # noqa: BLE001  a sink does not stop because its memory is away
-            self._log.warning(
-                "the %s of sink %s was not written to the %s: %s", what, self._sink, place, error
-            )
-            return False
-        return True
+        return attempt(self._log, self._sink, "witness", "asset store", lambda: store.set(KEY, value))
 
 
 def _variable(key: str) -> Any:

@@ -43,7 +43,8 @@ from airflow_provider_sinks.core.lifecycle.steps import AirflowStep, TaskKey
 from airflow_provider_sinks.drivers.running import RunningDrivers
 from airflow_provider_sinks.metadata.airflow_steps import AirflowSteps
 from airflow_provider_sinks.metadata.dags import listed_as
-from airflow_provider_sinks.metadata.memory import HISTORY_KEY, KEY, OWNER_VARIABLE, STATUS_KEY, Memory
+from airflow_provider_sinks.metadata.memory import OWNER_VARIABLE, Memory
+from airflow_provider_sinks.metadata.store import HISTORY_KEY, KEY, STATUS_KEY
 
 _PAGE = 100
 _MASKED = "***"

@@ -43,7 +43,8 @@ from airflow_provider_sinks.links import (
     asset_url,
 )
 from airflow_provider_sinks.metadata.dags import dag_is_gone
-from airflow_provider_sinks.metadata.memory import SinkMemory, store_of
+from airflow_provider_sinks.metadata.memory import SinkMemory
+from airflow_provider_sinks.metadata.store import store_of
 from airflow_provider_sinks.operators.map_index import NamedInstances
 from airflow_provider_sinks.operators.submit.arguments import (
     OWNED,

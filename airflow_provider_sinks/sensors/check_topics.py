@@ -27,7 +27,8 @@ from airflow_provider_sinks.assets import connection_assets, sink_asset
 from airflow_provider_sinks.core.errors import SinkError
 from airflow_provider_sinks.core.spec.sink import SinkSpec
 from airflow_provider_sinks.lifecycle.dry_run import DryRun, dry_run
-from airflow_provider_sinks.metadata.memory import SinkMemory, store_of
+from airflow_provider_sinks.metadata.memory import SinkMemory
+from airflow_provider_sinks.metadata.store import store_of
 from airflow_provider_sinks.operators.arguments import AcceptCode, Arguments, Flag, SinkArgument, choice
 from airflow_provider_sinks.operators.map_index import NamedInstances
 from airflow_provider_sinks.retry_policy import airflow_errors

@@ -246,7 +246,8 @@ class PlainStore(dict[str, Any]):
 
 
 def test_a_task_that_ends_does_not_overwrite_what_a_person_noted() -> None:
-    from airflow_provider_sinks.metadata.memory import HISTORY_KEY, SinkMemory
+    from airflow_provider_sinks.metadata.memory import SinkMemory
+    from airflow_provider_sinks.metadata.store import HISTORY_KEY
 
     store = PlainStore()
     memory = SinkMemory("paused", store, cast("Any", logging.getLogger("task")))

@@ -24,7 +24,7 @@ from airflow_provider_sinks.core.alter.dependents import (
 from airflow_provider_sinks.core.connection.options import ConnectionOptions
 from airflow_provider_sinks.core.errors import SinkError, UnavailableError
 from airflow_provider_sinks.hooks.connections import options_of
-from airflow_provider_sinks.metadata.memory import Store
+from airflow_provider_sinks.metadata.store import Store
 
 if TYPE_CHECKING:
     from airflow.sdk.types import Logger

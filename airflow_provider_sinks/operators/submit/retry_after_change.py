@@ -20,7 +20,7 @@ from typing import Any
 from airflow_provider_sinks.core.errors import JobFailedError, SinkError
 from airflow_provider_sinks.core.launch.status import SinkStatus
 from airflow_provider_sinks.core.retries import RETRIED_FOR, RETRIES
-from airflow_provider_sinks.metadata.memory import Store
+from airflow_provider_sinks.metadata.store import Store
 
 _KEY = "unsettled_connections"
 
