@@ -23,6 +23,8 @@ from airflow_provider_sinks.streaming.task_report import Outcome, TaskReport
 
 BATCH_BYTES = 16 * 1024 * 1024
 """Spark's 64 MB are too much for two tasks beside each other in a driver of 1 GB: each batch exists twice."""
+HERE_BYTES = 4 * 1024 * 1024
+"""Batches of rows that the driver writes: the end of the last one comes with the first of another task."""
 ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 CHECKED = {ROWS: "20000", BYTES: f"{BATCH_BYTES}b"}
@@ -56,7 +58,7 @@ class ArrowBatches:
         is_plain = large_rows.are_plain(rows)
         if not is_plain and room.row_bytes < ROW_BYTES_MAX:
             return None
-        batch_rows = min(_ROWS_MAX, BATCH_BYTES // room.row_bytes)
+        batch_rows = min(_ROWS_MAX, HERE_BYTES // room.row_bytes)
         self._tell(rows, batch_rows if is_plain else 0)
         return large_rows.marked(rows, room.row_bytes, room.rows_each)
 

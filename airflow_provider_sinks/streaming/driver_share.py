@@ -5,10 +5,10 @@ process tree anyway, and it is small as long as they fit into a part of the JVM'
 no Python worker at all.
 
 Few records can still be many bytes, and only the rows tell. So a row of more bytes than there is room for
-does not come to the driver: it comes as a mark, and an epoch with such a mark is left to the executors, which
-read their rows one batch after another. So are those behind it, until one of them would have fitted. A record
-may lead to many rows where lookups have a key in several rows; what goes beyond :attr:`Room.rows_each` does
-not come either.
+does not come to the driver: it comes as a mark, its writer commits nothing, and the epoch is written again by
+the executors, which read their rows one batch after another. They write those behind it too, until one of
+them would have fitted. A record may lead to many rows where lookups have a key in several rows; what goes
+beyond :attr:`Room.rows_each` does not come either.
 """
 
 from __future__ import annotations

@@ -75,13 +75,19 @@ class RowTasks:
         room = self._room(plan.record.from_, plan.record.to)
         coming = None if room is None else self._batches.here(rows, room)
         if coming is not None:
-            written = small_epochs.write_here(plan, coming, is_first=self._is_first)
-            self._is_first = False
-            if written is not None:
-                return written
+            assert room is not None  # noqa: S101  else nothing comes
+            return self._written_here(plan, coming, room)
         crossing = self._batches.bounded(rows)
         reports = run_on_executors(_numbered(crossing), plan, partial(MeasuredInput, names=crossing.columns))
         self._on_executors = reports
+        return reports
+
+    def _written_here(self, plan: EpochPlan, rows: DataFrame, room: Room) -> list[TaskReport]:
+        """Write a small epoch; where there is no room for some of its rows, the next try is on executors."""
+        reports = small_epochs.write_here(plan, rows, is_first=self._is_first)
+        self._is_first = False
+        if any(report.outcome == Outcome.LARGE_ROWS for report in reports):
+            self._on_executors = [TaskReport("", Outcome.LARGE_ROWS, largest_row_bytes=room.row_bytes + 1)]
         return reports
 
     def _room(self, begin: Mapping[int, int], end: Mapping[int, int]) -> Room | None:

@@ -38,16 +38,22 @@ class MeasuredInput:
         :raises LargeRowError: at the first batch with a row that was left out.
         """
         for batch in self._batches:
-            unmarked = self._unmarked(batch.rename_columns(self._names))
-            self.largest_row_bytes = max(self.largest_row_bytes, largest_row_bytes(unmarked))
-            yield unmarked
+            found = unmarked(batch.rename_columns(self._names))
+            self.largest_row_bytes = max(self.largest_row_bytes, largest_row_bytes(found))
+            yield found
 
-    def _unmarked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        if self._names[-1] != LARGE:
-            return batch
-        if batch.column(LARGE).true_count:
-            raise LargeRowError
-        return batch.select(self._names[:-1])
+
+def unmarked(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return rows without their marks.
+
+    :raises LargeRowError: one of them was left out.
+    """
+    names = batch.schema.names
+    if names[-1] != LARGE:
+        return batch
+    if batch.column(LARGE).true_count:
+        raise LargeRowError
+    return batch.select(names[:-1])
 
 
 def largest_row_bytes(batch: pa.RecordBatch) -> int:

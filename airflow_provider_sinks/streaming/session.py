@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from airflow_provider_sinks.core.errors import ConfigurationError
 from airflow_provider_sinks.core.query.functions import ALLOWED
 from airflow_provider_sinks.core.spec.spark_conf import OWNED_SETTINGS, PRELOADED, setting_problems
-from airflow_provider_sinks.streaming import arrow_batches, large_rows
+from airflow_provider_sinks.streaming import arriving_rows, arrow_batches, large_rows
 
 REDACTION_REGEX = "(?i)secret|password|token|access[.]?key|jaas|ssl[.]"
 """Whose values Spark must not show, by name."""
@@ -88,7 +88,7 @@ def open_session(sink: str, writers: str = "") -> SparkSession:
 
 
 def _forget_functions(session: SparkSession) -> None:
-    """Take out of Spark's registries what no query may call, but for what counts the rows of a task for us.
+    """Take out of Spark's registries what no query may call, but for what numbers tasks and rows for us.
 
     Queries are checked before; here it does not matter how a name is written. Streaming queries run in a
     copy of this session, which has the same registries.
@@ -96,7 +96,7 @@ def _forget_functions(session: SparkSession) -> None:
     state = session._jsparkSession.sessionState()  # noqa: SLF001  PySpark has no public word for it
     jvm: Any = session._jvm  # noqa: SLF001  likewise
     identifier = jvm.org.apache.spark.sql.catalyst.FunctionIdentifier  # each dot is a call of the JVM
-    kept = {*ALLOWED, large_rows.COUNTING}
+    kept = {*ALLOWED, large_rows.COUNTING, arriving_rows.NUMBERING}
     for registry in (state.functionRegistry(), state.tableFunctionRegistry()):
         for name in registry.listFunction().mkString(" ").split():
             if re.fullmatch(r"\w+", name) and name not in kept:

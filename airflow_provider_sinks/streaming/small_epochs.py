@@ -8,81 +8,159 @@ that runs in the JVM alone.
 Which epochs are small says :mod:`.driver_share`.
 
 Nothing about exactness changes. The driver runs the same tasks with the same writers' ids, holders and
-records; when epochs grow, the executors' writers fence the driver's, and the other way round. That the input
-is complete needs no other proof here: a Spark job hands over its result as a whole or fails.
+records; when epochs grow, the executors' writers fence the driver's, and the other way round. A writer takes
+the rows of its task while Spark computes those of others, and commits as soon as its own are whole, as it
+does on an executor; when that is stands in :mod:`.arriving_rows`. Where the job fails, what is not whole
+commits nothing; the epoch is written again, and its writers leave out what is committed.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.core.errors import JobFailedError, SinkError
 from airflow_provider_sinks.core.progress.record import WriterId, partition_writer
 from airflow_provider_sinks.core.retries import RETRIES
+from airflow_provider_sinks.streaming.arriving_rows import ArrivingRows, as_tasks_end
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
-from airflow_provider_sinks.streaming.measured_input import LARGE, LargeRowError
-from airflow_provider_sinks.streaming.task_report import Outcome, TaskReport
+from airflow_provider_sinks.streaming.measured_input import unmarked
+from airflow_provider_sinks.streaming.task_report import TaskReport
 from airflow_provider_sinks.streaming.writer import run_task
 
 AT_ONCE = 16
 """Tasks of few rows: they do nothing but wait."""
+_NONE = -1
 
 
-def write_here(plan: EpochPlan, frame: DataFrame, *, is_first: bool = False) -> list[TaskReport] | None:
+def write_here(plan: EpochPlan, frame: DataFrame, *, is_first: bool = False) -> list[TaskReport]:
     """Write an epoch from this process; does what :func:`.writer.write_epoch` does in tasks.
 
     :param frame: its rows, marked where there is no room for one (:mod:`.large_rows`).
-    :param is_first: of the run: writers connect while Spark computes the rows.
-    :returns: ``None`` when there is no room for some of them; nothing is written then.
+    :param is_first: of the run: writers connect before there are rows.
+    :returns: of the writers that had rows; and all others, behind a first epoch.
     """
-    if is_first:
-        return _write_as_they_come(plan, frame)
+    with ThreadPoolExecutor(max(1, min(AT_ONCE, len(plan.expected)))) as pool:
+        tasks = _ArrivingTasks(plan, pool)
+        for writer in plan.expected if is_first else ():
+            tasks.rows_of(writer)
+        failure = _received(frame, tasks)
+        tasks.end(is_whole=failure is None)
+    if failure is not None:
+        raise failure
+    return tasks.reports()
+
+
+def _received(frame: DataFrame, tasks: _ArrivingTasks) -> BaseException | None:
+    """Give all rows to their tasks, and return why they did not all come."""
+    failure: BaseException | None = None
     try:
-        return run_here(plan, _brought(plan, frame))
-    except LargeRowError:
-        return None
+        for task, batch in as_tasks_end(frame):
+            try:
+                if failure is None:
+                    tasks.take(task, batch)
+            except Exception as error:  # noqa: BLE001  what is left must be read
+                failure = error
+    except BaseException as error:  # noqa: BLE001  the tasks are waited for in any case
+        failure = failure or error
+    return failure
 
 
-def _write_as_they_come(plan: EpochPlan, frame: DataFrame) -> list[TaskReport] | None:
-    """Begin the tasks before there are rows. One that gets none, or an error, gives up what it has opened."""
-    arrival: Arrival = Future()
-    tasks = {writer: _Arriving(arrival, writer) for writer in plan.expected}
-    with ThreadPoolExecutor(1) as pool:
-        written = pool.submit(run_here, plan, tasks)
-        try:
-            arrival.set_result(_brought(plan, frame))
-        except BaseException as error:  # noqa: BLE001  the tasks raise it
-            arrival.set_exception(error)
-        reports = written.result()
-    return None if any(report.outcome == Outcome.LARGE_ROWS for report in reports) else reports
+class _ArrivingTasks:
+    """The writers' tasks of an epoch, each of which begins with its first rows.
 
-
-def _brought(plan: EpochPlan, frame: DataFrame) -> Mapping[WriterId, list[pa.RecordBatch]]:
-    """Return the rows of an epoch by writer.
-
-    :raises LargeRowError: there is no room for some.
+    :param pool: that runs them.
     """
-    table = frame.toArrow()
-    if pc.any(table.column(LARGE)).as_py():
-        raise LargeRowError
-    batches = table.drop_columns([LARGE]).to_batches()
-    found = dict(_by_writer(batches)) if plan.single_writer is None else {plan.single_writer: batches}
-    if strangers := found.keys() - set(plan.expected):
-        raise JobFailedError(
-            f'rows of sink "{plan.sink}" come from source partitions without a range',
-            f"Writers {', '.join(sorted(strangers))} have rows in epoch {plan.record.epoch}.",
-        )
-    return found
+
+    def __init__(self, plan: EpochPlan, pool: ThreadPoolExecutor) -> None:
+        self._plan = plan
+        self._pool = pool
+        self._rows: dict[WriterId, ArrivingRows] = {}
+        self._reports: list[Future[TaskReport]] = []
+        self._spark_task = _NONE
+        self._incomplete: set[WriterId] = set()
+
+    def rows_of(self, writer: WriterId) -> ArrivingRows:
+        """Return where the rows of a writer come, whose task begins with that.
+
+        :raises JobFailedError: it is none of this epoch.
+        """
+        if writer not in self._rows:
+            if writer not in self._plan.expected:
+                raise _stranger(self._plan, writer)
+            self._rows[writer] = ArrivingRows()
+            plan = replace(self._plan, expected=(writer,))
+            self._reports.append(self._pool.submit(_run, plan, _Unmarked(self._rows[writer])))
+        return self._rows[writer]
+
+    def take(self, spark_task: int, batch: pa.RecordBatch) -> None:
+        """Give rows to their writers; those that came of another task of Spark's are whole.
+
+        :raises JobFailedError: they are of no writer, or of one whose rows were whole.
+        """
+        if self._plan.single_writer is not None:
+            self.rows_of(self._plan.single_writer).put(batch)
+            return
+        if spark_task != self._spark_task:
+            self._complete()
+            self._spark_task = spark_task
+        for partition, part in _by_partition(batch):
+            self._put(partition_writer(partition), part)
+
+    def _put(self, writer: WriterId, part: pa.RecordBatch) -> None:
+        found = self.rows_of(writer)
+        if found.is_whole:
+            raise _comes_back(self._plan, writer)
+        found.put(part)
+        self._incomplete.add(writer)
+
+    def _complete(self) -> None:
+        for writer in self._incomplete:
+            self._rows[writer].end()
+        self._incomplete.clear()
+
+    def end(self, *, is_whole: bool) -> None:
+        """Say whether all rows have come, and wait for the tasks."""
+        for found in self._rows.values():
+            found.end(is_whole=is_whole)
+        wait(self._reports)
+
+    def reports(self) -> list[TaskReport]:
+        """Return what the tasks report, in the order in which they began; raises what one of them raised."""
+        return [report.result() for report in self._reports]
+
+
+class _Unmarked:
+    """Rows without their marks; a large one ends its task."""
+
+    def __init__(self, marked: Iterable[pa.RecordBatch]) -> None:
+        self._marked = marked
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return map(unmarked, self._marked)
+
+
+def _stranger(plan: EpochPlan, writer: WriterId) -> JobFailedError:
+    return JobFailedError(
+        f'rows of sink "{plan.sink}" come from source partitions without a range',
+        f"Writer {writer} has rows in epoch {plan.record.epoch}.",
+    )
+
+
+def _comes_back(plan: EpochPlan, writer: WriterId) -> JobFailedError:
+    return JobFailedError(
+        f'tasks of sink "{plan.sink}" do not read one source partition each',
+        f"Rows of writer {writer} came of two tasks in epoch {plan.record.epoch}: something splits the "
+        "source partitions.",
+        "Use `writers: single` for this plan.",
+    )
 
 
 def run_here(
@@ -98,20 +176,6 @@ def run_here(
         return list(pool.map(_run, plans, tasks.values()))
 
 
-Arrival: TypeAlias = "Future[Mapping[WriterId, list[pa.RecordBatch]]]"
-
-
-@dataclass(frozen=True)
-class _Arriving:
-    """The rows of a writer, which whoever iterates waits for."""
-
-    arrival: Arrival
-    writer: WriterId
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        return iter(self.arrival.result().get(self.writer, ()))
-
-
 def _run(plan: EpochPlan, batches: Iterable[pa.RecordBatch]) -> TaskReport:
     """Run a task, and again when that may help."""
     times = 1
@@ -124,14 +188,10 @@ def _run(plan: EpochPlan, batches: Iterable[pa.RecordBatch]) -> TaskReport:
         times += 1
 
 
-def _by_writer(batches: list[pa.RecordBatch]) -> Iterator[tuple[WriterId, list[pa.RecordBatch]]]:
-    """Split rows by source partition; Spark hands them over partition by partition."""
-    found: dict[int, list[pa.RecordBatch]] = {}
-    for batch in batches:
-        partitions = rows.integers(batch.column(rows.PARTITION))
-        bounds = [0, *(np.flatnonzero(np.diff(partitions)) + 1).tolist(), len(partitions)]
-        for first, end in itertools.pairwise(bounds):
-            if end > first:
-                found.setdefault(int(partitions[first]), []).append(batch.slice(first, end - first))
-    for partition, parts in found.items():
-        yield partition_writer(partition), parts
+def _by_partition(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Split rows by source partition."""
+    partitions = rows.integers(batch.column(rows.PARTITION))
+    bounds = [0, *(np.flatnonzero(np.diff(partitions)) + 1).tolist(), len(partitions)]
+    for first, end in itertools.pairwise(bounds):
+        if end > first:
+            yield int(partitions[first]), batch.slice(first, end - first)

@@ -1,7 +1,8 @@
 """A killed JVM looks like the end of the input to its Python worker; the sink's daemon tells the two apart.
 
-The input comes through a pipe whose writer is killed between two batches, and rows go to the real broker. The
-last test reads the same input as Spark does, and shows the part of an epoch that would be committed.
+The input comes through a pipe whose writer is killed between two batches, and rows go to the real broker. One
+test reads the same input as Spark does, and shows the part of an epoch that would be committed. Rows that the
+driver writes itself come to it as one stream for all tasks, which is cut too.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import io
 import os
 import signal
+import struct
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -18,7 +20,7 @@ from typing import IO, Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql.pandas.serializers import ArrowStreamSerializer
+from pyspark.sql.pandas.serializers import ArrowCollectSerializer, ArrowStreamSerializer
 
 from airflow_provider_sinks.connectors import rows
 from airflow_provider_sinks.connectors.kafka.columns import KEY, VALUE
@@ -28,6 +30,7 @@ from airflow_provider_sinks.connectors.kafka.run import KafkaRun, KafkaTopics
 from airflow_provider_sinks.core.progress.identity import Identities, Identity
 from airflow_provider_sinks.core.progress.record import ProgressRecord
 from airflow_provider_sinks.streaming import held_writers
+from airflow_provider_sinks.streaming.arriving_rows import by_task
 from airflow_provider_sinks.streaming.daemon import CutInputError, load_proved_stream
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
 from airflow_provider_sinks.streaming.writer import run_task
@@ -194,3 +197,48 @@ def test_without_the_proof_a_part_of_an_epoch_is_committed(
         == 2 * ROWS_PER_BATCH
         < BATCHES * ROWS_PER_BATCH
     )
+
+
+def result_of_two_tasks() -> bytes:
+    """Return what Spark hands the driver: batches with the numbers of their tasks, then their order."""
+    sink = io.BytesIO()
+    schema = SCHEMA.append(pa.field("__sinks_task", pa.int32()))
+    with pa.ipc.new_stream(sink, schema) as writer:
+        for number in range(BATCHES):
+            task = pa.array([number // 2] * ROWS_PER_BATCH, pa.int32())
+            writer.write_batch(batch(range(ROWS_PER_BATCH)).append_column(schema.names[-1], task))
+    return sink.getvalue() + struct.pack(f">{BATCHES + 1}i", BATCHES, *range(BATCHES))
+
+
+def came(data: bytes, tasks: list[int]) -> None:
+    """Read what comes to the driver before its stream ends; remember of which tasks."""
+    items = ArrowCollectSerializer().load_stream(io.BytesIO(data))  # type: ignore[no-untyped-call]
+    tasks.extend(task for task, _ in by_task(items))
+
+
+def test_a_whole_result_comes_to_the_driver_task_by_task() -> None:
+    tasks: list[int] = []
+
+    came(result_of_two_tasks(), tasks)
+
+    assert tasks == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("message", range(1, BATCHES + 2))
+def test_a_result_cut_between_two_messages_does_not_look_whole_to_the_driver(message: int) -> None:
+    tasks: list[int] = []
+    data = result_of_two_tasks()
+    end = boundaries(data[: -4 * (BATCHES + 1)])[message]
+
+    with pytest.raises(EOFError):
+        came(data[:end], tasks)
+
+    assert tasks == [0, 0, 1, 1][: message - 1]
+
+
+def test_a_result_cut_anywhere_does_not_look_whole_to_the_driver() -> None:
+    whole = result_of_two_tasks()
+
+    for end in range(len(whole)):
+        with pytest.raises((EOFError, OSError, pa.ArrowInvalid, struct.error)):
+            came(whole[:end], [])

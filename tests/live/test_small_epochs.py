@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from airflow_provider_sinks.core.errors import ExitCode
-from airflow_provider_sinks.streaming import driver_share, large_rows
+from airflow_provider_sinks.streaming import arrow_batches, driver_share, large_rows
+from airflow_provider_sinks.streaming.arriving_rows import as_tasks_end
 from airflow_provider_sinks.streaming.measured_input import LARGE
 from tests.live.stage import Sink, Stage
 
@@ -48,6 +50,33 @@ def test_rows_of_a_task_that_are_too_many_do_not_come(spark_session: SparkSessio
     assert [row.id for row in found if row[LARGE]] == [3, 13]
 
 
+_WAITS = "CAST(java_method('java.lang.Thread', 'sleep', 1500L) AS STRING)"
+
+
+def test_rows_of_a_task_come_while_another_one_is_computed(spark_session: SparkSession) -> None:
+    session = spark_session.newSession()
+    session.conf.set(arrow_batches.ROWS, "1")
+    waits = f"CASE WHEN id < 4 THEN {_WAITS} END AS waited"
+    rows = session.range(0, 8, 1, 2).selectExpr("id", waits, "repeat('x', 100000) AS large")
+
+    coming = as_tasks_end(rows)
+    first = next(coming)
+    running = session.sparkContext.statusTracker().getActiveJobsIds()
+
+    assert (first[0], first[1].column("id").to_pylist()) == (1, [4])
+    assert running, "the other task had ended"
+    assert [task for task, _ in coming] == [1, 1, 1, 0, 0, 0, 0]
+
+
+def test_a_job_that_fails_gives_what_had_ended_and_its_error(spark_session: SparkSession) -> None:
+    fails = f"CASE WHEN id = 1 THEN concat({_WAITS}, raise_error('a row that fails')) END AS failed"
+    coming = as_tasks_end(spark_session.range(0, 4, 1, 2).selectExpr("id", fails))
+
+    assert next(coming)[0] == 1
+    with pytest.raises(PySparkException, match="a row that fails"):
+        next(coming)
+
+
 _ROWS = 5_000
 _NO_WORKERS = ("--conf", "spark.python.use.daemon=false")
 """Whoever needs a worker ends with an error that names the daemon."""
@@ -77,5 +106,5 @@ def test_a_row_that_its_driver_has_no_room_for_goes_to_workers(stage: Stage) -> 
     assert ended.status is not None
     assert ended.status.error is not None
     assert "airflow_provider_sinks.streaming.daemon" in ended.status.error.hint
-    assert stage.read(sink.out) == []
+    assert len(stage.read(sink.out)) == _ROWS - 1
     assert sink.run().rows_total == _ROWS
