@@ -21,6 +21,8 @@ from pyspark.util import _load_from_socket
 NUMBERING = "spark_partition_id"
 """The function that gives the number of a row's task; no query may call it."""
 _TASK = "__sinks_task"
+NUMBERED = f"{NUMBERING}() AS {_TASK}"
+"""The last column of rows that are to come with the numbers of their tasks."""
 
 
 def as_tasks_end(frame: DataFrame) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -29,11 +31,11 @@ def as_tasks_end(frame: DataFrame) -> Iterator[tuple[int, pa.RecordBatch]]:
     It is what ``DataFrame.toArrow`` does, which makes a list of it. Spark's job waits for whoever reads, so
     it is to be read to the end.
 
+    :param frame: with :data:`NUMBERED` behind its columns.
     :raises PySparkException: the job failed; whatever was yielded by then is of tasks that had ended.
     :raises EOFError: the stream broke off; likewise, but of the last task there may be more rows.
     """
-    numbered = frame.selectExpr("*", f"{NUMBERING}() AS {_TASK}")
-    port, secret, server = numbered._jdf.collectAsArrowToPython()  # noqa: SLF001  PySpark has no word for it
+    port, secret, server = frame._jdf.collectAsArrowToPython()  # noqa: SLF001  PySpark has no word for it
     reader = ArrowCollectSerializer()  # type: ignore[no-untyped-call]
     try:
         yield from by_task(_load_from_socket((port, secret), reader))

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 
 from airflow_provider_sinks.streaming import large_rows
+from airflow_provider_sinks.streaming.arriving_rows import NUMBERED
 from airflow_provider_sinks.streaming.driver_share import ROW_BYTES_MAX, Room
 from airflow_provider_sinks.streaming.task_report import Outcome, TaskReport
 
@@ -51,7 +52,7 @@ class ArrowBatches:
         return large_rows.marked(rows, BATCH_BYTES // batch_rows) if is_told and batch_rows else rows
 
     def here(self, rows: DataFrame, room: Room) -> DataFrame | None:
-        """Tell Spark how to cut the batches of rows that come to the driver, and return them marked.
+        """Tell Spark how to cut the batches of rows that come to the driver; return them marked and numbered.
 
         :returns: ``None`` for many rows whose sizes are dear to tell: executors are then the cheaper way.
         """
@@ -60,7 +61,7 @@ class ArrowBatches:
             return None
         batch_rows = min(_ROWS_MAX, HERE_BYTES // room.row_bytes)
         self._tell(rows, batch_rows if is_plain else 0)
-        return large_rows.marked(rows, room.row_bytes, room.rows_each)
+        return large_rows.marked(rows, room.row_bytes, room.rows_each, behind=[NUMBERED])
 
     def learn(self, reports: Sequence[TaskReport]) -> bool:
         """Learn how large rows are; return whether some did not cross: the epoch must be written again."""

@@ -7,7 +7,7 @@ for each epoch.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from pyspark.sql import DataFrame
 
@@ -29,12 +29,15 @@ def are_plain(frame: DataFrame) -> bool:
     return all(kind in _PLAIN for kind in _sized(frame).values())
 
 
-def marked(frame: DataFrame, row_bytes_max: int, rows_each: int | None = None) -> DataFrame:
+def marked(
+    frame: DataFrame, row_bytes_max: int, rows_each: int | None = None, *, behind: Sequence[str] = ()
+) -> DataFrame:
     """Return rows with :data:`.measured_input.LARGE` behind their columns, and large ones without contents.
 
     :param row_bytes_max: what the texts and bytes of a row may have at most.
     :param rows_each: how many rows of a task there may be; the next one is marked too, and those behind it
         are left out.
+    :param behind: more columns, behind that one.
     """
     sized, names = _sized(frame), frame.columns
     is_large = f"{' + '.join(_lengths(sized)) or '0'} > {row_bytes_max}"
@@ -44,7 +47,7 @@ def marked(frame: DataFrame, row_bytes_max: int, rows_each: int | None = None) -
         is_large = f"{is_large} OR {_NUMBER} = {rows_each}"
     contents = {name: f"CASE WHEN NOT {LARGE} THEN {quoted(name)} END AS {quoted(name)}" for name in sized}
     columns = [contents.get(name, quoted(name)) for name in names]
-    return frame.selectExpr("*", f"{is_large} AS {LARGE}").selectExpr(*columns, LARGE)
+    return frame.selectExpr("*", f"{is_large} AS {LARGE}").selectExpr(*columns, LARGE, *behind)
 
 
 def in_steps(number: int) -> int:

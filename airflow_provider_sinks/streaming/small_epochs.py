@@ -43,7 +43,7 @@ _NONE = -1
 def write_here(plan: EpochPlan, frame: DataFrame, *, is_first: bool = False) -> list[TaskReport]:
     """Write an epoch from this process; does what :func:`.writer.write_epoch` does in tasks.
 
-    :param frame: its rows, marked where there is no room for one (:mod:`.large_rows`).
+    :param frame: its rows as :meth:`.arrow_batches.ArrowBatches.here` returns them.
     :param is_first: of the run: writers connect before there are rows.
     :returns: of the writers that had rows; and all others, behind a first epoch.
     """

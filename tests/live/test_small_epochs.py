@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from airflow_provider_sinks.core.errors import ExitCode
 from airflow_provider_sinks.streaming import arrow_batches, driver_share, large_rows
-from airflow_provider_sinks.streaming.arriving_rows import as_tasks_end
+from airflow_provider_sinks.streaming.arriving_rows import NUMBERED, as_tasks_end
 from airflow_provider_sinks.streaming.measured_input import LARGE
 from tests.live.stage import Sink, Stage
 
@@ -57,7 +57,7 @@ def test_rows_of_a_task_come_while_another_one_is_computed(spark_session: SparkS
     session = spark_session.newSession()
     session.conf.set(arrow_batches.ROWS, "1")
     waits = f"CASE WHEN id < 4 THEN {_WAITS} END AS waited"
-    rows = session.range(0, 8, 1, 2).selectExpr("id", waits, "repeat('x', 100000) AS large")
+    rows = session.range(0, 8, 1, 2).selectExpr("id", waits, "repeat('x', 100000) AS large", NUMBERED)
 
     coming = as_tasks_end(rows)
     first = next(coming)
@@ -70,7 +70,7 @@ def test_rows_of_a_task_come_while_another_one_is_computed(spark_session: SparkS
 
 def test_a_job_that_fails_gives_what_had_ended_and_its_error(spark_session: SparkSession) -> None:
     fails = f"CASE WHEN id = 1 THEN concat({_WAITS}, raise_error('a row that fails')) END AS failed"
-    coming = as_tasks_end(spark_session.range(0, 4, 1, 2).selectExpr("id", fails))
+    coming = as_tasks_end(spark_session.range(0, 4, 1, 2).selectExpr("id", fails, NUMBERED))
 
     assert next(coming)[0] == 1
     with pytest.raises(PySparkException, match="a row that fails"):
