@@ -2,10 +2,9 @@
 
 It is one JSON object under the key ``witness`` of the asset ``sink:<name>``: the witness's fields, with
 ``owner``, ``launch`` (the number of the newest launch) and ``home`` (the task that began it) there from the
-first start on. Airflow deletes an
-asset's store about a minute after the last DAG that names it is gone or fails to import, so each write also
-goes to the Variable ``sinks.<name>.witness``; the newer copy counts. What is only shown stands beside it
-(:mod:`.shown_status`).
+first start on. Airflow deletes an asset's store about a minute after the last DAG that names it is gone or
+fails to import, so each write also goes to the Variable ``sinks.<name>.witness``; the newer copy counts. What
+is only shown stands beside it (:mod:`.shown_status`).
 
 A memory that cannot be read is not an empty one: the decision that a sink never wrote hangs on it.
 """

@@ -1,6 +1,6 @@
-"""The newest status of a sink and what came before it, for whoever asks: in the state store of its asset.
+"""What is only shown of a sink: its newest status, and under another key what came before.
 
-Nothing hangs on them, so they have no second copy.
+It stands in the state store of the sink's asset. Nothing hangs on it, so it has no second copy.
 """
 
 from __future__ import annotations

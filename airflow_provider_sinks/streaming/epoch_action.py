@@ -151,7 +151,7 @@ class EpochAction:
             self._raise_if_stopped(reports)
             self._guard.check()
             self._target.rollback_epoch(_tokens(reports))
-            say(f"epoch {plan.record.epoch} is written again: it has larger rows than those before it")
+            say(f"epoch {plan.record.epoch} is written again: it has larger rows than there was room for")
             plan = plan.repeated()
 
     def _raise_if_stopped(self, reports: Sequence[TaskReport]) -> None:

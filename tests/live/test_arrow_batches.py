@@ -148,5 +148,5 @@ def test_rows_that_grow_in_the_middle_are_written_once_and_in_order(stage: Stage
     for partition, wanted in rows.items():
         assert [value for value in found if value.startswith(f"{partition} ")] == [v for _, v in wanted]
     assert status.rows_total == 160
-    told = "is written again: it has larger rows than those before it"
+    told = "is written again: it has larger rows than there was room for"
     stage.host.process.wait_until(lambda: told in stage.host.process.log)

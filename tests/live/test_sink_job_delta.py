@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import math
 from decimal import Decimal
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 from deltalake import DeltaTable
 
 from airflow_provider_sinks.core.errors import ExitCode
+from airflow_provider_sinks.streaming import driver_share
 from tests.live.shop_rows import ROWS, SCHEMA
 from tests.live.stage import KeyValue, Sink, Stage
 
@@ -18,6 +20,8 @@ _BROKEN: KeyValue = ("k", "no JSON")
 _LATE: KeyValue = ("k", '{"id": 9}')
 _DAY = "IF(id = 9, date_add(DATE '9999-12-31', 1), to_date(at)) AS day"
 """No reader takes the year 10,000 as a partition."""
+_SMALL = 50
+"""Beside so many rows of few bytes an epoch looks small before it is read."""
 
 
 def _sink(stage: Stage, source: str, path: Path, target: dict[str, Any], **parts: Any) -> Sink:
@@ -60,6 +64,20 @@ def test_rows_are_appended_once_over_starts_to_partitions_and_a_table_of_letters
     beyond = "partition column day is beyond the years 1 to 9999, which no reader takes"
     assert [row[0] for row in _rows(dead, "source_offset", "value")] == [3, 4]
     assert beyond in {row[0] for row in _rows(dead, "error")}
+
+
+def test_what_was_staged_beside_a_row_that_the_driver_has_no_room_for_is_taken_away(
+    stage: Stage, tmp_path: Path
+) -> None:
+    large: KeyValue = ("k", json.dumps({"id": 9, "userid": "x" * 2 * driver_share.ROW_BYTES_MAX}))
+    source, path = stage.source("large", {0: ROWS[:1] * _SMALL, 1: [large]}), tmp_path / "t"
+
+    status = _sink(stage, source, path, {}).run()
+
+    assert (status.rows_total, [row[0] for row in _rows(path, "id")]) == (_SMALL + 1, [1] * _SMALL + [9])
+    assert {Path(uri).name for uri in DeltaTable(path).file_uris()} == {
+        f.name for f in path.rglob("*.parquet")
+    }
 
 
 def test_rows_of_one_key_replace_each_other_and_every_type_is_read_back_as_it_was(
