@@ -20,7 +20,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from airflow_provider_sinks.connectors import registry, rows
@@ -143,7 +143,7 @@ def _epochs(
         return dict.fromkeys(range(made.partitions), number * made.task_rows)
 
     def project(frame: DataFrame, begin: Mapping[int, int], _: Mapping[int, int]) -> DataFrame:
-        offset = sql.col("id") % made.task_rows + begin[0]
+        offset = sql.col("id") % made.task_rows + _told(begin[0])
         place = {rows.PARTITION: (sql.col("id") / made.task_rows).cast("int"), rows.OFFSET: offset}
         return target.project(transform.with_source_columns(frame).withColumns(place))
 
@@ -151,6 +151,15 @@ def _epochs(
     source_log: Any = SimpleNamespace(leader_epochs=lambda *_: {})
     action = EpochAction(settings, **parts, tasks=RowTasks(settings, project))
     return Epochs(settings, **parts, log=log, source_log=source_log, action=action, finished=lambda _: None)
+
+
+def _told(number: int) -> Column:
+    """Return a number that is another one in each epoch, as a value that Spark does not write into its code.
+
+    What it writes would be new code for each epoch, compiled anew. Of a source it is a column.
+    """
+    text = sql.concat(sql.lit(str(number)), sql.substring("userid", 1, 0))
+    return text.cast("bigint")
 
 
 def main() -> None:
