@@ -18,6 +18,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.serializers import ArrowCollectSerializer
 from pyspark.util import _load_from_socket
 
+from airflow_provider_sinks.streaming.measured_input import unmarked
+
 NUMBERING = "spark_partition_id"
 """The function that gives the number of a row's task; no query may call it."""
 _TASK = "__sinks_task"
@@ -84,13 +86,14 @@ class ArrivingRows:
             self._changed.notify_all()
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        """Yield them all.
+        """Yield them all, without the marks of large ones.
 
+        :raises LargeRowError: at the first batch with a row that was left out.
         :raises RowsMissingError: behind the last one that came, if there should be more.
         """
         number = 0
         while self._has(number):
-            yield self._batches[number]
+            yield unmarked(self._batches[number])
             number += 1
 
     def _has(self, number: int) -> bool:

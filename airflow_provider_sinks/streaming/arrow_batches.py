@@ -25,7 +25,8 @@ from airflow_provider_sinks.streaming.task_report import Outcome, TaskReport
 BATCH_BYTES = 16 * 1024 * 1024
 """Spark's 64 MB are too much for two tasks beside each other in a driver of 1 GB: each batch exists twice."""
 HERE_BYTES = 4 * 1024 * 1024
-"""Batches of rows that the driver writes: the end of the last one comes with the first of another task."""
+"""Batches of rows that the driver writes. Spark's stream is buffered: the end of what a task wrote comes when
+another one writes behind it, or when the job ends."""
 ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 CHECKED = {ROWS: "20000", BYTES: f"{BATCH_BYTES}b"}

@@ -73,9 +73,7 @@ class RowTasks:
     def run(self, rows: DataFrame, plan: EpochPlan) -> list[TaskReport]:
         """Bring a small epoch here, if there is room for it."""
         room = self._room(plan.record.from_, plan.record.to)
-        coming = None if room is None else self._batches.here(rows, room)
-        if coming is not None:
-            assert room is not None  # noqa: S101  else nothing comes
+        if room is not None and (coming := self._batches.here(rows, room)) is not None:
             return self._written_here(plan, coming, room)
         crossing = self._batches.bounded(rows)
         reports = run_on_executors(_numbered(crossing), plan, partial(MeasuredInput, names=crossing.columns))

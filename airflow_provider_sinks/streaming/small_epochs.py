@@ -31,7 +31,6 @@ from airflow_provider_sinks.core.progress.record import WriterId, partition_writ
 from airflow_provider_sinks.core.retries import RETRIES
 from airflow_provider_sinks.streaming.arriving_rows import ArrivingRows, as_tasks_end
 from airflow_provider_sinks.streaming.epoch_plan import EpochPlan
-from airflow_provider_sinks.streaming.measured_input import unmarked
 from airflow_provider_sinks.streaming.task_report import TaskReport
 from airflow_provider_sinks.streaming.writer import run_task
 
@@ -97,7 +96,7 @@ class _ArrivingTasks:
                 raise _stranger(self._plan, writer)
             self._rows[writer] = ArrivingRows()
             plan = replace(self._plan, expected=(writer,))
-            self._reports.append(self._pool.submit(_run, plan, _Unmarked(self._rows[writer])))
+            self._reports.append(self._pool.submit(_run, plan, self._rows[writer]))
         return self._rows[writer]
 
     def take(self, spark_task: int, batch: pa.RecordBatch) -> None:
@@ -135,16 +134,6 @@ class _ArrivingTasks:
     def reports(self) -> list[TaskReport]:
         """Return what the tasks report, in the order in which they began; raises what one of them raised."""
         return [report.result() for report in self._reports]
-
-
-class _Unmarked:
-    """Rows without their marks; a large one ends its task."""
-
-    def __init__(self, marked: Iterable[pa.RecordBatch]) -> None:
-        self._marked = marked
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        return map(unmarked, self._marked)
 
 
 def _stranger(plan: EpochPlan, writer: WriterId) -> JobFailedError:
