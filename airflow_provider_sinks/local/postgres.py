@@ -29,7 +29,7 @@ _LIGHT = {"fsync": "off", "shared_buffers": "32MB"}
 _LASTING = {
     "shared_buffers": "512MB",
     "max_wal_size": "8GB",
-    "min_wal_size": "8GB",  # what was made of its log is kept
+    "min_wal_size": "8GB",  # segments that were made are kept
     "wal_buffers": "64MB",
     "wal_writer_delay": "10ms",
     "autovacuum": "off",

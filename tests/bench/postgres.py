@@ -115,7 +115,7 @@ def main() -> None:
         Postgres.start(Path(name) / "postgres", lasting=True) as server,
     ):
         tables = Tables(server)
-        tables.make_log(int(given.gigabytes * 1e9))
+        tables.make_wal(int(given.gigabytes * 1e9))
         rounds = Rounds(broker.bootstrap, Path(name), given.rounds, arms(server), tables)
         for size in given.sizes:
             for partitions in given.partitions:

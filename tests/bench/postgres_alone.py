@@ -130,7 +130,7 @@ def main() -> None:
         Postgres.start(Path(name) / "postgres", lasting=True) as server,
     ):
         tables = Tables(server)
-        tables.make_log(int(given.gigabytes * 1e9))
+        tables.make_wal(int(given.gigabytes * 1e9))
         for number, (size, partitions) in enumerate((s, p) for s in given.sizes for p in given.partitions):
             epoch_rows = given.epoch_rows or EPOCH_BYTES // size
             epochs = max(4, int(given.gigabytes * 1e9 / (epoch_rows * size)))

@@ -17,8 +17,8 @@ COLUMNS = (
 )
 """A row from a value, in SQL that costs little: what is measured is the way into the table."""
 _TABLE = "CREATE TABLE {} (id bigint, userid text, price double precision, payload text)"
-_LOGGED = "SELECT pg_logical_emit_message(false, 'bench', repeat('x', 1000000)) FROM generate_series(1, %s)"
-_LOG_BYTES_MAX = 4_000_000_000
+_FILL_WAL = "SELECT pg_logical_emit_message(false, 'bench', repeat('x', 1000000)) FROM generate_series(1, %s)"
+_WAL_BYTES_MAX = 4_000_000_000
 """A checkpoint comes by itself behind a little more (``max_wal_size`` of :mod:`..local.postgres`)."""
 _SEED = 20261122
 _DISTINCT = 10_000
@@ -32,14 +32,14 @@ class Tables:
 
     server: Postgres
 
-    def make_log(self, size_bytes: int) -> None:
-        """Let the server make the files of its log that a run of so many bytes needs.
+    def make_wal(self, size_bytes: int) -> None:
+        """Let the server make the segments of its WAL that a run of so many bytes needs.
 
         It fills each with zeros first, and uses it again behind a checkpoint; else the first run would pay
         for that, and the next ones not.
         """
         with self.server.connect() as connection:
-            connection.execute(_LOGGED, [min(_LOG_BYTES_MAX, size_bytes * 3 // 2) // 1_000_000])
+            connection.execute(_FILL_WAL, [min(_WAL_BYTES_MAX, size_bytes * 3 // 2) // 1_000_000])
             connection.execute("CHECKPOINT")
 
     def create(self, target: str) -> None:
